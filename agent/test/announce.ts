@@ -9,7 +9,7 @@ export class TestAnnouncer {
   readonly privateKey: KeyObject;
   readonly publicKey: Buffer;
 
-  /** @param pem the key; absent: a new one */
+  /** @param pem the private key; default: a new key */
   constructor(pem?: string) {
     this.privateKey = pem === undefined ? generateKeyPairSync('ed25519').privateKey : createPrivateKey(pem);
     const { x } = this.privateKey.export({ format: 'jwk' });
@@ -20,7 +20,7 @@ export class TestAnnouncer {
     return this.publicKey.toString('hex');
   }
 
-  /** A valid datagram, except for the given parts. */
+  /** Builds a valid datagram, in which `more` replaces fields. */
   datagram(more: Partial<Announcement> = {}): Buffer {
     const nonce = Buffer.alloc(16);
     nonce.writeUInt32BE(++nonces);
@@ -45,7 +45,7 @@ export async function sendDatagram(datagram: Uint8Array, port: number): Promise<
   socket.close();
 }
 
-/** A free UDP port. */
+/** @returns a free UDP port */
 export async function freeUdpPort(): Promise<number> {
   const socket = createSocket('udp4');
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));

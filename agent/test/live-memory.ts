@@ -5,7 +5,7 @@ setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 setFlagsFromString('--no-expose-gc');
 
-/** Bytes of reachable memory, in the heap and in buffers. Independent of the load of the machine. */
+/** @returns bytes of reachable memory, in the heap and in buffers. The result does not depend on the machine's load. */
 export function liveBytes(): number {
   collect();
   const { heapUsed, external } = process.memoryUsage();

@@ -1,7 +1,7 @@
 import type { OperationMessage, OutputProgress, Report } from '@muster/protocol/wire';
 import type { AcceptOutcome, Engine, OpenOperation, ReportSpool, SpoolEntry } from '../src/converge/engine.ts';
 
-/** A spool in memory that behaves like the real one for the connection. */
+/** An in-memory spool that a connection cannot tell from the real one. */
 export class MemorySpool implements ReportSpool {
   entries: SpoolEntry[] = [];
   private last = 0;
@@ -29,7 +29,7 @@ export class MemorySpool implements ReportSpool {
 export class MemoryEngine implements Engine {
   readonly spool = new MemorySpool();
   readonly told: string[] = [];
-  /** Output to take, in order. */
+  /** Output that the next calls of `output.take` return, in order. */
   printed: OutputProgress[] = [];
   readonly output = { take: () => this.printed.shift() ?? null };
   open: OpenOperation[] = [];

@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
  * Replaces a function of `node:fs`, even for modules that import it by name, to simulate faults of a disk or to observe
  * system calls.
  * @param make receives the real function
- * @returns restores the real function
+ * @returns a function that restores the real function
  */
 export function replaceCall<Name extends keyof typeof fs>(
   name: Name,

@@ -48,13 +48,13 @@ export class ServedLink {
     });
   }
 
-  /** The next message of any type, with the length of its frame. */
+  /** Waits for the next message of any type. @returns it with the length of its frame */
   async any(): Promise<{ message: AgentMessage; bytes: number }> {
     await this.until(() => this.inbox.length > 0);
     return this.inbox.shift()!;
   }
 
-  /** The next message, which must be of this type. */
+  /** Waits for the next message. @throws Error if it has another type */
   async next<T extends AgentMessage['type']>(type: T): Promise<Of<T>> {
     const { message } = await this.any();
     if (message.type !== type) throw new Error(`${message.type} instead of ${type}`);
@@ -75,12 +75,12 @@ export class ServedLink {
     }
   }
 
-  /** Received messages that were not taken. */
+  /** Number of received messages that the test has not taken. */
   get unread(): number {
     return this.inbox.length;
   }
 
-  /** Resolves when the agent has seen everything sent so far. */
+  /** Resolves when the agent has processed everything sent so far. */
   async settled(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.ws.once('pong', () => resolve());
@@ -114,7 +114,7 @@ export class ServedLink {
     });
   }
 
-  /** True when the hello proves its key on this connection. */
+  /** Whether the hello proves possession of its key on this connection. */
   proves(hello: Hello, orchestratorKey: Buffer): boolean {
     const agentKey = Buffer.from(hello.public_key, 'hex');
     const exporter = this.socket.exportKeyingMaterial(exporterLength, exporterLabel, Buffer.alloc(0));
@@ -124,10 +124,10 @@ export class ServedLink {
   }
 }
 
-/** An orchestrator's end of links, over real TLS, that the test controls. */
+/** The orchestrator's end of links over real TLS, controlled by the test. */
 export class TestOrchestrator {
   readonly publicKey: Buffer;
-  /** PEM. */
+  /** Private key of the orchestrator, PEM. */
   readonly privateKey: string;
   port = 0;
   private readonly server: Server;
@@ -165,7 +165,7 @@ export class TestOrchestrator {
     const publicKey = await webcrypto.subtle.importKey('jwk', jwk, algorithm, true, ['verify']);
     const certificate = await x509.X509CertificateGenerator.createSelfSigned({
       name: [{ CN: ['test'] }],
-      // Expired: agents ignore dates.
+      // The certificate has expired, but agents ignore its dates.
       notBefore: new Date('2001-01-01'),
       notAfter: new Date('2002-01-01'),
       signingAlgorithm: algorithm,
@@ -178,14 +178,14 @@ export class TestOrchestrator {
     return orchestrator;
   }
 
-  /** The next link that an agent opens. */
+  /** Waits for the next link that an agent opens. */
   nextLink(): Promise<ServedLink> {
     const link = this.links.shift();
     if (link) return Promise.resolve(link);
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** Accepts a link, takes its hello, and answers with a welcome. */
+  /** Accepts the next link, receives its hello, and answers with a welcome. */
   async welcomed(acknowledged = 0, version = 2): Promise<{ link: ServedLink; hello: Hello }> {
     const link = await this.nextLink();
     link.challenge(this.publicKey);

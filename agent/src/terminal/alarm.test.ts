@@ -33,7 +33,7 @@ describe('the alarm', () => {
     timers = [];
   });
 
-  test('wakes each sleeper once, not too early, and with at most one timer', () => {
+  test('wakes each sleeper once and not too early, with at most one timer', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     const woken: [string, number][] = [];
     const sleeper = (name: string) => ({ wake: () => void woken.push([name, now]) });
@@ -50,7 +50,7 @@ describe('the alarm', () => {
     expect(timers).toHaveLength(0);
   });
 
-  test('lets a woken sleeper request the next time', () => {
+  test('lets a sleeper request its next wake-up while it is woken', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     let times = 0;
     const again = { wake: () => void (++times < 3 && alarm.set(again, now + 5)) };

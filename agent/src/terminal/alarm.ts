@@ -11,7 +11,7 @@ export class Alarm<Sleeper extends { wake(): void }> {
     this.#clock = clock;
   }
 
-  /** @param time on the monotonic clock; null: cancels */
+  /** @param time when to wake the sleeper, on the monotonic clock; null: cancels its request */
   set(sleeper: Sleeper, time: number | null): void {
     if (time === null) {
       this.#times.delete(sleeper);

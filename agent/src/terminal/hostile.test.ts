@@ -44,7 +44,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect(opened).toHaveLength(3);
     for (const one of all)
       if (!opened.includes(one)) expect(one.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
-    // A lower limit does not end open terminals.
+    // Open terminals continue when the limit is lowered.
     link.settings = { ...link.settings, max_sessions: 1 };
     link.terminals.settingsChanged();
     for (const one of opened) expect(await one.run('echo still=$((3*3))')).toContain('still=9');
@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  test('answers each request once, in any order of messages, and leaves no records', async () => {
+  test('answers each request once, whatever the order of messages, and leaves no records', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {
@@ -85,7 +85,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
       for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));
     };
     await fc.assert(fc.asyncProperty(fc.array(act, { maxLength: 40 }), converse), { numRuns: 15 });
-    // Ignores the terminal that no message concerned.
+    // Excludes the terminal to which no message was sent.
     const noted = () => new OpenTerminals(link.directory).left().length;
     await expect.poll(noted, { interval: 20 }).toBe(1);
     await expect.poll(openFiles, { interval: 20 }).toBeLessThanOrEqual(before);

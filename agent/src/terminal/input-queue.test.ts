@@ -5,7 +5,7 @@ import { InputQueue } from './input-queue.ts';
 const limits = { windowBytes: 64, minCreditBytes: 16 };
 
 describe('input', () => {
-  test('passes input straight to a terminal that accepts it, and credits it in larger amounts', () => {
+  test('passes input directly to a terminal that accepts it, and combines its credits', () => {
     const queue = new InputQueue(limits);
     let taken = 0;
     const write = (bytes: Uint8Array) => {
@@ -20,7 +20,7 @@ describe('input', () => {
     expect(taken).toBe(16);
   });
 
-  test('refuses input beyond the window', () => {
+  test('refuses input that exceeds the window', () => {
     const queue = new InputQueue(limits);
     expect(queue.add(Buffer.alloc(64), () => 0)).toBe(true);
     expect(queue.add(Buffer.alloc(1), () => 0)).toBe(false);
@@ -30,7 +30,7 @@ describe('input', () => {
     expect(queue.add(Buffer.alloc(1), () => 0)).toBe(false);
   });
 
-  test('passes input on complete and in order, in any small amounts', () => {
+  test('passes on all input in order, however little the terminal accepts at a time', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('type' as const), bytes: fc.integer({ min: 1, max: 40 }) }),
       fc.record({ kind: fc.constant('room' as const), bytes: fc.integer({ min: 0, max: 40 }) }),
@@ -71,7 +71,7 @@ describe('input', () => {
         window += queue.takeCredit();
         expect(taken).toEqual(typed);
         expect(queue.isEmpty).toBe(true);
-        // The withheld credit never blocks the sender.
+        // Withheld credit never blocks the sender.
         expect(window).toBeGreaterThan(limits.windowBytes - limits.minCreditBytes);
       }),
       { numRuns: 300 },

@@ -2,7 +2,7 @@ import { limits } from '@muster/protocol/wire';
 
 export interface InputLimits {
   readonly windowBytes: number;
-  /** Minimum amount of credit to send; at most half of the window. */
+  /** Minimum credit of a message, in bytes; at most half of the window. */
   readonly minCreditBytes: number;
 }
 
@@ -17,7 +17,7 @@ const inputLimits: InputLimits = {
  */
 export class InputQueue {
   readonly #limits: InputLimits;
-  /** Allocated only while input waits; most input goes straight through. */
+  /** Allocated only while input waits, because most input is passed on directly. */
   #bytes: Buffer | null = null;
   #start = 0;
   #end = 0;
@@ -33,7 +33,7 @@ export class InputQueue {
   }
 
   /**
-   * @param write returns the number of accepted bytes, counted from the first
+   * @param write passes bytes to the terminal. Returns how many of them, from the first, the terminal accepted.
    * @returns false if the input exceeds the window
    */
   add(bytes: Uint8Array, write: (bytes: Uint8Array) => number): boolean {
@@ -57,7 +57,7 @@ export class InputQueue {
     return written > 0;
   }
 
-  /** Takes the credit to send now; 0 while it is less than `minCreditBytes`, which never blocks the sender. */
+  /** @returns the credit to send now; 0 while it is less than `minCreditBytes`, which never blocks the sender */
   takeCredit(): number {
     const bytes = this.#accepted;
     if (bytes < this.#limits.minCreditBytes) return 0;
@@ -71,7 +71,7 @@ export class InputQueue {
     return bytes;
   }
 
-  /** Copies, because input from the network is a small part of a large buffer. */
+  /** Copies the input, which is a small part of a large network buffer that should not be kept in memory. */
   #store(bytes: Uint8Array): void {
     this.#bytes ??= Buffer.allocUnsafeSlow(this.#limits.windowBytes);
     if (this.#end + bytes.length > this.#bytes.length) {

@@ -29,7 +29,7 @@ describe('output', () => {
     }
   });
 
-  test('stops at the window, and continues with the credit', () => {
+  test('stops sending when the window is full, and continues when credit arrives', () => {
     const queue = new OutputQueue(pieceBytes, small);
     let sent = 0;
     for (let at = 0; at < 40; at++) {
@@ -45,7 +45,7 @@ describe('output', () => {
     expect(queue.take(2000, copy)).toBeNull();
   });
 
-  test('sends output complete and in order, within window and rate, to the end', () => {
+  test('sends all output in order, within the window and the rate', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('show' as const), bytes: fc.integer({ min: 1, max: pieceBytes }) }),
       fc.record({ kind: fc.constant('credit' as const), part: fc.integer({ min: 1, max: 4 }) }),

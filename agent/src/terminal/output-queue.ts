@@ -38,7 +38,7 @@ export class OutputQueue {
     return this.#length === 0;
   }
 
-  /** Whether to continue reading: the next frame is not full. */
+  /** Whether to continue reading from the shell: the next frame is not full. */
   get hasRoom(): boolean {
     return this.#length < this.#limits.frameBytes;
   }
@@ -57,7 +57,7 @@ export class OutputQueue {
   }
 
   /**
-   * Takes the next frame, which then counts as sent.
+   * Takes the next frame and counts it as sent.
    * @param frame builds a frame; it must copy the bytes
    * @returns null if nothing may be sent now
    */
@@ -72,7 +72,7 @@ export class OutputQueue {
     return next;
   }
 
-  /** Time at which the next frame may be sent; null while it needs credit or output. */
+  /** @returns the time at which the next frame may be sent; null while credit or output is missing */
   dueAt(): number | null {
     const size = this.#nextSize();
     return size === 0 ? null : this.#dueAt(size);

@@ -17,7 +17,7 @@ describe('the shell of a terminal', () => {
     ["the account's shell", '/bin/bash', settings, { shell: '/bin/bash' }],
     ["the system's default if the account has none", '', settings, { shell: '/bin/sh' }],
     ['the configured shell', '/bin/bash', { ...settings, shell: '/opt/own-shell' }, { shell: '/opt/own-shell' }],
-  ])('chooses %s', (_name, login, given, expected) => {
+  ])('chooses the shell of a terminal: %s', (_name, login, given, expected) => {
     expect(chooseShell(null, login, given, machine)).toEqual(expected);
   });
 
@@ -38,12 +38,12 @@ describe('the shell of a terminal', () => {
     ['a listed shell that does not exist', '/bin/zsh', overridden, 'shell_refused', /not a program/],
     ['a configured shell that does not exist', null, { ...settings, shell: '/no' }, 'failed', /remote_terminal.shell/],
     ['a configured shell that is not a path', null, { ...settings, shell: 'bash' }, 'failed', /absolute/],
-  ])('refuses %s', (_name, requested, given, code, message) => {
+  ])('refuses a requested shell: %s', (_name, requested, given, code, message) => {
     const choice = chooseShell(requested, '/bin/bash', given, machine);
     expect(choice).toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  test('shows a refused shell without control characters', () => {
+  test('removes control characters from a refused shell in the message', () => {
     const choice = chooseShell('/bin/\u001b[2Jsh', '', overridden, machine);
     expect(JSON.stringify(choice)).not.toContain('\u001b');
     expect((choice as { message: string }).message).not.toContain('\u001b');

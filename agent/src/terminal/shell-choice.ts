@@ -21,8 +21,8 @@ export type Choice =
 
 /**
  * Chooses the shell of a terminal.
- * @param requested by the operator; null: none
- * @param login     shell of the account; empty: the system's default
+ * @param requested the shell that the operator requested; null: none
+ * @param login     the login shell of the account; empty: the system's default
  */
 export function chooseShell(
   requested: string | null,

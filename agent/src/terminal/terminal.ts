@@ -15,13 +15,13 @@ export interface TerminalOptions {
   readonly channel: number;
   readonly outlet: Outlet;
   now(): number;
-  /** Requests a wake-up at this time; null: cancels the request. */
+  /** Requests a wake-up at this time, or cancels the request if null. */
   wakeAt(terminal: Terminal, time: number | null): void;
 }
 
 /** Maximum bytes of one read from a shell. */
 const pieceBytes = 16 * 1024;
-/** Poll interval for room in the send buffer, because frames of others raise no event here. */
+/** Interval, in milliseconds, of checks for room in the send buffer, because frames of other senders raise no event here. */
 const roomPollMs = 50;
 /** Backoff for input that the terminal does not accept, in milliseconds. */
 const retry = { first: 1, last: 50 };
@@ -52,10 +52,10 @@ export class Terminal {
     shell.resume();
   }
 
-  /** @returns whether to continue reading */
+  /** Adds output from the shell. @returns whether to continue reading */
   show(bytes: Uint8Array): boolean {
     this.#output.add(bytes);
-    // A program that prints may also have read its input.
+    // A program that prints may have read input, so the terminal may accept more.
     if (!this.#input.isEmpty) this.#writeInput();
     this.#isReading = true;
     this.#sendOutput();
@@ -63,7 +63,7 @@ export class Terminal {
     return this.#isReading;
   }
 
-  /** Call after the last output. @param done called when all output is sent */
+  /** Call after the last output. @param done called when all output was sent */
   finish(done: () => void): void {
     this.#ended = done;
     this.wake();

@@ -46,7 +46,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shown).toContain('0=-sh\r\n');
       expect(shown).toContain(`\n${homedir}\r\n`);
       expect(shown).toContain('0022\r\n');
-      // The files of the shell itself, and the pipe of `ls`.
+      // The open files of the shell, and the pipe of `ls`.
       expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
       expect(shown).not.toMatch(/MUSTER|NODE_|VITEST/);
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(await shell.run('stty size')).toContain('11 77');
     });
 
-    test('supports UTF-8, even when a character is erased', async () => {
+    test('passes on UTF-8, and erases whole characters on backspace', async () => {
       const shell = await link.open();
       expect(await shell.run("printf '\\305\\274\\303\\263\\305\\202\\304\\207 \\360\\237\\220\\247\\n'")).toContain(
         'żółć 🐧\r\n',
@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
         );
         expect(shown).toContain('id=65534:65534:65534\r\n');
         expect(shown).toContain('nobody /nonexistent\r\n');
-        // The home directory does not exist.
+        // The shell starts in `/`, because the home directory does not exist.
         expect(shown).toContain('\n/\r\n');
         expect(shown).toMatch(/crw--w---- 1 65534 /);
         expect(shown).toMatch(/CapEff:\s+0{16}/);
@@ -102,8 +102,8 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       }
     });
 
-    test.skipIf(!isRoot)('opens for an agent that does not run as root', async () => {
-      // Only root can give files to groups that it is not in.
+    test.skipIf(!isRoot)('opens a terminal for an agent that does not run as root', async () => {
+      // Unlike root, this user cannot give files to groups of which it is not a member.
       process.seteuid!('nobody');
       try {
         expect((await link.open()).answer).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
@@ -139,7 +139,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 1);
       expect(await shell.ended()).toEqual({ code: 3, signal: null });
       clearInterval(slowly);
-      // The echoed line and `exit` contain an x too.
+      // The echoed line and `exit` also contain an x.
       expect(count).toBeGreaterThanOrEqual(1_000_000);
       expect(count).toBeLessThanOrEqual(1_000_004);
     });
@@ -159,7 +159,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(small).toBeLessThanOrEqual(limits.terminalSmallFramesPerSecond * seconds + 10);
     });
 
-    test('ends with the shell, even while background jobs print', async () => {
+    test('ends a terminal when its shell exits, even while background jobs print', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       const own = numberIn(await shell.run('echo own=$$'), 'own');
@@ -168,7 +168,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 20);
       expect(await shell.ended()).toEqual({ code: 4, signal: null });
       clearInterval(slowly);
-      // Little more than the kernel's buffer of later output: the window and a frame were full at its end.
+      // At the end of the shell, the window and a frame were full. Only the kernel's buffer adds a little more.
       expect(shell.shownBytes).toBeLessThan(limits.terminalOutputWindowBytes + 128 * 1024);
     });
 
@@ -201,7 +201,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       await link.until('more', () => shell.shownBytes > shown);
     });
 
-    test('accepts a paste of 10 MB byte for byte', async () => {
+    test('passes on a paste of 10 MB unchanged', async () => {
       const shell = await link.open();
       const paste = randomBytes(10 * 1024 * 1024);
       await shell.type(`stty raw -echo; echo rea"dy"; head -c ${paste.length} | sha256sum; stty sane; echo d"one"\r`);
@@ -211,7 +211,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.text).toContain(createHash('sha256').update(paste).digest('hex'));
     });
 
-    test('accepts a paste of lines', async () => {
+    test('passes on a paste of many lines', async () => {
       const shell = await link.open();
       await shell.type('stty -echo; echo rea"dy"; wc -c; echo d"one"\r');
       await shell.shows('ready');
@@ -224,7 +224,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     test('buffers input up to the window for a program that does not read, without blocking other terminals', async () => {
       const shell = await link.open();
       const other = await link.open();
-      // In one line, because a shell in raw mode would read the next line as well.
+      // One line, because a shell in raw mode would also read a second line.
       await shell.type('stty raw -echo; echo rea"dy"; sleep 1000\r');
       await shell.shows('ready');
       const window = limits.terminalInputWindowBytes;
@@ -242,7 +242,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('that ends', () => {
-    test('reports the exit code or the signal', async () => {
+    test('reports the exit code or the signal of a shell', async () => {
       const first = await link.open();
       await first.type('exit 7\r');
       expect(await first.ended()).toEqual({ code: 7, signal: null });
@@ -263,7 +263,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
     });
 
-    test('kills all processes of its session, even those that ignore SIGHUP, except detached ones', async () => {
+    test('kills all processes of the session at the end, even those that ignore SIGHUP, but no detached ones', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
         'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
@@ -300,7 +300,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       rmSync(folder, { recursive: true });
     });
 
-    test('ends with its link and with the agent', async () => {
+    test('ends terminals when their link ends and when the agent stops', async () => {
       const first = await link.open();
       const own = numberIn(await first.run('echo own=$$'), 'own');
       link.link.end('the link is gone');
@@ -315,7 +315,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    test('ends when terminals are disabled', async () => {
+    test('ends terminals when they are disabled', async () => {
       const shell = await link.open();
       link.settings = { ...link.settings, enabled: false };
       link.terminals.settingsChanged();
@@ -323,7 +323,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    test('reports its end if it was closed before it was open', async () => {
+    test('reports the end of a terminal that was closed before it was open', async () => {
       const opening = link.open();
       link.link.receive({ type: 'terminal_close', channel: 1, reason: 'at once' });
       await (await opening).ended();
@@ -362,7 +362,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
 
     test('refuses a terminal if the agent has too many open files, and continues', async () => {
       await link.open();
-      // Enough for a terminal and the first pipes of a program, but not for all.
+      // Enough files for a terminal and some pipes of its program, but not for all pipes.
       for (const left of [2, 4, 6]) {
         const { answer } = await withFilesLeft(left, () => link.open());
         expect(answer).toMatchObject({

@@ -44,7 +44,7 @@ interface Entry {
   readonly terminal: Terminal;
   readonly outlet: Outlet;
   refuse(code: TerminalRefusal, message: string): void;
-  /** Whether its opening was reported and its end was not. */
+  /** Whether the opening was reported, but not the end. */
   isOpen: boolean;
   /** Reason of the hangup; null: no hangup was requested. */
   ending: string | null;
@@ -100,7 +100,7 @@ export class Terminals {
     return {
       receive: (message) => {
         if (message.type === 'terminal_open') {
-          // Channel numbers must increase, so that late messages never reach another terminal.
+          // Channel numbers must increase, so that a late message never reaches another terminal.
           if (message.channel <= last) return false;
           last = message.channel;
           this.#open(message, outlet, channels);
@@ -115,7 +115,7 @@ export class Terminals {
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
       roomAgain: () => {
-        // Starts with another terminal each time, so that none uses all of the room permanently.
+        // Starts with another terminal each time, so that no terminal always takes all of the room.
         const entries = [...channels.values()];
         turn = (turn + 1) % Math.max(1, entries.length);
         for (const { terminal } of [...entries.slice(turn), ...entries.slice(0, turn)]) terminal.wake();
@@ -202,7 +202,7 @@ export class Terminals {
     const { clock, log, open } = this.#options;
     const { request, terminal, outlet, refuse } = entry;
     const { channel, session_id, operator } = request;
-    // Loaded on demand, because most agents never open a terminal.
+    // These modules are loaded on demand, because most agents never open a terminal.
     const [{ startLoginShell, listedShells }, { accountOf, ownAccount }, { isProgram }] = await Promise.all([
       import('../host/accounts/login-shell.ts'),
       import('../host/accounts/login-account.ts'),
@@ -256,7 +256,7 @@ export class Terminals {
     if (left > 0) log.warn({ session_id, operator, left }, notKilled);
   }
 
-  /** A failure is not fatal, because a machine with a full disk needs a terminal most. */
+  /** Records the shell for a later cleanup. A failure is not fatal: terminals are most useful when a disk is full. */
   #record(shell: LoginShell): void {
     try {
       this.#options.open.add(shell);

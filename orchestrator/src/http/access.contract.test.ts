@@ -8,8 +8,8 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
- * Tests the permissions of every route of the table, including streams, with the real domain, for all kinds of callers, and
- * the order of refusals for requests with several faults.
+ * Tests with the real domain: the permissions of every route, including streams, for all kinds of callers; and which
+ * fault is refused first when a request has several.
  */
 
 const openApi = realApiFixture();
@@ -95,7 +95,7 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
   });
 }
 
-/** Faults of a request that are checked after its caller, with their statuses. */
+/** Faulty requests for a route, with the expected status. These faults are checked after the caller's permissions. */
 function* faultsOf(route: Route): Generator<[why: string, asked: Asked, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
   if (route.method === 'GET') return;
@@ -128,7 +128,7 @@ describeDatabases('access', (fixture) => {
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('refuses callers without a live session before all other faults, and changes nothing', async () => {
+  test('refuses callers without a live session before it reports any other fault, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -146,7 +146,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('refuses operators on admin routes before all other faults, and changes nothing', async () => {
+  test('refuses operators on admin routes before it reports any other fault, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');

@@ -35,14 +35,14 @@ describe('sessions and roles', () => {
     ['another scheme', { authorization: 'Basic YTpi' }, 'Bearer realm="muster", error="invalid_token"'],
     ['an unknown one', { authorization: 'Bearer nobody' }, 'Bearer realm="muster", error="invalid_token"'],
     ['an endless one', { authorization: `Bearer ${'a'.repeat(5000)}` }, 'Bearer realm="muster", error="invalid_token"'],
-  ])('answers 401 for a token of kind: %s', async (_name, headers, challenge) => {
+  ])('answers 401 for a missing or invalid token: %s', async (_name, headers, challenge) => {
     const answer = await testApp().inject({ url: agent, headers });
     expect(answer.statusCode).toBe(401);
     expect(answer.headers['www-authenticate']).toBe(challenge);
     expect(answer.json()).toMatchObject({ code: 'unauthenticated', status: 401 });
   });
 
-  test('waits for a session lookup, and answers 500 when it fails', async () => {
+  test('waits for an asynchronous session lookup, and answers 500 if it fails', async () => {
     const later = testApp({}, { sessions: { find: async (token) => sessions.find(token) } });
     expect((await later.inject({ url: agent, headers: admin })).statusCode).toBe(200);
     expect((await later.inject({ url: agent, headers: { authorization: 'Bearer no' } })).statusCode).toBe(401);
@@ -57,7 +57,7 @@ describe('sessions and roles', () => {
     }
   });
 
-  test('accepts the scheme in any letter case', async () => {
+  test('accepts the Bearer scheme in any letter case', async () => {
     const answer = await testApp().inject({ url: agent, headers: { authorization: `bearer ${tokens.admin}` } });
     expect(answer.statusCode).toBe(200);
   });
@@ -80,7 +80,7 @@ describe('order of refusal', () => {
     expect(xml.statusCode).toBe(401);
   });
 
-  test("then answers 403, then 413, 415 and 400, then the handler's error", async () => {
+  test("after 401, checks for 403, then 413, 415, and 400, then the handler's error", async () => {
     const app = testApp({
       setAgentStatus: () => {
         throw new MusterError('agent_not_found', 'no agent has this id');
@@ -135,7 +135,7 @@ describe('order of refusal', () => {
       expect(wrong.headers.allow).toBe('GET, HEAD');
     }
     expect((await ask('PUT', '/nothing')).statusCode).toBe(404);
-    // A fixed address takes precedence over the pattern of a name.
+    // A fixed path takes precedence over a path with a parameter.
     expect((await ask('GET', '/api/v1/modules/validate', admin)).statusCode).toBe(200);
   });
 });
@@ -220,7 +220,7 @@ describe('answers', () => {
     const waited = await app.inject(post(`${agent}/apply`, '{"modules":[]}'));
     expect(waited.statusCode).toBe(200);
     expect(waited.headers['preference-applied']).toBeUndefined();
-    // This route does not support `respond-async`.
+    // The route for drift checks does not support `respond-async`.
     expect((await app.inject(post(`${agent}/drift`, '', { prefer: 'respond-async' }))).statusCode).toBe(409);
     expect(asked).toEqual([true, false, false]);
   });
@@ -251,7 +251,7 @@ describe('answers', () => {
     });
   });
 
-  test('answers a bug with 500 without details, and logs it with the same id', async () => {
+  test('answers 500 without details for a bug, and logs it with the same request id', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({ getAgent: () => Promise.reject(new Error('password=hunter2')) }, { log });
     const answer = await app.inject({ url: agent, headers: admin });
@@ -283,7 +283,7 @@ describe('answers', () => {
 });
 
 describe('all answers', () => {
-  test('sends headers against storing, sniffing, and sharing with other origins', async () => {
+  test('sends headers that forbid caching, MIME sniffing, and access from other origins', async () => {
     const app = testApp();
     for (const url of [agent, '/api/v1/status', '/nothing', '/%zz', '/openapi.json', '/healthz']) {
       const answer = await app.inject({ url, headers: { origin: 'https://evil.example' } });
@@ -309,7 +309,7 @@ describe('all answers', () => {
     expect((await app.inject({ url: agent, headers: bearer('operator') })).statusCode).toBe(200);
   });
 
-  test('uses forwarding headers of trusted proxies only', async () => {
+  test('uses forwarding headers from trusted proxies only', async () => {
     const seen: { ip: string; secure: boolean; loopback: boolean }[] = [];
     const handlers = {
       getAgent: ({ request: { ip, secure, loopback } }: CallOf<'getAgent'>) => {
@@ -339,7 +339,7 @@ describe('all answers', () => {
     ]);
   });
 
-  test('counts spoofed forwarding headers by the socket, and behind a trusted proxy by the last address before it', async () => {
+  test('counts clients by their socket address, or by the last address that a trusted proxy forwards', async () => {
     const rates = { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 };
     const signIn = (forwarded: string) =>
       ({ ...post('/api/v1/auth/challenge', '{"public_key":"ab"}', { 'x-forwarded-for': forwarded }) }) as const;
@@ -405,7 +405,7 @@ describe('all answers', () => {
     });
   });
 
-  test('answers probes', async () => {
+  test('answers health and readiness probes', async () => {
     let ready = false;
     const app = testApp({}, { ready: () => ready });
     const ask = async (url: string) => (await app.inject({ url })).statusCode;
@@ -419,7 +419,7 @@ describe('all answers', () => {
     expect(drained.headers).toMatchObject({ 'retry-after': '5', connection: 'close' });
   });
 
-  test('throws at the start when a route has no handler', () => {
+  test('throws at startup if a route has no handler', () => {
     const { getAgent: _, ...rest } = exampleHandlers();
     const { log } = keepingLog();
     // @ts-expect-error: a missing handler is also a compile error

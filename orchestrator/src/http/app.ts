@@ -28,7 +28,7 @@ import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null until the session is found, and on public routes. */
+    /** The sign-in session; null until it is found, and on public routes. */
     session: Session | null;
   }
   interface FastifyInstance {
@@ -58,11 +58,11 @@ export interface Limits {
   readonly requestTimeout: number;
   /** Milliseconds before an idle connection is closed. */
   readonly keepAliveTimeout: number;
-  /** Maximum milliseconds of a TLS handshake, and of the wait for it. */
+  /** Maximum milliseconds of a TLS handshake, and of the wait for its start. */
   readonly handshakeTimeout: number;
-  /** Maximum connections. When full, connections without a sign-in are dropped, silent ones first. */
+  /** Maximum connections. At the maximum, connections without a sign-in are dropped, silent ones first. */
   readonly connections: number;
-  /** Maximum connections without a sign-in of one IPv4 address or IPv6 /64; trusted proxies have no such limit. */
+  /** Maximum connections without a sign-in from one IPv4 address or IPv6 /64; trusted proxies have no such limit. */
   readonly connectionsOfNetwork: number;
 }
 
@@ -80,7 +80,7 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** Accepts WebSockets of terminals. Without it, their addresses do not exist. */
+  /** Accepts WebSockets of terminals. Without it, their routes do not exist. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
@@ -95,13 +95,13 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly trustProxyTls?: boolean;
   /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** Serves metrics at `/metrics` and below. Without it, these addresses do not exist. */
+  /** Serves metrics at `/metrics` and below. Without it, these routes do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
-  /** Installation files of the agent. Without it, their addresses do not exist. */
+  /** Installation files of the agent. Without it, their routes do not exist. */
   readonly install?: InstallFiles;
   /** The console at `/`; null if it was not built, which `/` explains. Without it, `/` does not exist. */
   readonly console?: ConsoleFiles | null;
-  /** Called before a refusal for lack of a role or for too many requests is answered. */
+  /** Called before the answer to a request that is refused for lack of a role or for the rate limit. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
   /** Validates every answer against its schema; for tests. */
   readonly validateAnswers?: boolean;
@@ -175,13 +175,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   };
   answerErrors(app, log, options.refused);
   decorate(shared);
-  // Both are known once the routes are registered, which is after the hooks.
+  // Set when the routes are registered, which is after the hooks.
   let answerUnknown: AnswerUnknown = () => false;
   let endTerminals = () => Promise.resolve();
   app.addHook('preClose', async () => {
     drain.abort();
     connections.endHandshakes();
-    // Closing the server waits for its sockets, and does not end upgraded ones.
+    // `close` waits for all sockets of the server, but does not end upgraded ones.
     await endTerminals();
   });
   hookRequests(shared, (request, reply) => answerUnknown(request, reply));
@@ -226,7 +226,7 @@ function hookRequests(
     }
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
-    // A client without a session does not learn which addresses exist, and its body is not read.
+    // A client without a session does not learn which paths exist, and its body is not read.
     else if (!isApi(request)) {
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else
@@ -238,7 +238,7 @@ function hookRequests(
     logRequest(options.log, request, reply);
     const { routeId = null } = request.routeOptions.config as { routeId?: string };
     options.telemetry?.answered(routeId, reply.statusCode, reply.elapsedTime / 1000);
-    // A response may have left its connection open; closing would wait for its timeout.
+    // The response may leave an idle connection open, and closing the server would wait for its timeout.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
@@ -270,7 +270,7 @@ function registerEndpoints({ app, options, admission, drain, responses }: Shared
   return context;
 }
 
-/** Registers the WebSockets of terminals. @returns ends the open ones */
+/** Registers the WebSockets of terminals. @returns a function that ends the open ones */
 function registerTerminals(
   { app, options, clock, limits, connections, admission }: Shared,
   terminals: TerminalConnections,

@@ -7,7 +7,7 @@ const secret = { name: 'x', value: 'hunter2' };
 const elsewhere = '192.0.2.7';
 
 interface Sender {
-  /** Address of the socket. */
+  /** IP address of the client's socket. */
   from?: string;
   headers?: Record<string, string>;
   options?: Partial<AppOptions>;
@@ -59,11 +59,11 @@ test.each<[string, Sender, unknown]>([
     refused,
   ],
   ['a proxy that is said to speak TLS', { from: elsewhere, options: { trustProxyTls: true } }, taken],
-])('refuses or accepts a secret over plain HTTP from %s', async (_, sender, answer) => {
+])('decides whether to accept a secret over plain HTTP from %s', async (_, sender, answer) => {
   expect(await post(sender)).toEqual(answer);
 });
 
-test('refuses secrets over plain HTTP after the permissions, before the body is read', async () => {
+test('refuses secrets over plain HTTP after the permission check and before reading the body', async () => {
   expect(await post({ from: elsewhere }, '{"broken')).toEqual(refused);
   expect(await post({ from: elsewhere, headers: { authorization: 'Bearer nobody' } })).toEqual([
     401,
@@ -71,7 +71,7 @@ test('refuses secrets over plain HTTP after the permissions, before the body is 
   ]);
 });
 
-test('refuses exactly the routes that take a secret', () => {
+test('refuses plain HTTP on exactly the routes that take a secret', () => {
   const confidential = routes.filter((route) => 'confidential' in route && route.confidential === true);
   expect(confidential.map(({ id }) => id).sort()).toEqual(['createSecret', 'updateSecret']);
 });

@@ -24,8 +24,8 @@ import { defineQuery } from '../store/query.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
- * Calls every route that writes with a session that was admitted just before it ended, and tests that nothing changes. The
- * same request succeeds with a live session, so no route passes because of another fault.
+ * Calls every route that writes with a sign-in session that ends right after the request's admission, and tests that
+ * nothing changes. The same request succeeds with a live session, so no request fails because of another fault.
  */
 
 const openApi = realApiFixture();
@@ -77,7 +77,7 @@ const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').sel
 
 /** Routes with a body that change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that answer an ended session like a live one, since they only end it. */
+/** Routes that give an ended session the same answer as a live one, since they only end the session. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface Asked {
@@ -86,13 +86,13 @@ interface Asked {
   body?: object;
 }
 
-/** Creates the records that a route needs to succeed. A new route needs an entry here, or succeeds with its example. */
+/** By route, creates the records that a request needs to succeed. Without an entry, the route's example must succeed. */
 function preparations({ domain, actor, agent, terminals }: RealApi): Record<string, () => Promise<Asked> | Asked> {
   const { context, links, conductor } = domain;
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Runs the agent's operations up to this one. */
+  /** Completes the agent's queued operations up to this one. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);
@@ -232,8 +232,8 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
 describeDatabases('a session that has ended', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  test('changes nothing through any route that writes, even if the request was admitted before the end', async () => {
-    // Simulates a request that was admitted a moment before the end: its session is found regardless.
+  test('changes nothing through any route that writes, even if the request was admitted before the session ended', async () => {
+    // Simulates requests that are admitted just before the session ends: the lookup still finds the ended session.
     const before = new Map<string, Session>();
     let opened: RealApi | null = null;
     const find = (hash: string) => before.get(hash) ?? opened?.domain.signIn.find(hash) ?? null;
@@ -263,7 +263,7 @@ describeDatabases('a session that has ended', (fixture) => {
         ...(route.body === undefined ? {} : { payload: payload as object }),
       });
     };
-    /** Every row of every table, and effects outside the database. */
+    /** @returns every row of every table, and the effects outside the database */
     const traces = async () => {
       await context.bus.delivered();
       const rows = [];
@@ -295,7 +295,7 @@ describeDatabases('a session that has ended', (fixture) => {
       await settle();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone, out })) {
-        // Just before its end, an answer may be cut off. The request is then retried.
+        // The end of the session may cut an answer off. The request is retried.
         let answer = null;
         while (answer === null) answer = await send(route, token, asked).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);

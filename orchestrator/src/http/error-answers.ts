@@ -5,7 +5,7 @@ import { headersOf, musterErrorOf, problemOf } from './server/problem.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { pathOf } from './server/request-path.ts';
 
-/** Answers an error with a problem document, and logs it when the fault is on this side. */
+/** Answers an error with a problem document, and logs it if the server caused the error. */
 export function answerError(log: Logger, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = musterErrorOf(thrown);
   const about = { request_id: request.id, method: request.method, path: pathOf(request) };
@@ -17,7 +17,7 @@ export function answerError(log: Logger, thrown: unknown, request: FastifyReques
 
 /**
  * Answers the errors of all routes.
- * @param refused called before a refusal for lack of a role or for too many requests is answered
+ * @param refused called before the answer to a request that is refused for lack of a role or for the rate limit
  */
 export function answerErrors(
   app: FastifyInstance,

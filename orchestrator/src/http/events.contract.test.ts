@@ -21,7 +21,7 @@ import { createApp } from './app.ts';
 import { auditHandlers } from './routes/audit.ts';
 import { eventHandlers } from './routes/events.ts';
 
-/** Live events over real HTTP: chain and sessions in a real database, with the machine's time. */
+/** Tests live events over real HTTP, with a real database and the machine's clock. */
 
 interface Opened {
   domain: Domain;
@@ -72,7 +72,7 @@ interface Frame {
 /** A client like a browser's EventSource that records the received events. */
 class Client {
   readonly frames: Frame[] = [];
-  /** The last received id. */
+  /** Id of the last received event. */
   last = '';
   readonly ended: Promise<'whole' | 'cut'>;
   readonly status: number;
@@ -116,12 +116,12 @@ class Client {
     this.frames.push(frame);
   }
 
-  /** Chain places of the received events. */
+  /** Positions of the received events in the chain. */
   get places(): number[] {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a time limit of its own, because the test's limit catches a hang. */
+  /** Waits without a separate time limit, because the test's time limit catches a hang. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -148,7 +148,7 @@ async function follow({ url, token }: Opened, query = '', headers: Record<string
 const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
 describeDatabases('live events', (fixture) => {
-  test('sends events when they get their place, with the data of the chain', async () => {
+  test('sends events when they are added to the chain, with their data from the chain', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     expect([client.status, client.type]).toEqual([200, 'text/event-stream']);
@@ -184,7 +184,7 @@ describeDatabases('live events', (fixture) => {
     const seen: number[] = [];
     let last = first.last;
     for (let turn = 0; busy || seen.length < 1200; turn++) {
-      // Uses the header, or the parameter for clients that cannot send headers.
+      // Alternates between the header and the parameter, which is for clients that cannot send headers.
       const client =
         turn % 2 === 0
           ? await follow(opened, '', { 'last-event-id': last })
@@ -200,7 +200,7 @@ describeDatabases('live events', (fixture) => {
     expect(seen).toEqual(upTo(begin, begin + 1199));
   });
 
-  test('prefers the header to the parameter, which a browser repeats unchanged', async () => {
+  test('prefers Last-Event-ID to the parameter, which a browser repeats unchanged', async () => {
     const opened = await serve(fixture);
     await happen(opened.domain, 5);
     await placeAll(opened.domain);
@@ -210,7 +210,7 @@ describeDatabases('live events', (fixture) => {
     for (const bad of ['x', '-1', '1e3']) expect((await follow(opened, '', { 'last-event-id': bad })).status).toBe(400);
   });
 
-  test('filters by category and agent, and advances ids even without events', async () => {
+  test('filters by category and agent, and advances the id even while no event matches', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const some = await follow(opened, '?category=other,third');
@@ -249,7 +249,7 @@ describeDatabases('live events', (fixture) => {
     expect(lost.frames.find(({ event }) => event === 'gap')?.data).toMatchObject({ after: 999999, reason: 'unknown' });
   });
 
-  test('ends within a second when the operator is removed, or the session ends or expires', async () => {
+  test('ends a stream within a second when its operator is removed, or its session ends or expires', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const { domain, actor } = opened;
@@ -263,7 +263,7 @@ describeDatabases('live events', (fixture) => {
     const soon = async (client: Client, what: () => Promise<unknown>) => {
       await client.until(({ last }) => last !== '');
       await what();
-      // The time that the streams use; it advances no further.
+      // The streams use this clock; the test does not advance it again.
       clock.advance(1_000);
       expect(await client.ended).toBe('whole');
     };
@@ -273,7 +273,7 @@ describeDatabases('live events', (fixture) => {
     await soon(stays, async () => domain.clock.advance(3_601_000));
   });
 
-  test('ends at the orchestrator’s shutdown', async () => {
+  test('ends streams when the orchestrator shuts down', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     await client.until(({ last }) => last !== '');
@@ -289,7 +289,7 @@ describeDatabases('live events', (fixture) => {
     await once(socket, 'readable');
     return socket;
   }
-  /** More than the buffers of the sockets and of a slow reader. */
+  /** Records more events than the buffers of the sockets and of a slow reader hold. */
   async function flood(domain: Domain) {
     for (let at = 0; at < 12; at++) {
       await happen(domain, 100, 'test.happened', 'x'.repeat(20_000));
@@ -317,7 +317,7 @@ describeDatabases('live events', (fixture) => {
     slow.destroy();
   });
 
-  test('ends for a client that does not read', async () => {
+  test('ends the stream of a client that does not read', async () => {
     const clock = new ManualClock();
     const opened = await serve(fixture, clock);
     const fast = await follow(opened);
@@ -364,7 +364,7 @@ describeDatabases('live events', (fixture) => {
     expect(refused.status).toBe(429);
   });
 
-  test('sends hints of changes', async () => {
+  test('sends hints when operations, agents, and runs change', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const client = await follow(opened);

@@ -15,7 +15,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     const { app, token, domain, actor, agent, metrics } = api;
     const get = (path: string) =>
       app.inject({ url: `/api/v1${path}`, headers: { ...bearer('admin'), authorization: `Bearer ${token}` } });
-    /** A multiple of every step in this file, an hour ago, so that no sample expires during the test. */
+    /** Time of the first sample: a multiple of every step in this file, an hour ago, so that no sample expires during the test. */
     const at = Math.floor((domain.now() - 3600) / 600) * 600;
     await metrics.record(agent.id, [
       sampleAt(at, { cpu_usage: 10, net_rx_bytes: 100, uptime: 50 }),
@@ -101,7 +101,7 @@ describeDatabases('samples over HTTP', (fixture) => {
       sampleAt(at, { cpu_usage: 25, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
-    // The step is longer than the whole range: one bucket, which begins at a multiple of the step.
+    // The step is longer than the whole range, so there is one bucket. It begins at a multiple of the step.
     const [whole, ...more] = (await get('/agents/web-1/metrics?step=86400')).json().samples;
     expect(more).toEqual([]);
     expect(whole).toEqual(sampleAt(at - (at % 86_400), { cpu_usage: 25, load1: 0.5, net_rx_bytes: 7, uptime: 5 }));
@@ -110,7 +110,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     expect(longest[0].collected_at % 31_536_000).toBe(0);
   });
 
-  test('answers 204 without samples, 404 for an unknown agent, and leaves both out of the latest', async () => {
+  test('answers 204 without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
     const gone = await newAgent(domain, actor, 'gone');

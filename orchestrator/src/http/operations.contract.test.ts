@@ -11,7 +11,7 @@ import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { hashToken } from './server/authentication.ts';
 
-/** Tests operations and runs as seen by a client, from the request to each outcome. */
+/** Tests operations and runs as a client sees them, from the request to each outcome. */
 
 const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
@@ -54,7 +54,7 @@ async function open(fixture: DatabaseFixture) {
     return { status: answer.statusCode, body: answer.json(), location: answer.headers.location as string };
   };
   let seq = 0;
-  /** Waits until an operation is dispatched to the agent, and reports its results. */
+  /** Waits until an operation is dispatched to the agent, and reports results for it. */
   const carryOut = async (more: object = {}, results = [resultOf()]) => {
     const next = await vi.waitFor(async () => {
       const handed = await domain.links.nextOperation(agent.id);
@@ -74,7 +74,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('operations over HTTP', (fixture) => {
-  test('waits for operations, or answers immediately with their address', async () => {
+  test('waits for operations, or immediately answers with their URL', async () => {
     const { ask, carryOut } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
     await carryOut();
@@ -152,7 +152,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
-  test('refuses an operation whose plan is stale, immediately or as its outcome', async () => {
+  test('refuses an operation whose plan is stale, in the answer or as its outcome', async () => {
     const { ask, carryOut } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await carryOut({ plan_digest: 'ab'.repeat(32) });
@@ -166,7 +166,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
   });
 
-  test('lists operations by page and cursor, of one agent or of all', async () => {
+  test('lists operations of one agent or all agents, by page and by cursor', async () => {
     const { ask } = await open(fixture);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++)
@@ -184,7 +184,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('checks the request, then the agent, then its state', async () => {
+  test('checks the request first, then the agent, then the agent’s state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

@@ -35,7 +35,7 @@ async function history({ domain, actor, agent }: Opened) {
   return operation;
 }
 
-/** Answers every operation for the agent immediately. */
+/** Simulates an agent that completes every operation immediately. @returns stops the simulation */
 function answering({ links, now }: Domain, nodeId: string): () => void {
   let seq = 100;
   let busy = false;
@@ -82,7 +82,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
-/** The name in the example of a route, except for the fixture's module. */
+/** The name in the path parameters of a route's example, or the name of the fixture's module. */
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 
@@ -113,14 +113,14 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** The created `id` of each tag. */
+    /** Ids of created records, by the tag of their routes. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
-      // This stream is endless; it has a test of its own.
+      // This stream is endless; another test covers it.
       if (route.id === 'followEvents') continue;
       const params = { node_id: agent.id, name: nameOf(route), key: 'role' };
       const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
@@ -133,7 +133,7 @@ describeDatabases('the API', (fixture) => {
     }
     stop();
     const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
-    // The agent may finish the run before.
+    // The agent may have finished the run already.
     expect([undefined, 409]).toContain(refused.cancelRun);
     delete refused.cancelRun;
     expect(refused).toEqual({
@@ -194,9 +194,9 @@ describeDatabases('the API', (fixture) => {
       ...(payload === undefined ? {} : { payload }),
     });
   };
-  // Streams are endless, and routes that end the session would end the walk.
+  // Excludes endless streams, and routes that would end the session of this test.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
-  /** Failures outside this process may be reported with their own codes. */
+  /** Whether a route may report a failure outside this process with this code. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const holdToForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -207,7 +207,7 @@ describeDatabases('the API', (fixture) => {
     if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
   };
 
-  test('names the location of each fault', async () => {
+  test('answers a faulty request with the location of each fault', async () => {
     const opened = await open(fixture, await stores.open());
     const wrong: string[] = [];
     for (const route of walked)

@@ -48,7 +48,7 @@ describeDatabases('recorded refusals', (fixture) => {
     return { ...api, post, refusals, anOperator };
   };
 
-  test('records refused sign-ins once by operator, address and reason, then as an hourly count', async () => {
+  test('records a refused sign-in once by operator, address, and reason; repeats become an hourly count', async () => {
     const { domain, key, post, refusals } = await open();
     const verify = (from: string) =>
       post('/auth/verify', { public_key: key.hex, signature: wrongSignature }, from).then(
@@ -83,7 +83,7 @@ describeDatabases('recorded refusals', (fixture) => {
     ]);
   });
 
-  test('records a missing role once by operator and route, before the answer', async () => {
+  test('records a refusal for a missing role once by operator and route, before it answers', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const body = { public_key: (await newKey()).hex, username: 'mallory', role: 'admin' };
@@ -100,7 +100,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
 
-  test('refuses even when recording fails, and records the refusal later', async () => {
+  test('refuses a request even if recording the refusal fails, and records it later', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const write = domain.db.write;
@@ -130,7 +130,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect(JSON.stringify(await listAudit(domain.context, { limit: 500 }))).not.toContain('canary-value-1');
   });
 
-  test('records a burst of sign-ins over the limit once', async () => {
+  test('records a burst of sign-ins above the rate limit once', async () => {
     const { key, post, refusals } = await open({
       limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 } },
     });
@@ -157,7 +157,7 @@ describeDatabases('recorded refusals', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // 50 refusals of unknown clients, 20 in the operator's name, and two records that there are more.
+    // 50 refusals of unknown clients, 20 under the operator's name, and two records that report further refusals.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);

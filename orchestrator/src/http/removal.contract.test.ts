@@ -35,7 +35,7 @@ describeDatabases('removed operator', (fixture) => {
   }
   const remove = ({ domain, actor }: RealApi, { id }: Key) => removeOperator(domain.context, actor, id);
 
-  /** A connection that has sent the beginning of a request. */
+  /** Opens a connection and sends the beginning of a request. */
   async function begin(url: URL, text: string) {
     const socket = connect(Number(url.port), url.hostname);
     socket.on('error', () => {});
@@ -127,7 +127,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('ends a long answer, whether the client reads or not', async () => {
+  test('cuts off a long answer to a removed operator, whether the client reads or not', async () => {
     const { api, url, join } = await open();
     for (let at = 0; at < 20; at++) await happen(api.domain, 50, 'test.happened', 'x'.repeat(20_000));
     await placeAll(api.domain);
@@ -141,7 +141,7 @@ describeDatabases('removed operator', (fixture) => {
     }
     await sleep(200);
     await remove(api, greta.key);
-    // The client does not read. Its connection is closed anyway, but no other.
+    // The server closes the connection although the client does not read, and closes no other connection.
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
@@ -155,7 +155,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('ends a request that waits for an agent', async () => {
+  test('ends a removed operator’s request that waits for an agent', async () => {
     const { api, url, join } = await open();
     const greta = await join('greta');
     const { socket, came } = await begin(
@@ -166,11 +166,11 @@ describeDatabases('removed operator', (fixture) => {
       url,
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
-    // Both requests wait, or have been answered.
+    // Both requests are waiting, or have been answered.
     await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
     await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
-    // The apply is answered after its wait for the agent: a response that is cut off earlier has failed.
+    // The apply would be answered after its wait for the agent, so its response is cut off.
     await applying.closed;
     expect(applying.came()).toBe('');
     // The drift check is answered immediately, because nothing was applied on the agent.

@@ -49,7 +49,7 @@ describe('every route', () => {
     expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
   });
 
-  test('returns lists in pages, unless their length is limited', () => {
+  test('every route that returns a list returns pages, unless the length of the list is limited', () => {
     const bounded = ['listChannels'];
     const whole = routes.filter(({ answers, paged }) => answers[200] instanceof z.ZodArray && !paged);
     expect(whole.map(({ id }) => id).filter((id) => !bounded.includes(id))).toEqual([]);
@@ -57,7 +57,7 @@ describe('every route', () => {
       expect(Object.keys(query?.shape ?? {}), id).toEqual(expect.arrayContaining(['limit', 'offset']));
   });
 
-  test('accepts null for optional fields', async () => {
+  test('every route accepts null for optional fields', async () => {
     for (const route of routes.filter(({ bodyOptional }) => bodyOptional)) {
       const names = Object.keys((route.body as unknown as { shape: object }).shape);
       const answer = await app.inject({

@@ -127,7 +127,7 @@ describe('stream answer', () => {
     socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
     await once(socket, 'readable');
     socket.pause();
-    // The source fills the kernel's buffers; then it is not read further.
+    // The source is read until the kernel's buffers are full.
     let before = -1;
     while (before !== made) {
       before = made;
@@ -138,13 +138,13 @@ describe('stream answer', () => {
     await released;
   });
 
-  test('ends completely with its signal for a client that reads', async () => {
+  test('ends the stream with a complete answer when its signal aborts, for a client that reads', async () => {
     const until = new AbortController();
     let returned = false;
     await serve(() => {
       const source = {
         count: 0,
-        // Never returns a second piece.
+        // The source never returns a second piece.
         next() {
           return this.count++ === 0 ? Promise.resolve({ value: 'a', done: false }) : new Promise<never>(() => {});
         },
@@ -231,7 +231,7 @@ describe('stream answer', () => {
     expect(Buffer.concat(read).toString()).toBe('a\nb\n');
   });
 
-  test('types follow the route', () => {
+  test('the types of a stream follow the route', () => {
     expectTypeOf<Stream>().toExtend<Answer<typeof lines>>();
     expectTypeOf<Reply<200, Stream>>().toExtend<Answer<typeof lines>>();
     expectTypeOf<string>().not.toExtend<Answer<typeof lines>>();

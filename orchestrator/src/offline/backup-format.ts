@@ -20,14 +20,14 @@ export type BackupPart = 'metrics' | 'transcripts';
 
 export interface BackupHeader {
   readonly muster_backup: number;
-  /** Random; identifies the backup wherever it is restored. */
+  /** A random id, which a database restored from the backup records. */
   readonly id: string;
   readonly created_at: string;
   readonly muster_version: string;
   readonly schema_version: number;
   readonly database: 'sqlite' | 'postgres';
   readonly public_key: string;
-  /** Parts that were left out. */
+  /** Parts that the operator excluded. */
   readonly without: readonly BackupPart[];
   /** Ids of the secrets keys in the backup. */
   readonly secret_keys: readonly string[];
@@ -57,7 +57,7 @@ const places: Readonly<Record<string, RegExp>> = {
 
 export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' | 'metrics' | 'rows';
 
-/** The kind of an entry by its name; null for a name that is not in the format. Names with other paths are rejected. */
+/** @returns the kind of the entry with this name; null if the format has no such name or its path is not allowed */
 export function kindOf(name: string): EntryKind | null {
   if (name === headerName) return 'header';
   if (name === manifestName) return 'manifest';

@@ -60,7 +60,7 @@ export async function readBackup(
   }
 }
 
-/** Decrypts and decompresses. */
+/** Decrypts and decompresses a backup. */
 async function decoded(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<AsyncIterable<Uint8Array>> {
   const pieces = bytes[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
@@ -99,7 +99,7 @@ async function readEntries(
   const header = readHeader(await textOf(first.value));
   await visitor.header(header);
   let next = await entries.next();
-  /** The content of successive entries of one kind. */
+  /** Concatenates the content of successive entries of one kind. */
   async function* joined(kind: EntryKind): AsyncGenerator<Buffer> {
     while (!next.done && next.value.kind === kind) {
       yield* next.value.content;
@@ -112,7 +112,7 @@ async function readEntries(
       if (next.done || next.value.kind !== 'rows')
         throw new TransferRefused('the backup has no rows: it is cut off or damaged');
       await visitor.rows(joined(kind));
-      // Content that the visitor has not read counts for the digest, too.
+      // Reads content that the visitor has not read, because the digest covers it too.
       for await (const _ of joined(kind));
     } else if (kind === 'keys' || kind === 'config' || kind === 'terminals')
       while (!next.done && next.value.kind === kind) {
@@ -135,7 +135,7 @@ async function readEntries(
   );
 }
 
-/** The entries of a backup; records the digest of each after it was read. */
+/** Iterates over the entries of a backup, and records the digest of each after it was read. */
 async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
   for await (const { name, size, content } of readTar(archive)) {
     const kind = kindOf(name);
@@ -222,7 +222,7 @@ export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Op
   return { ...header, rows, samples, transcripts, audit_events: chain.end(), keys_elsewhere: manifest.keys_elsewhere };
 }
 
-/** Complete lines, without line ends. */
+/** Splits bytes into lines, without their line ends. */
 export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of bytes) {

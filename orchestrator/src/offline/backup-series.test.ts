@@ -7,7 +7,7 @@ import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-test('names the file in a directory after the time, and uses any other path as the file', async () => {
+test('for a directory, names the backup after the time; uses any other path as the file name', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
   expect(await placeOfBackup(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),
@@ -17,7 +17,7 @@ test('names the file in a directory after the time, and uses any other path as t
   expect(await placeOfBackup(file, now)).toEqual({ file, series: null });
 });
 
-test('keeps the newest backups, and all other files', async () => {
+test('deletes old backups, and keeps the newest backups and all other files', async () => {
   const directory = join(above, 'many');
   mkdirSync(directory);
   const others = ['muster.backup', 'muster-20260101T000000Z.backup.old', 'x-muster-20260101T000000Z.backup'];
@@ -29,6 +29,6 @@ test('keeps the newest backups, and all other files', async () => {
   expect(await keepNewest(directory, 2)).toEqual([]);
 });
 
-test.each(['0', '-1', 'all', '1.5', ''])('refuses %j as a number of backups', (text) => {
+test.each(['0', '-1', 'all', '1.5', ''])('refuses %j as the number of backups to keep', (text) => {
   expect(() => numberToKeep(text)).toThrow('--keep takes the number');
 });

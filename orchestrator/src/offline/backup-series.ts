@@ -2,12 +2,12 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/faults.ts';
 
-/** A directory of backups, each named after its time, as a timer creates them. */
+/** A directory of backups, such as those that a timer creates. Each backup is named after its time. */
 
 const ours = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
 
 /**
- * @param named a file, or a directory in which the backup gets a name
+ * @param named path of a file, or of a directory in which to name the backup
  * @returns the file, and the directory if one was given
  */
 export async function placeOfBackup(named: string, now: number): Promise<{ file: string; series: string | null }> {
@@ -26,7 +26,7 @@ export function numberToKeep(text: string | null): number | null {
 }
 
 /**
- * Removes all but the newest backups, and files of killed ones. Leaves other files alone.
+ * Removes all but the newest backups, and temporary files of killed backup commands. Keeps other files.
  * @returns names of the removed backups
  */
 export async function keepNewest(directory: string, keep: number): Promise<string[]> {

@@ -39,7 +39,7 @@ import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 export interface BackupWish {
   readonly config: Config;
   readonly dataDir: string;
-  /** The configuration file, if any. */
+  /** Path of the configuration file; null: none. */
   readonly configFile: string | null;
   readonly without: readonly BackupPart[];
   readonly lock: Lock;
@@ -58,16 +58,16 @@ export interface BackupReport {
   readonly encrypted: boolean;
 }
 
-/** Approximate bytes of one entry of rows or samples. */
+/** Approximate size in bytes of one entry of rows or samples. */
 const pieceBytes = 4 * 1024 * 1024;
-/** SQLite cannot checkpoint its log while a snapshot is read: a backup that takes too long is aborted. */
+/** Bytes. SQLite cannot checkpoint its log while a snapshot is read, so a backup is aborted if the log grows by more. */
 const maxLogGrowth = 1024 ** 3;
-/** Tables that are left out of a backup, because operators sign in again after a restore. */
+/** Tables that a backup omits, because operators sign in again after a restore. */
 const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
 
 /**
  * Writes a backup.
- * @param write takes the bytes of the file, and resolves when it can take more
+ * @param write receives the bytes of the file, and resolves when it can accept more
  */
 export async function writeBackup(
   wish: BackupWish,
@@ -83,7 +83,7 @@ export async function writeBackup(
       await write(piece);
     }
   })();
-  // A failed write must end the reading, too.
+  // If a write fails, reading must end as well.
   drained.catch((error: Error) => gzip.destroy(error));
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
@@ -93,7 +93,7 @@ export async function writeBackup(
     await drained;
     return { ...report, bytes, encrypted: wish.lock !== null };
   } catch (error) {
-    // Passes on the reason; otherwise the error would only say that reading was aborted.
+    // Passes the cause on. Otherwise, the error would only say that reading was aborted.
     gzip.destroy(error as Error);
     throw await drained.then(
       () => error,
@@ -111,7 +111,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
     throw new Error(`${dataDir} is not a data directory of an orchestrator: it has no identity.key`);
   const { snapshot, secretsKeys } = await consistentSnapshot(wish);
   try {
-    // Listed at the moment of the snapshot; later growth is left out.
+    // Lists the transcripts at the time of the snapshot, with their sizes. The backup omits output that is added later.
     const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
     const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
     const header: BackupHeader = {
@@ -170,7 +170,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   }
 }
 
-/** A snapshot of the database with the keys that it needs. Retries if the keys change during the read. */
+/** Opens a snapshot of the database and reads the keys that it needs. Retries if the keys change during the read. */
 async function consistentSnapshot({
   config,
   dataDir,
@@ -194,7 +194,7 @@ async function transcriptsOf(dataDir: string): Promise<{ id: string; size: numbe
   if (!(await stat(directory).catch(() => null))) return [];
   const found: { id: string; size: number }[] = [];
   for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
-    // Retention may remove a transcript at any moment.
+    // Retention may delete a transcript at any time.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
@@ -213,7 +213,7 @@ async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => P
   return count;
 }
 
-/** Aborts when SQLite's log has grown too much: a slow pipe must not fill the orchestrator's disk. */
+/** Returns a check that throws when SQLite's log has grown too much: a slow pipe must not fill the orchestrator's disk. */
 async function logWatch({ database_url }: Config, dataDir: string): Promise<() => Promise<void>> {
   if (database_url !== null) return async () => {};
   const size = async () =>
@@ -229,7 +229,7 @@ async function logWatch({ database_url }: Config, dataDir: string): Promise<() =
   };
 }
 
-/** All of the database except sign-in sessions, with a marker that shows that it was restored. */
+/** Reads the database except sign-in sessions, and adds a marker that identifies a restored database. */
 class BackupSource implements TransferSource {
   readonly place: string;
   readonly keyIds = new Set<string>();
@@ -287,7 +287,7 @@ class Archive {
     this.#entries.push({ name, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
 
-  /** The first `size` bytes of a file. @returns false when the file does not exist */
+  /** Writes the first `size` bytes of a file as an entry. @returns false if the file does not exist */
   async file(name: string, path: string, size: number): Promise<boolean> {
     const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -316,7 +316,7 @@ class Archive {
     return true;
   }
 
-  /** Text of any length, split into entries of a folder. */
+  /** Writes text of any length as several entries of a folder. */
   pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
     let count = 0;
     let held: string[] = [];

@@ -53,7 +53,7 @@ const sampleAt = (collected_at: number) => ({
 });
 
 describeDatabases('backup and restore', (fixture) => {
-  /** An orchestrator's data directory and configuration. */
+  /** Creates an orchestrator's data directory and configuration. */
   async function place(at?: string) {
     const dataDir = folder();
     const where = fixture.kind === 'sqlite' ? join(dataDir, 'muster.db') : (at ?? (await fixture.place()));
@@ -134,7 +134,7 @@ describeDatabases('backup and restore', (fixture) => {
   test('restores rows, keys, transcripts, and samples of one point in time, and ends open operations', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    // Events after the snapshot.
+    // These events are newer than the snapshot.
     await happen(from.domain, 50);
     const verdict = await verifyBackup(bytesOf(bytes), nobody);
     expect(verdict).toMatchObject({
@@ -161,7 +161,7 @@ describeDatabases('backup and restore', (fixture) => {
     const { events } = await listAudit(domain.context, { limit: 500 });
     expect(events.filter(({ summary }) => /^it happened/.test(summary))).toHaveLength(300);
     expect(events.map(({ event_type }) => event_type)).toContain('system.restored');
-    // Only once.
+    // A second call does nothing.
     expect(await settleRestored(domain.context)).toBeNull();
     const samples = await samplesAt(to);
     expect(await samples.since(from.agent.id, 0, 10)).toEqual([
@@ -208,7 +208,7 @@ describeDatabases('backup and restore', (fixture) => {
     const there = readdirSync(to.dataDir).sort();
     const archive = gunzipSync(bytes);
     const digit = archive.lastIndexOf('"sha256":"') + 10;
-    // Any other digit.
+    // Replaces the digit with another one.
     archive.write(archive.toString('latin1', digit, digit + 1) === '0' ? '1' : '0', digit);
     for (const broken of [bytes.subarray(0, bytes.length - 1), gzipSync(archive)]) {
       await expect(restoreTo(to, broken, true)).rejects.toThrow('the backup');
@@ -226,7 +226,8 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
-    // A restored database that was not started since is the same: it is not moved aside.
+    // The second restore finds the restored database unchanged, because no orchestrator has started, and does not move
+    // it aside.
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);

@@ -7,7 +7,7 @@ import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
 type ReadLine = Exclude<Line, { trailer: unknown }>;
 
-/** Events are ordered by number, and almost by place: early ones are held back, up to this many. */
+/** Maximum number of buffered events. An export lists events by number, which is almost their order in the chain. */
 const maxEarly = 100_000;
 
 export class ChainCheck {
@@ -49,7 +49,7 @@ export class ChainCheck {
   }
 
   #takeEvent(event: PlacedEvent): void {
-    // An event without a place is newer than the chain.
+    // An event without a position is not in the chain yet.
     if (typeof event.place !== 'number') return;
     this.#early.set(event.place, event);
     for (let next = this.#early.get(this.#last.place + 1); next; next = this.#early.get(this.#last.place + 1)) {

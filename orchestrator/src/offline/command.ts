@@ -8,9 +8,9 @@ export interface Terminal {
   readonly stdout: NodeJS.WritableStream;
   readonly now: () => number;
   readonly env: NodeJS.ProcessEnv;
-  /** Options of the command. */
+  /** Options of the command, as typed. */
   readonly given: Given;
-  /** The configuration file, if one was named. */
+  /** Path of the configuration file; null if the command names none. */
   readonly configFile: string | null;
 }
 

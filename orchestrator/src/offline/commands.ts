@@ -137,7 +137,7 @@ async function intoFile(
   }
 }
 
-/** Waits until the reader of a pipe has taken the text. */
+/** Returns a function that writes text and resolves when the reader of the pipe has accepted it. */
 const writerTo =
   (stream: NodeJS.WritableStream) =>
   (text: string): Promise<void> =>

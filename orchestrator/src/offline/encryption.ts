@@ -8,11 +8,11 @@ export type Lock = { readonly passphrase: string } | { readonly recipients: read
 /** The means to decrypt a backup. */
 export interface Openers {
   readonly passphrase: (() => Promise<string>) | null;
-  /** Lines of identity files: `AGE-SECRET-KEY-1…`. */
+  /** Lines of age identity files: `AGE-SECRET-KEY-1…`. */
   readonly identities: readonly string[];
 }
 
-/** Encryption or decryption is not possible, with a message for people. */
+/** Encryption or decryption is not possible. The message is for operators. */
 export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
@@ -52,7 +52,7 @@ export const isEncrypted = (head: Uint8Array): boolean => Buffer.from(head).toSt
 export const isArmored = (head: Uint8Array): boolean => Buffer.from(head).toString('latin1').startsWith(armored);
 export const maxMagicLength = magic.length;
 
-/** @throws LockError when none of the means decrypts it */
+/** @throws LockError when neither the passphrase nor an identity decrypts the backup */
 export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Openers) {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
@@ -71,7 +71,7 @@ export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Ope
   }
 }
 
-/** The first line of the file. The caller checks its permissions. */
+/** @returns the first line of the file. The caller checks the file's permissions. */
 export function passphraseOf(file: string): string {
   const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
   if (line === '') throw new LockError(`${file} has no passphrase in its first line`);
@@ -89,10 +89,10 @@ export function identitiesOf(file: string): string[] {
   return found;
 }
 
-/** Asks at the terminal, even if standard input and output are redirected. Does not echo the answer. */
+/** Prompts at the terminal, even if standard input and output are redirected. Does not echo the answer. */
 export async function askPassphrase(question: string): Promise<string> {
-  // Numeric descriptors that stay open: a garbage-collected FileHandle would close its number, which may already belong
-  // to a file of the backup.
+  // Uses numeric descriptors: a FileHandle that is garbage-collected closes its number, which may already belong to a
+  // file of the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {

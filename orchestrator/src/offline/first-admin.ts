@@ -152,7 +152,7 @@ async function replace(path: string, text: string): Promise<void> {
   }
 }
 
-/** Null if the orchestrator has a certificate of its own operator. */
+/** @returns the fingerprint of the generated certificate; null if the operator configured another certificate */
 async function fingerprintIn(dataDir: string): Promise<string | null> {
   const pem = await readFile(join(dataDir, 'api.crt')).catch(() => null);
   return pem === null ? null : new X509Certificate(pem).fingerprint256;

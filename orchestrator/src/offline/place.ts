@@ -6,7 +6,7 @@ import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
 /** The database of an offline command, locked so that no orchestrator can start with it. */
 export type HeldPlace = {
-  /** For messages; without a password. */
+  /** Name of the database in messages; contains no password. */
   readonly name: string;
   release(): Promise<void>;
 } & (
@@ -16,8 +16,8 @@ export type HeldPlace = {
 
 /**
  * Locks the configured database.
- * @param make whether to create a missing data directory
- * @throws DirectoryInUse, DatabaseInUse while an orchestrator uses it
+ * @param make whether to create the data directory if it is missing
+ * @throws DirectoryInUse, DatabaseInUse while an orchestrator uses the database
  */
 export async function holdPlace(config: Config, dataDir: string, make: boolean): Promise<HeldPlace> {
   if (config.database_url !== null) {

@@ -11,7 +11,7 @@ const folder = scratchDirectory('muster-replaceable-');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
 
-test('accepts a file, a link to a file, and a free name', async () => {
+test('accepts a file, a link to a file, and a path where no file exists', async () => {
   writeFileSync(at('file'), '');
   symlinkSync(at('file'), at('link to file'));
   expect(await replaceable(at('file'))).toBe(at('file'));
@@ -28,7 +28,7 @@ test('refuses a path that is not a file, directly and in the commands that write
   try {
     for (const name of ['directory', 'dangling', 'socket', 'link'])
       await expect(replaceable(at(name)), name).rejects.toThrow(ConfigError);
-    // Checked first: there is no database here.
+    // The commands check the path before they open the database, which does not exist.
     for (const command of ['backup', 'export'])
       expect(await runOffline(command, ['--data-dir', folder, at('link')], folder), command).toBe(2);
     expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);

@@ -5,8 +5,8 @@ import { scratchDirectory } from '../../test/scratch.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * After an interruption at any step, the directory has either the former or the new content; the next start finishes
- * it.
+ * After an interruption at any step, the directory has either the former or the new content. The next start finishes
+ * a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
 let directory = '';
@@ -33,8 +33,8 @@ function expectRestored() {
   expect(readFileSync(join(directory, aside, 'muster.db'), 'utf8')).toBe('old');
 }
 
-describe('a data directory that is put back', () => {
-  test('replaces the former content and keeps it', async () => {
+describe('a restored data directory', () => {
+  test('replaces the content of the directory, and keeps the former content aside', async () => {
     await begun();
     await completeRestore(directory, aside);
     expectRestored();
@@ -42,7 +42,7 @@ describe('a data directory that is put back', () => {
     expect(await finishRestore(directory)).toBe(false);
   });
 
-  test('ignores an incomplete restore: the former content is unchanged, and nothing starts', async () => {
+  test('discards an incomplete restore and keeps the former content', async () => {
     await begun();
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
@@ -51,10 +51,10 @@ describe('a data directory that is put back', () => {
     expectRestored();
   });
 
-  test('keeps an incomplete restore whose database was committed: nothing starts before it is complete', async () => {
+  test('prevents starts until a restore whose database was committed is complete', async () => {
     await begun();
     await markDatabase(directory, 'muster_before');
-    // The restore fails, and a second failure does not undo it.
+    // The restore fails twice. The second failure does not undo the commit.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');
@@ -67,8 +67,8 @@ describe('a data directory that is put back', () => {
 
   test.each([
     ['before anything was moved', []],
-    ['while what was there was moved away', ['muster.db']],
-    ['when all of it was', ['muster.db', 'identity.key']],
+    ['while the former content was moved aside', ['muster.db']],
+    ['after the former content was moved aside', ['muster.db', 'identity.key']],
   ])('finishes a restore that was interrupted %s', async (_, moved) => {
     await begun();
     mkdirSync(join(directory, aside), { mode: 0o700 });

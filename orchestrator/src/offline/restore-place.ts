@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * A restore into a data directory. The content is first written to a folder within it; a marker file then declares it
- * complete. After that, the content replaces that of the directory, and the replacement can be resumed after any
- * interruption. No orchestrator starts before it is finished.
+ * A restore into a data directory. The new content is first written to a folder within it; a marker file then declares
+ * the content complete. After that, the new content replaces the former content, and the replacement can be resumed
+ * after any interruption. No orchestrator starts before the restore is finished.
  */
 
 const folder = '.restoring';
-/** Marker: content complete and synced; holds the name of the folder for the former content, or nothing. */
+/** Marker: the new content is complete and synced. Contains the name of the folder for the former content, or nothing. */
 const whole = 'whole';
-/** Marker: the former content was moved away. */
+/** Marker: the former content was moved aside. */
 const cleared = 'cleared';
 /**
  * Marker: an external database was, or is about to be, replaced by that of the backup, so the restore cannot be undone.
@@ -20,9 +20,9 @@ const cleared = 'cleared';
 const database = 'database';
 
 export interface Restoring {
-  /** Becomes the content of the data directory. */
+  /** Path of the folder whose content will become that of the data directory. */
   readonly content: string;
-  /** For temporary files. */
+  /** Path of a folder for temporary files. */
   readonly scratch: string;
 }
 
@@ -58,8 +58,9 @@ export async function dropRestore(dataDir: string): Promise<void> {
 }
 
 /**
- * Called before an external database is committed: until the directory is complete, too, no orchestrator starts.
- * @param aside schema of the former data; null if there is none
+ * Called before an external database is committed. After this call, no orchestrator starts until the directory is
+ * complete as well.
+ * @param aside schema of the former data; null if the database was empty
  */
 export async function markDatabase(dataDir: string, aside: string | null): Promise<void> {
   const path = join(staging(dataDir), database);
@@ -69,8 +70,8 @@ export async function markDatabase(dataDir: string, aside: string | null): Promi
 }
 
 /**
- * Marks the content as complete: from here on any start finishes the restore.
- * @param aside folder for the present content; null if there is none
+ * Marks the new content as complete. After this call, any start finishes the restore.
+ * @param aside folder for the former content; null if the directory was empty
  */
 export async function completeRestore(dataDir: string, aside: string | null): Promise<void> {
   const prepared = join(staging(dataDir), 'prepared');
@@ -88,7 +89,7 @@ export async function completeRestore(dataDir: string, aside: string | null): Pr
 
 /**
  * Finishes an interrupted restore.
- * @returns false when there is none
+ * @returns false when no restore was interrupted
  * @throws Error when its content is incomplete
  */
 export async function finishRestore(dataDir: string): Promise<boolean> {

@@ -21,7 +21,7 @@ import type { Openers } from './encryption.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
-/** Restores a backup into an empty place, completely or not at all, with either database. */
+/** Restores a backup into an empty data directory and database, completely or not at all, with either database. */
 
 export interface RestoreWish {
   readonly config: Config;
@@ -41,16 +41,16 @@ export interface RestoreReport {
   readonly rows: number;
   readonly samples: number;
   readonly transcripts: number;
-  /** Where the former data is. */
+  /** Locations of the former data. */
   readonly aside: readonly string[];
-  /** Where the configuration from the backup is; null: the backup has none. */
+  /** Path of the configuration from the backup; null: the backup contains none. */
   readonly configuration: string | null;
   readonly keys_elsewhere: readonly string[];
 }
 
 const configurationFolder = 'restored-configuration';
 
-/** @throws TransferRefused, LockError, and errors of the disk or the server; nothing has changed then */
+/** Changes nothing if it fails. @throws TransferRefused, LockError, and errors of the disk or the server */
 export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   const { config, dataDir } = wish;
   ensurePrivateDirectory(dataDir);
@@ -81,14 +81,14 @@ const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(d
 
 async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied: boolean): Promise<RestoreReport> {
   const { config, dataDir, force, tell } = wish;
-  // Distinguishes two restores within a second.
+  // The random part distinguishes restores within the same second.
   const stamp = `${new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
   const samplesFile = join(scratch, 'samples');
   let transcripts = 0;
   let configuration: string | null = null;
-  /** Filled, and not committed. */
+  /** The database that was filled but not committed. */
   let target: TransferTarget | null = null;
   try {
     let about: BackupHeader | null = null;
@@ -123,7 +123,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
-    // The whole backup was read and is valid: commit now.
+    // The whole backup was read and is valid, so the database can be committed.
     if (place !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);
@@ -164,7 +164,7 @@ async function intoNewFile(path: string, bytes: AsyncIterable<Buffer>): Promise<
   }
 }
 
-/** @throws TransferRefused when SQLite finds the file damaged */
+/** @throws TransferRefused when SQLite's integrity check fails */
 function checkFile(file: string): void {
   const db = openSqliteReader(file);
   try {

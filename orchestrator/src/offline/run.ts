@@ -12,11 +12,11 @@ import { offlineCommands } from './commands.ts';
 export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
   const { stdout, stderr } = process;
   const json = args.includes('--json');
-  // Backups, configurations and databases may contain names chosen by others.
+  // Backups, configurations, and databases may contain names that others chose, with control characters.
   const say = (text: string) => void stderr.write(`${visible(text)}\n`);
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
-    // The format of the errors of all other verbs.
+    // All other verbs print errors in this format.
     const told = {
       code: exit === 2 ? 'usage' : 'failed',
       status: null,
@@ -27,13 +27,13 @@ export async function runOffline(command: string, args: readonly string[], defau
     say(
       json
         ? visibleJson(JSON.stringify({ error: told, exit }))
-        : // A line break in a name must not start a line that looks like output of this program.
+        : // A line break in a name must not begin a line that looks like output of this program.
           `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
     );
     return exit;
   };
   const rest = args.filter((arg) => arg !== '--json');
-  // `backup verify` is a command of its own.
+  // `backup verify` is a separate command.
   const [verb = ''] = wordsOf(rest).words;
   const longer = `${command} ${verb}`;
   const found = offlineCommands[longer] ?? offlineCommands[command];
@@ -59,7 +59,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // If the reader ends, the failing write reports it.
+  // If the reader of the output exits, the write that fails reports the error.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {

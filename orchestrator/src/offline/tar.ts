@@ -1,4 +1,4 @@
-/** Tar that every system can read (ustar; GNU encoding for sizes beyond 8 GiB): regular files of known length. */
+/** The tar format that every system can read: ustar, with the GNU encoding for sizes over 8 GiB. Only regular files of known length. */
 
 const block = 512;
 
@@ -33,7 +33,7 @@ export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
   return header;
 }
 
-/** Padding up to the end of the last block. */
+/** Padding that fills the last block of a file. */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((block - (size % block)) % block);
 
 export const tarEnd = (): Buffer => Buffer.alloc(2 * block);
@@ -57,7 +57,7 @@ function readHeader(header: Buffer): TarEntry {
   return { name, size };
 }
 
-/** Reads bytes in pieces of any wanted length. */
+/** Reads a stream of bytes in pieces of requested lengths. */
 class Source {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -66,7 +66,7 @@ class Source {
     this.#pieces = bytes[Symbol.asyncIterator]();
   }
 
-  /** At max `max` bytes; empty at the end. */
+  /** @returns at most `max` bytes; empty at the end */
   async take(max: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const { done, value } = await this.#pieces.next();
@@ -78,7 +78,7 @@ class Source {
     return taken;
   }
 
-  /** `length` bytes, or fewer at the end. */
+  /** @returns `length` bytes, or fewer at the end */
   async takeAll(length: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for (let left = length; left > 0; ) {
@@ -92,7 +92,7 @@ class Source {
 }
 
 /**
- * The entries of an archive. Read the content of each before the next; unread content is skipped.
+ * Iterates over the entries of an archive. Read the content of each entry before the next one; unread content is skipped.
  * @throws BadArchive when the archive is truncated or damaged
  */
 export async function* readTar(

@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer';
 export interface CastHeader {
   readonly width: number;
   readonly height: number;
-  /** Unix seconds of the opening. */
+  /** Time at which the terminal was opened, Unix seconds. */
   readonly timestamp: number;
   readonly title: string;
   readonly env: Readonly<Record<string, string>>;
@@ -28,8 +28,8 @@ export const headerLine = (header: CastHeader): string => `${JSON.stringify({ ve
 /** Maximum bytes of one event. Larger outputs are split. */
 export const maxEventBytes = 64 * 1024;
 /**
- * Maximum bytes of a line written here: control characters take six bytes each, and invalid UTF-8 appears in base64 as
- * well.
+ * Maximum bytes of a line that this file writes: a control character takes six bytes, and invalid UTF-8 is repeated in
+ * base64.
  */
 export const maxLineBytes = 8 * maxEventBytes;
 
@@ -48,12 +48,12 @@ export function outputLines(at: number, bytes: Uint8Array): string {
   return isUtf8(buffer) ? shown : shown + line(at, 'b', buffer.toString('base64'));
 }
 
-/** The line of an input. Invalid UTF-8 is replaced. */
+/** The line of an input event. Replaces invalid UTF-8. */
 export const inputLine = (at: number, bytes: Uint8Array): string => line(at, 'i', asBuffer(bytes).toString('utf8'));
 
 export const resizeLine = (at: number, cols: number, rows: number): string => line(at, 'r', `${cols}x${rows}`);
 
-/** The number of bytes at the end, at most three, that begin a character whose rest may follow. */
+/** @returns the length of an incomplete UTF-8 character at the end; at most three bytes */
 export function unfinishedBytes(bytes: Uint8Array): number {
   for (let count = 1; count <= 3 && count <= bytes.length; count++) {
     const byte = bytes[bytes.length - count] as number;
@@ -72,7 +72,7 @@ export const beginsExact = (cut: string): boolean => /^\[[\d.]+,"b/.test(cut);
 /** An event that a replay needs. */
 export type CastEvent =
   | { readonly kind: 'output'; readonly text: string }
-  /** Replaces the text of the output right before. */
+  /** Replaces the text of the preceding output event. */
   | { readonly kind: 'exact'; readonly bytes: Uint8Array }
   | { readonly kind: 'resize'; readonly cols: number; readonly rows: number };
 
@@ -95,13 +95,13 @@ export function readCastLine(text: string): CastEvent | null {
 }
 
 /**
- * The bytes and size changes of a transcript. An output is held back until the next line, which may have its exact
- * bytes.
+ * Converts the lines of a transcript to bytes and size changes. Holds each output back until the next line, which may
+ * contain the output's exact bytes.
  */
 export class CastReplay {
   #waiting: string | null = null;
 
-  /** @returns the events that are complete, in order */
+  /** @returns the events that this line completes, in order */
   take(lineText: string): (Uint8Array | { readonly cols: number; readonly rows: number })[] {
     const event = readCastLine(lineText);
     if (event?.kind === 'exact') {

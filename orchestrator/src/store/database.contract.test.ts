@@ -68,7 +68,7 @@ describeDatabases('database', (fixture) => {
     expect((await write(database)).results).toEqual([]);
   });
 
-  test('shows a write to reads after it has resolved', async () => {
+  test('reads see a write once its promise has resolved', async () => {
     const database = await fixture.open();
     for (let number = 0; number < 20; number++) {
       await write(database, statement(upsert, { key: 'k', value: String(number) }));
@@ -118,14 +118,14 @@ describeDatabases('database', (fixture) => {
     }
   });
 
-  test('rolls back the guarded statement as well', async () => {
+  test('rolls back the statement whose precondition does not hold', async () => {
     const database = await fixture.open();
     const guarded = statement(upsert, { key: 'k', value: 'v' }, { expect: 'no_row', else: 'name_taken' });
     expect(await code(write(database, guarded))).toBe('name_taken');
     expect(await keys(database)).toEqual([]);
   });
 
-  test('fails one write without affecting concurrent ones', async () => {
+  test('a write that fails does not affect concurrent writes', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 60 }, (_, number) => {
@@ -144,7 +144,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  test('gives a name to only one of many writes that check and take it concurrently', async () => {
+  test('lets only one of many concurrent writes check and take a name', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>
@@ -161,7 +161,7 @@ describeDatabases('database', (fixture) => {
     expect(outcomes.filter((outcome) => outcome === 'name_taken')).toHaveLength(11);
   });
 
-  test('names the other violated constraints', async () => {
+  test('names a violated constraint that no precondition guards', async () => {
     const database = await fixture.open();
     const tag = defineQuery('tags/orphan', (db) =>
       db.insertInto('agent_tags').values({ node_id: 'nobody', key: 'k', value: 'v' }),
@@ -173,7 +173,7 @@ describeDatabases('database', (fixture) => {
     await expect(write(database, statement(nothing, { value: 'x' }))).rejects.toMatchObject({ constraint: 'not_null' });
   });
 
-  test('reports a faulty statement as a bug with the name of its write, and continues', async () => {
+  test('reports a faulty statement as a bug, names the write, and continues', async () => {
     const database = await fixture.open();
     const wrong = defineQuery('wrong', () => sql<{ n: number }>`select n from no_such_table`);
     await expect(write(database, statement(put, { key: 'a', value: '1' }), statement(wrong, {}))).rejects.toThrow(
@@ -192,7 +192,7 @@ describeDatabases('database', (fixture) => {
       fc.asyncProperty(fc.jsonValue({ stringUnit: 'binary' }), fc.string({ unit: 'binary' }), async (json, text) => {
         const stored = statement(upsert, { key: 'json', value: toJson(json) });
         const [row] = (await write(database, stored, statement(upsert, { key: 'text', value: text }))).of(stored).rows;
-        // JSON has a single zero and escapes lone surrogates.
+        // JSON has no negative zero, and escapes lone surrogates.
         expect(fromJson<unknown>(row!.value)).toEqual(JSON.parse(JSON.stringify(json)));
         const back = await database.get(byKey, { key: 'text' });
         expect(back?.value).toBe(text.toWellFormed().replaceAll('\u0000', '\ufffd'));
@@ -212,7 +212,7 @@ describeDatabases('database', (fixture) => {
     expect(await database.get(numbers, values)).toEqual({ ...values, counted: 2, summed: 8 });
   });
 
-  test('writes booleans as flags', async () => {
+  test('stores booleans as 1 and 0', async () => {
     const database = await fixture.open();
     const add = defineQuery('operators/add', (db, p: { bootstrap: boolean }) =>
       db
@@ -232,7 +232,7 @@ describeDatabases('database', (fixture) => {
     expect((await write(database, adding)).of(adding).rows).toEqual([{ bootstrap: 1, removed_at: null }]);
   });
 
-  test('takes lists of any length as one parameter', async () => {
+  test('accepts lists of any length as one parameter', async () => {
     const database = await fixture.open();
     const rows = Array.from({ length: 3000 }, (_, n) => ({ key: `k${n}`, value: `it's "${n}"` }));
     const many = defineQuery('settings/many', (db, p: { rows: string }, d) =>
@@ -305,7 +305,7 @@ describeDatabases('database', (fixture) => {
     expect(await keys(database)).toEqual(byCodePoint);
   });
 
-  test('refuses writes over the limit and recovers', async () => {
+  test('refuses writes while the queue is full, and recovers', async () => {
     const database = await fixture.open({ limits: { ...defaultWriteQueueLimits, maxUnits: 3, maxBytes: 100_000 } });
     const large = (key: string) => write(database, statement(put, { key, value: 'x'.repeat(60_000) }));
     expect(await Promise.all([large('a'), large('b')].map(code))).toEqual(['done', 'storage_unavailable']);
@@ -321,7 +321,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('refuses an oversized write of an agent, and reserves room for other writes', async () => {
+  test('refuses an oversized write that an agent caused, and reserves room for other writes', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>
@@ -369,7 +369,7 @@ describeDatabases('database', (fixture) => {
     expect(await keys(await fixture.open({ at }))).toHaveLength(30);
   });
 
-  test('runs concurrent writes as if one after the other', async () => {
+  test('concurrent writes are serializable', async () => {
     const database = await fixture.open();
     const accounts = ['a', 'b', 'c'];
     const debit = defineQuery('account/debit', (db, p: { key: string; amount: number }) =>
@@ -423,7 +423,7 @@ describeDatabases('database', (fixture) => {
           );
           const model = new Map(accounts.map((key) => [key, 100]));
           const expected = transfers.map(({ from, to, amount }, index) => {
-            // Concurrent writes have no order on PostgreSQL. Only the outcomes show which was first.
+            // PostgreSQL may run concurrent writes in any order. Only their outcomes show which one was first.
             const covered = fixture.kind === 'sqlite' ? model.get(from)! >= amount : outcomes[index] !== 'plan_stale';
             if (!covered) return 'plan_stale';
             if (!model.has(to)) return 'agent_not_found';
@@ -441,7 +441,7 @@ describeDatabases('database', (fixture) => {
     );
   });
 
-  test('gives increasing numbers to events', async () => {
+  test('gives events increasing sequence numbers', async () => {
     const database = await fixture.open();
     const add = defineQuery('audit/add', (db, p: { id: string }) =>
       db

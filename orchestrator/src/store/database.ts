@@ -5,16 +5,16 @@ import type { Unit, UnitResult } from './transaction.ts';
 
 /** Counters since the database was opened, for metrics. */
 export interface DatabaseStats {
-  /** Writes that were submitted and have no answer yet. */
+  /** Number of writes that were submitted and are not answered yet. */
   readonly queued: number;
   /** Approximate bytes of the queued writes. */
   readonly queuedBytes: number;
   readonly unitsCommitted: number;
-  /** Writes that were refused or failed; none of them changed anything. */
+  /** Number of writes that were refused or failed. They changed nothing. */
   readonly unitsFailed: number;
-  /** Transactions; on SQLite many writes share one. */
+  /** Number of transactions. On SQLite, many writes share one transaction. */
   readonly commits: number;
-  /** Transactions that ran again after a serialization conflict (PostgreSQL only). */
+  /** Number of retries after a serialization conflict (PostgreSQL only). */
   readonly retries: number;
 }
 
@@ -28,7 +28,7 @@ export interface Database {
   /** The first row, or undefined. Rejects with `storage_unavailable` when the database cannot be read. */
   get<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row | undefined>;
 
-  /** Every row. Rejects as `get` does. The caller bounds the size: a list has a limit. */
+  /** All rows. Rejects as `get` does. The caller limits the number of rows. */
   all<P, Row>(query: Query<P, Row>, params: NoInfer<P>): Promise<Row[]>;
 
   /**
@@ -62,7 +62,7 @@ export class ConstraintViolation extends Error {
   }
 }
 
-/** The connection or the writer was lost during a commit: either all of the transaction was committed, or none. */
+/** The connection or the writer was lost during a commit. It is unknown whether the transaction was committed. */
 export class OutcomeUnknown extends MusterError {
   constructor(unit: string, detail: string) {
     super('outcome_unknown', `Whether ${unit} was committed is not known: ${detail}`);

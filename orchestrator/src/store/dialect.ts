@@ -39,7 +39,7 @@ export interface Dialect {
   /** The text under a top-level key of an object in a JSON column; null if the key is missing. */
   jsonField(column: string, key: string): RawBuilder<string | null>;
 
-  /** True when the array of strings in a JSON column holds the value. */
+  /** True when the array of strings in a JSON column contains the value. */
   jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
 
   /**
@@ -49,19 +49,19 @@ export interface Dialect {
    */
   rowsOf<C extends Record<string, ValueType>>(rows: string, columns: C): RawBuilder<{ [K in keyof C]: TypeOf<C[K]> }>;
 
-  /** The aggregate of two text columns as one JSON object in text, sorted by key; `{}` without rows. */
+  /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` without rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
   /** True when the column contains the text, ignoring the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
-  /** The larger of two numbers or texts; null when either is null (PostgreSQL alone would skip the null). */
+  /** The larger of two numbers or texts; null when either is null, although PostgreSQL's `greatest` ignores nulls. */
   greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
 
   /** Casts a value whose type the database cannot infer: in a select list, or next to another parameter. */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
-  /** Types for migrations. Both databases compare text by code point, so pages by key have the same order. */
+  /** Column types for migrations. Both databases compare text by code point, so that pages by key have the same order. */
   readonly columns: {
     readonly text: RawBuilder<unknown>;
     readonly integer: RawBuilder<unknown>;
@@ -72,7 +72,7 @@ export interface Dialect {
   };
 }
 
-/** A builder or a raw statement. */
+/** A query builder or a raw statement. */
 export interface Buildable<O> {
   compile(provider: Kysely<Schema>): CompiledQuery<O>;
 }
@@ -89,7 +89,7 @@ const sqlite: Dialect = {
     sql`${sql.ref(column)} in (select value from json_each(${asList(list, type)}))`,
   isNotIn: (column, list, type = 'text') =>
     sql`${sql.ref(column)} not in (select value from json_each(${asList(list, type)}))`,
-  // `->>` is not used: it would read a key that looks like a path or a number as one. The inner select separates the column
+  // Does not use `->>`, which interprets some keys as paths or numbers. The inner select separates the column
   // names of `json_each` (`key`, `value`, `type` …) from those of the table.
   jsonField: (column, key) =>
     sql`(select field.value from (select ${sql.ref(column)} as document) as given, json_each(given.document) as field
@@ -147,7 +147,7 @@ const postgres: Dialect = {
 
 export const dialects: Readonly<Record<DatabaseKind, Dialect>> = { sqlite, postgres };
 
-/** Query builders without a connection: they build and never run. */
+/** Query builders without a connection. They compile queries but cannot run them. */
 export const builders: Readonly<Record<DatabaseKind, Kysely<Schema>>> = {
   sqlite: new Kysely<Schema>({
     plugins: [inlineConstants],

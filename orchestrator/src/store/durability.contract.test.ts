@@ -20,7 +20,7 @@ describeDatabases('a killed process', (fixture) => {
     const acknowledged: string[] = [];
     for await (const line of createInterface({ input: started.stdout })) {
       acknowledged.push(line);
-      // Lines that the process printed before its end still arrive.
+      // Lines that the process printed before it was killed still arrive.
       if (acknowledged.length === answers) started.kill('SIGKILL');
     }
     if (started.exitCode === null && started.signalCode === null) await once(started, 'exit');
@@ -29,7 +29,7 @@ describeDatabases('a killed process', (fixture) => {
     const database = await fixture.open({ at });
     const keys = new Set((await database.all(everyKey, {})).map((row) => row.key));
     for (const number of acknowledged) expect(keys).toContain(`${number}-a`);
-    // Writes without an answer are complete or missing.
+    // A write without an answer was committed completely or not at all.
     for (const key of keys)
       expect(keys).toContain(key.endsWith('-a') ? `${key.slice(0, -1)}b` : `${key.slice(0, -1)}a`);
     expect(acknowledged.length).toBeGreaterThanOrEqual(answers);

@@ -46,7 +46,7 @@ describe('postgresFailure', () => {
     ['22P02', { kind: 'bug' }],
   ])('classifies %s', (code, failure) => expect(postgresFailure(withCode(code))).toEqual(failure));
 
-  test('recognizes the driver’s messages for a lost connection', () => {
+  test('classifies the driver’s messages for a lost connection', () => {
     expect(postgresFailure(new Error('Connection terminated unexpectedly'))).toEqual({ kind: 'gone' });
     expect(postgresFailure(new Error('timeout exceeded when trying to connect'))).toEqual({ kind: 'gone' });
     expect(postgresFailure(new RangeError('9007199254740993 is too large for a number'))).toEqual({ kind: 'bug' });

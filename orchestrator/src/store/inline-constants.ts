@@ -15,7 +15,7 @@ import { Placeholder } from './params.ts';
 class ConstantsTransformer extends OperationNodeTransformer {
   protected override transformValue(node: ValueNode): ValueNode {
     const { value } = node;
-    // `sql.lit` makes immediate values; they stay.
+    // Immediate values, which `sql.lit` creates, remain unchanged.
     if (node.immediate || value instanceof Placeholder || value instanceof Uint8Array) return node;
     return ValueNode.createImmediate(typeof value === 'boolean' ? Number(value) : value);
   }
@@ -25,7 +25,7 @@ class ConstantsTransformer extends OperationNodeTransformer {
       kind: 'ValueListNode',
       values: node.values.map((value) => this.transformValue(ValueNode.create(value))),
     };
-    // The compiler switches on `kind` and accepts either kind of list here.
+    // The compiler checks `kind` and accepts both kinds of lists here.
     return list as unknown as PrimitiveValueListNode;
   }
 }

@@ -1,14 +1,14 @@
 /** JSON in a text column, typed by its content. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** Writes a value for a JSON column. The value must be plain data: `undefined` at the top is a bug. */
+/** Serializes a value for a JSON column. The value must be plain data: `undefined` at the top level is a bug. */
 export function toJson<T>(value: T): JsonText<T> {
   const text = JSON.stringify(value);
   if (text === undefined) throw new TypeError('only plain data can be stored as JSON');
   return text as JsonText<T>;
 }
 
-/** Reads a JSON column. Only this program writes those columns, so the shape is trusted. */
+/** Parses the text of a JSON column. Only this program writes JSON columns, so their shape is trusted. */
 export function fromJson<T>(text: JsonText<T>): T;
 export function fromJson<T>(text: JsonText<T> | null): T | null;
 export function fromJson<T>(text: JsonText<T> | null): T | null {

@@ -54,7 +54,7 @@ export const releaseLease = defineQuery('leases/release', (db, p: { name: string
     .where('token', '=', p.token),
 );
 
-/** For preconditions: a row unless the lease was taken again since. */
+/** For preconditions: returns a row unless the lease was taken again in the meantime. */
 export const leaseHeld = defineQuery('leases/held', (db, p: { name: string; holder: string; token: number }) =>
   db
     .selectFrom('leases')

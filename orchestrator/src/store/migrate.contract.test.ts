@@ -27,7 +27,7 @@ const extra = defineQuery('extra', () => sql<{ id: string }>`select id from extr
 const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
 
 describe('dueMigrations', () => {
-  test('returns due migrations, and refuses a newer database', () => {
+  test('returns the due migrations, and refuses a newer database', () => {
     expect(dueMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
     expect(dueMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
     expect(dueMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
@@ -39,7 +39,7 @@ describe('dueMigrations', () => {
 });
 
 describeDatabases('migrations', (fixture) => {
-  /** A database of this release with a row. */
+  /** Creates a database of this release that contains a row. */
   async function filled(): Promise<string> {
     const at = await fixture.place();
     const database = await fixture.open({ at });
@@ -100,7 +100,7 @@ describeDatabases('migrations', (fixture) => {
     expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
   });
 
-  test('records the known key of every agent in migration 14, and one current key each', async () => {
+  test('migration 14 records the known key of every agent as its current key', async () => {
     const at = await fixture.place();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);
@@ -119,7 +119,7 @@ describeDatabases('migrations', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('waits while another process migrates', async () => {
+    test('waits while another process migrates the database', async () => {
       const at = await filled();
       const other = new Client({ connectionString: at });
       await other.connect();
@@ -143,7 +143,7 @@ describeDatabases('migrations', (fixture) => {
     });
 
   if (fixture.kind === 'sqlite')
-    test('copies the file first, completely and for its owner only', async () => {
+    test('first copies the whole file, readable only by its owner', async () => {
       const at = await filled();
       const beside = () => readdirSync(dirname(at)).filter((name) => name.startsWith(`${basename(at)}.`));
       expect(beside()).toEqual([]);

@@ -12,16 +12,16 @@ export class SchemaRefused extends Error {
 export interface MigrationProgress {
   readonly version: number;
   readonly name: string;
-  /** Statements of this migration that have run. */
+  /** Number of statements of this migration that have run. */
   readonly done: number;
   readonly total: number;
 }
 
 export interface MigrationOptions {
   readonly migrations: readonly Migration[];
-  /** Unix seconds. */
+  /** Returns the current time in Unix seconds. */
   readonly now: () => number;
-  /** SQLite: copy a file that is not empty first; the default. */
+  /** SQLite: whether to copy a file that is not empty before migrating it; default true. */
   readonly backup?: boolean;
   /** Called inside the transaction, after each statement. */
   readonly onProgress?: ((progress: MigrationProgress) => void) | undefined;
@@ -30,14 +30,14 @@ export interface MigrationOptions {
 export interface MigrationReport {
   readonly from: number;
   readonly to: number;
-  /** Copy of the file before the migration; null when there was nothing to copy, or on PostgreSQL. */
+  /** Path of the copy from before the migration; null if the file was empty, and on PostgreSQL. */
   readonly backup: string | null;
 }
 
 /**
  * Decides which migrations are due.
  * @param current version of the database, 0 for an empty one
- * @param where   names the database in errors
+ * @param where   name of the database in errors
  * @throws SchemaRefused when the database is newer than the code
  */
 export function dueMigrations(current: number, migrations: readonly Migration[], where: string): readonly Migration[] {

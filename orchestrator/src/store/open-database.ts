@@ -14,10 +14,10 @@ export interface DatabasePlace {
 }
 
 export interface DatabaseDeps {
-  /** Milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now: () => number;
   readonly onFatal: (reason: Error) => void;
-  /** A transaction was committed: how many writes shared it, and its duration. */
+  /** Called after a commit with the number of writes that shared the transaction, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onMigrated: (report: MigrationReport) => void;
   readonly log: {
@@ -27,11 +27,11 @@ export interface DatabaseDeps {
   };
 }
 
-/** The server may start after the orchestrator. */
+/** Milliseconds to wait for a PostgreSQL server that starts after the orchestrator. */
 const serverStartMs = 30_000;
 
 /**
- * Opens the database for this orchestrator alone.
+ * Opens the database exclusively for this orchestrator.
  * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
  */
 export async function openDatabase(place: DatabasePlace, deps: DatabaseDeps): Promise<Database> {

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 
 /**
- * Pages with a maximum size in bytes. Sizes are summed over keys alone, and only the rows that fit are read: both
- * databases know the length of a text without reading it.
+ * Pages with a maximum size in bytes. A query sums the sizes of rows by their keys, and reads only the rows that fit:
+ * both databases know the length of a text without reading it.
  */
 
-/** Bytes of these columns of a row; null counts as 0. */
+/** SQL for the bytes of these columns of a row; null counts as 0. */
 export const bytesOf = (...columns: string[]) =>
   sql<number>`${sql.join(
     columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),
@@ -13,7 +13,8 @@ export const bytesOf = (...columns: string[]) =>
   )}`;
 
 /**
- * Bytes of the rows before this one, in an order. A page has the rows for which this is below its limit: at least one.
+ * SQL for the bytes of all rows before this one, in the given order. A page contains the rows for which this is below
+ * the limit, and so at least one row.
  */
 export const bytesBefore = (bytes: string, order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
   sql<number>`sum(${sql.ref(bytes)}) over (order by ${sql.join(

@@ -1,14 +1,14 @@
 /**
- * Parameters of a query. While a query is built, placeholders stand for values; when it runs, the slots of the compiled
- * statement are filled from an object of values.
+ * Parameters of a query. While a query is built, placeholders represent values. When the query runs, an object of values
+ * fills the slots of the compiled statement.
  */
 
 export type ParamValue = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
 
-/** A value in the form that the databases take. */
+/** A value in a form that the database drivers accept. */
 export type BoundValue = string | number | null | Uint8Array | readonly string[] | readonly number[];
 
-/** Stands for the value of one parameter inside a query that is being built. */
+/** Represents the value of one parameter while a query is built. */
 export class Placeholder {
   readonly param: string;
   constructor(param: string) {
@@ -16,7 +16,7 @@ export class Placeholder {
   }
 }
 
-/** A parameter that holds a list; the dialect decides how it is passed to the database. */
+/** A parameter whose value is a list. The dialect decides how to pass it to the database. */
 export class ListPlaceholder extends Placeholder {
   readonly elements: 'text' | 'integer';
   constructor(param: string, elements: 'text' | 'integer') {
@@ -28,7 +28,7 @@ export class ListPlaceholder extends Placeholder {
 /** A `?` or `$n` of a compiled statement: a constant of the query, or a parameter by name. */
 export type Slot = { readonly value: BoundValue } | { readonly param: string; readonly list: boolean };
 
-/** An object with a placeholder for every property, typed as the values. */
+/** Creates an object that returns a placeholder for every property, typed as the property's value. */
 export function placeholders<P>(): P {
   return new Proxy(
     {},
@@ -39,8 +39,8 @@ export function placeholders<P>(): P {
 const nul = '\u0000';
 
 /**
- * Text that both databases can hold: PostgreSQL refuses NUL and lone surrogates, and only production would show the
- * difference. Each becomes U+FFFD.
+ * Makes a text storable in both databases. PostgreSQL refuses NUL and lone surrogates, which become U+FFFD in both, so
+ * that the databases behave alike.
  */
 export function storableText(text: string): string {
   const whole = text.isWellFormed() ? text : text.toWellFormed();
@@ -54,7 +54,7 @@ export function jsonRows(rows: readonly Readonly<Record<string, string | number 
   );
 }
 
-/** The form of a single value that both databases take. */
+/** Converts a single value to the form that both database drivers accept. */
 export function plainValue(value: Exclude<ParamValue, readonly unknown[]>): BoundValue {
   if (typeof value === 'string') return storableText(value);
   if (typeof value === 'boolean') return value ? 1 : 0;

@@ -35,7 +35,7 @@ const list = defineVariants(
 );
 
 describe('defineQuery', () => {
-  test('infers parameters and rows', () => {
+  test('infers the types of parameters and rows', () => {
     expectTypeOf(agentNamed).toEqualTypeOf<
       Query<{ name: string; status: 'approved' }, { node_id: string; last_seen_at: number }>
     >();
@@ -52,7 +52,7 @@ describe('defineQuery', () => {
     statement(agentsIn, { ids: [], other: 1 });
   });
 
-  test('compiles once for each kind and keeps the positions of parameters', () => {
+  test('compiles a query once for each kind of database, and keeps the positions of parameters', () => {
     expect(agentNamed.compiled('sqlite')).toBe(agentNamed.compiled('sqlite'));
     expect(insertTag.compiled('sqlite').slots).toHaveLength(4);
     expect(bind(insertTag, 'sqlite', { node_id: 'n', key: 'k', value: 'v' }, asJson)).toEqual(['n', 'k', 'v', 'v']);
@@ -79,7 +79,7 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
-  test('passes a list in the form of the database', () => {
+  test('passes a list in the form that the database accepts', () => {
     expect(agentsIn.compiled('sqlite').sql).toBe(
       'select "node_id" from "agents" where "node_id" in (select value from json_each(?))',
     );
@@ -87,7 +87,7 @@ describe('defineQuery', () => {
     expect(bind(agentsIn, 'sqlite', { ids: ['a'] }, asJson)).toEqual(['["a"]']);
   });
 
-  test('refuses parameters that can only be bugs', () => {
+  test('throws for parameters that only a bug can cause', () => {
     expect(() => bind(agentNamed, 'sqlite', { name: 'a' }, asJson)).toThrow(
       'agents/named: parameter status is missing',
     );
@@ -96,7 +96,7 @@ describe('defineQuery', () => {
     expect(() => bind(list({ status: false }), 'sqlite', { limit: Number.NaN }, asJson)).toThrow('NaN');
   });
 
-  test('makes text storable in both databases', () => {
+  test('replaces characters that a database cannot store', () => {
     expect(bind(agentNamed, 'sqlite', { name: 'a\u0000b\ud800c', status: 'approved' }, asJson)[0]).toBe(
       'a\ufffdb\ufffdc',
     );

@@ -24,9 +24,9 @@ export interface CompiledStatement {
 export interface Query<P, Row> {
   /** Unique in this process; prepared statements are cached under it. */
   readonly id: number;
-  /** For logs and errors. */
+  /** Name of the query in logs and errors. */
   readonly name: string;
-  /** Compiles at first use, and throws then if the builder is wrong. */
+  /** Compiles the query at first use. Throws if the builder is wrong. */
   compiled(kind: DatabaseKind): CompiledStatement;
   /** Never set; carries the types. */
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };
@@ -37,7 +37,7 @@ export type AnyQuery<Row = unknown> = Query<never, Row>;
 export type ParamsOf<P> = { readonly [K in keyof P]: ParamValue };
 
 type NoRows = InsertResult | UpdateResult | DeleteResult;
-/** Statements without `returning` give no rows. */
+/** Row type of a statement. Statements without `returning` return no rows. */
 export type RowOf<O> = [O] extends [NoRows] ? never : Simplify<O>;
 
 let lastId = 0;
@@ -87,15 +87,15 @@ export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(
   return new BuiltQuery(name, (db, dialect) => build(db, placeholders<P>(), dialect).compile(db));
 }
 
-/** The most variants one definition may have: more means that a value has found its way into the variant. */
+/** Maximum number of variants of a definition. More variants mean that a value was used as a variant. */
 const maxVariants = 512;
 
-/** Parameters of a variant: those that this variant does not use may be left out. */
+/** Parameters of a variant. Parameters that the variant does not use are optional. */
 export type VariantParams<P> = { readonly [K in keyof P]?: P[K] | undefined };
 
 /**
- * Defines a family of queries for lists whose filters and order vary. A variant says which filters there are; their
- * values remain parameters:
+ * Defines a family of queries for lists whose filters and order vary. A variant states which filters apply; their values
+ * remain parameters:
  *
  *     const listAgents = defineVariants('agents/list',
  *       (db, p: { status: string; limit: number }, d, v: { status: boolean }) => {
@@ -132,7 +132,7 @@ export function defineVariants<
 
 /**
  * Fills the slots of a statement, in order.
- * @param asList the form in which this database takes a list
+ * @param asList converts a list to the form that this database accepts
  * @throws TypeError when a parameter is missing or is a list where none is expected: bugs, not input
  */
 export function bind(

@@ -5,8 +5,7 @@ import type { Schema } from './schema.ts';
 /** Deletion of old data, in batches. */
 
 /**
- * Payloads that are not needed: by an open operation, by one that ended after `since`, or by the last apply of a
- * machine.
+ * Payloads that no open operation needs, no operation that ended after `since`, and no last apply of a machine.
  */
 export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
   db
@@ -16,7 +15,7 @@ export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since
     .limit(p.limit),
 );
 
-/** Keeps a payload that is needed again. */
+/** Deletes payloads, except those that are needed again in the meantime. */
 export const deletePayloads = defineQuery(
   'payloads/delete',
   (db, p: { digests: readonly string[]; since: number }, d) =>
@@ -35,7 +34,7 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       w.or([
         w('operations.finished_at', 'is', null),
         w('operations.finished_at', '>', since),
-        // Drift is measured against it, and its secrets must be known to redact them from reports.
+        // Drift checks compare with this payload, and its secrets must be known to redact them from reports.
         w.exists(
           w
             .selectFrom('agent_state')
@@ -90,7 +89,7 @@ export const operationIds = defineQuery('operations/ids', (db, p: { after: strin
 );
 
 /**
- * Deletes those of these operations that ended before a time and that no applied state refers to, with their results.
+ * Among these operations, deletes those that ended before a time and to which no applied state refers, with their results.
  */
 export const deleteOperations = defineQuery(
   'operations/delete',
@@ -121,7 +120,7 @@ export const deleteOperations = defineQuery(
           ),
         ),
       )
-      // An operation of a run is deleted with the run, or after it.
+      // An operation of a run is not deleted before the run.
       .where((w) =>
         w.not(
           w.exists(
@@ -135,7 +134,7 @@ export const deleteOperations = defineQuery(
       ),
 );
 
-/** Deletes those of these runs that ended before a time, with their outcomes. */
+/** Among these runs, deletes those that ended before a time, with their outcomes. */
 export const deleteRuns = defineQuery('runs/delete', (db, p: { ids: readonly string[]; before: number }, d) =>
   db.deleteFrom('runs').where(d.isIn('run_id', p.ids)).where('finished_at', '<', p.before),
 );

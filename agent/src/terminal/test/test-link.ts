@@ -14,7 +14,7 @@ const sessionId = '0'.repeat(26);
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * The orchestrator's side of a link with terminals, in this process. Accepts or withholds output, and respects the
+ * The orchestrator's side of a link with terminals, in this process. Acknowledges or withholds output, and respects the
  * input window.
  */
 export class TestLink {
@@ -60,7 +60,7 @@ export class TestLink {
     });
   }
 
-  /** Ends its terminals. Resolves when all their processes have ended. */
+  /** Ends all terminals of the link. Resolves when all their processes have ended. */
   async end(): Promise<void> {
     await this.terminals.stop('the test ends');
     rmSync(this.directory, { recursive: true });

@@ -10,7 +10,7 @@ import { z } from 'zod';
  * path.
  */
 export interface ConsoleFiles {
-  /** The page: the text before and after the nonce. */
+  /** The HTML page, split at the placeholder of the nonce. */
   readonly page: readonly [string, string];
   /** First path segments of the console's pages. */
   readonly segments: readonly string[];
@@ -68,7 +68,7 @@ export async function readConsoleFiles(programs: readonly string[]): Promise<Con
   for (const program of programs)
     for (const place of placesInClone.filter((part) => program.includes(part))) {
       const cache = join(program.split(place)[0] as string, '.cache/console');
-      // The folder of the current build, so that a reader never mixes two builds.
+      // `current` names the folder of the newest build. Each build has its own folder, so that a reader never mixes two builds.
       const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
       if (current !== null) return await consoleFolder(join(cache, basename(current.trim())));
     }
@@ -97,7 +97,7 @@ function contentOf(
   file: { name: string; encodings: readonly ConsoleEncoding[] },
   read: Reader,
 ): ConsoleFile['content'] {
-  // Concurrent requests of strangers share one read.
+  // Concurrent requests share one read, because anyone may send them.
   const kept = new Map<ConsoleEncoding | null, Promise<Buffer>>();
   const keep = (encoding: ConsoleEncoding | null, made: Promise<Buffer>): Promise<Buffer> => {
     kept.set(encoding, made);

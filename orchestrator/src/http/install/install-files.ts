@@ -57,7 +57,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
     const [, sha256, name] = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9.+~_-]*)$/.exec(line) ?? [];
     if (sha256 === undefined || name === undefined)
       throw new Error(`${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a sum with a plain name`);
-    // The running program is not stored twice in the folder.
+    // The folder may lack a copy of the running program. The program's file is served instead.
     const places = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
     for (const path of places) {
       const size = await sizeOf(path);
@@ -81,7 +81,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
   return table;
 }
 
-/** The size of a regular file; null otherwise. */
+/** @returns the size of a regular file; null if the path is not a regular file */
 async function sizeOf(path: string): Promise<number | null> {
   const found = await lstat(path).catch(() => null);
   return found?.isFile() ? found.size : null;

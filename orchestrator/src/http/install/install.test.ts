@@ -79,7 +79,7 @@ describe('installation files', () => {
     },
   );
 
-  test('sends the whole file when it has changed', async () => {
+  test('sends the whole file if it changed since the first part', async () => {
     const app = await openApp();
     const headers = { range: 'bytes=1-2', 'if-range': '"another"' };
     expect((await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers })).statusCode).toBe(200);
@@ -99,7 +99,7 @@ describe('installation files', () => {
       '%2fetc%2fpasswd',
     ],
     ...['/etc/passwd', 'agent.sh/', 'agent.sh%00', 'AGENT.SH', '%61gent.sh/../secret', '..\\secret'],
-  ])('serves no other file: %j', async (name) => {
+  ])('serves no file that the table does not list: %j', async (name) => {
     const app = await openApp();
     const answer = await app.inject({ url: `/install/${name}`, headers: bearer('admin') });
     expect(answer.statusCode, answer.body).toBe(404);
@@ -107,7 +107,7 @@ describe('installation files', () => {
     expect(answer.body).not.toContain('nobody reads this');
   });
 
-  test('explains what to do when there are no packages', async () => {
+  test('explains how to provide packages if there are none', async () => {
     const app = testApp();
     const answer = await app.inject('/install/agent.sh');
     expect(answer.json()).toMatchObject({
@@ -151,7 +151,7 @@ describe('a folder of packages', () => {
     rmSync(empty, { recursive: true });
   });
 
-  test('includes the running program', async () => {
+  test('includes the running program in the table', async () => {
     const program = join(folder, 'bin-muster', 'muster');
     mkdirSync(join(folder, 'bin-muster'));
     writeFileSync(program, 'the program');
@@ -160,7 +160,7 @@ describe('a folder of packages', () => {
 });
 
 describe('many machines at once', () => {
-  /** Clients with different addresses that accept only the first bytes. */
+  /** Opens connections from different addresses that read only the first bytes. */
   async function slowClients(count: number, clock: Clock = systemClock) {
     const app = await openApp(clock);
     await app.listen({ host: '127.0.0.1', port: 0 });
@@ -188,7 +188,7 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits transfers, makes other clients retry, and gives a free slot to the next', async () => {
+  test('limits simultaneous transfers, makes other clients retry, and reuses free slots', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
@@ -209,7 +209,7 @@ describe('many machines at once', () => {
     await app.close();
   });
 
-  test('limits the transfers of one address to a share', async () => {
+  test('limits one address to a share of the transfers', async () => {
     const { app, ask, clients } = await slowClients(0);
     const own = await Promise.all(Array.from({ length: 12 }, () => ask('127.0.0.1')));
     expect(own.filter(({ status }) => status === 200)).toHaveLength(8);
@@ -232,7 +232,7 @@ describe('many machines at once', () => {
     const { app, ask } = await slowClients(0, clock);
     const stuck = await ask('127.0.0.1');
     expect(stuck.status).toBe(200);
-    // The first check sees the data that fits into buffers.
+    // Before the first check, the transfer makes progress, because the first data fits into buffers.
     await expect.poll(() => looks.length).toBe(1);
     looks[0]?.();
     looks[1]?.();

@@ -14,7 +14,7 @@ import { type InstallFile, type InstallFiles, openInstallFile } from './install-
 interface TransferLimits {
   /** Maximum simultaneous transfers. */
   readonly transfers: number;
-  /** Maximum of one IPv4 address or IPv6 network. */
+  /** Maximum simultaneous transfers to one IPv4 address or IPv6 network. */
   readonly perAddress: number;
   /** Bytes that must be sent in each `checkMs`, or the transfer is cut off. */
   readonly minBytes: number;
@@ -87,7 +87,7 @@ export function registerInstall(
   }
 }
 
-/** Limits simultaneous transfers. */
+/** Slots for simultaneous transfers. */
 class Places {
   readonly #limits: TransferLimits;
   readonly #ofAddress = new Map<string, number>();
@@ -98,8 +98,8 @@ class Places {
   }
 
   /**
-   * @returns releases the transfer's place, once
-   * @throws RefusedRequest when there is none
+   * @returns a function that releases the slot; later calls do nothing
+   * @throws RefusedRequest when no slot is free
    */
   take(address: string): () => void {
     const own = this.#ofAddress.get(address) ?? 0;
@@ -124,7 +124,7 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
   let before = socket?.bytesWritten ?? 0;
   let cancelTimer = clock.after(checkMs, check);
   function check(): void {
-    // The socket counts bytes as written before the kernel has accepted them.
+    // `bytesWritten` includes bytes that the kernel has not accepted yet.
     const gone = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
     if (gone - before < minBytes) {
       raw.destroy();

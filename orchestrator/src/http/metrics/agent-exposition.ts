@@ -4,8 +4,8 @@ import { agentSeries } from '../../domain/fleet/agent-series.ts';
 import type { AgentStanding } from '../../domain/fleet/metrics.ts';
 
 /**
- * Metrics of the agents' machines in the Prometheus text format. prom-client is not used, because it keeps every series forever
- * and writes all of them in one turn of the event loop.
+ * Metrics of the agents' machines in the Prometheus text format. Does not use prom-client, which keeps every series
+ * forever and writes all of them in one turn of the event loop.
  */
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';

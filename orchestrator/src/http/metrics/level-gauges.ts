@@ -7,7 +7,7 @@ export interface Levels {
   readonly connectedAgents: number;
   /** Agents whose rows wait to be read and sent. */
   readonly dispatchQueue: number;
-  /** Bytes of operations that the network has not taken. */
+  /** Bytes of operations that were sent but not yet accepted by the network. */
   readonly dispatchBytes: number;
   readonly database: {
     readonly queued: number;
@@ -23,7 +23,7 @@ export interface Levels {
     readonly reserve: number;
     readonly low: boolean;
   } | null;
-  /** Recorded bytes of terminal output. */
+  /** Bytes of terminal output recorded in transcripts. */
   readonly recordedBytes: number;
   readonly samples: {
     readonly queued: number;
@@ -31,7 +31,7 @@ export interface Levels {
     readonly failed: number;
     readonly passedOver: number;
   };
-  /** Connections to the API's port, and those of each port that were dropped since the start. */
+  /** Open connections to the API port, and the number of connections to each port that were dropped since the start. */
   readonly connections: {
     readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
     readonly agentsDropped: number;
@@ -54,7 +54,7 @@ type Registers = [Registry];
 const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
   new Gauge<L>({ name, help, labelNames, registers });
 
-/** A counter that is set to a total counted elsewhere. */
+/** Creates a counter whose total is counted by other code. */
 function total<L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) {
   const counter = new Counter<L>({ name, help, labelNames, registers });
   return {

@@ -61,7 +61,7 @@ function scraped(agents: (filter: string | undefined) => Promise<readonly AgentS
 }
 
 describe('exposition text', () => {
-  test('names each measure in base units, with help and type, and writes one line per agent', async () => {
+  test('writes each metric in base units, with help and type, and one line per agent', async () => {
     const labels = `{node_id="${node(1)}",name="web-1"}`;
     const text = await textOf([standing(1)]);
     expect(linesOf(text)).toEqual([
@@ -85,7 +85,7 @@ describe('exposition text', () => {
     expect(text.endsWith('\n')).toBe(true);
   });
 
-  test('leaves out missing values instead of writing zero', async () => {
+  test('omits missing values instead of writing zero', async () => {
     const text = await textOf([
       standing(1, { sample: sampleAt(1_800_000_000, { load1: 0 }) }),
       standing(2, { sample: null, connected: false }),
@@ -98,7 +98,7 @@ describe('exposition text', () => {
     ]);
   });
 
-  test('keeps the lines of a measure together, and escapes names', async () => {
+  test('keeps the lines of a metric together, and escapes agent names', async () => {
     const text = await textOf([
       standing(1, { name: 'a"} 1\nevil{x="\\' }),
       ...Array.from({ length: 2500 }, (_, n) => standing(n + 2)),
@@ -141,12 +141,12 @@ describe('metrics endpoint', () => {
     for (const query of ['?fliter=a', '?filter=a&filter=b', '?filter=%'])
       expect((await scrape({}, query)).statusCode, query).toBe(400);
     expect(asked).toHaveLength(3);
-    // Metrics of agents appear at no other address.
+    // Metrics of agents appear only at `/metrics/agents`.
     const whole = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${token}` } });
     expect(whole.body).not.toContain('node_id');
   });
 
-  test('compresses for clients that accept it', async () => {
+  test('compresses metrics for clients that accept gzip', async () => {
     const { scrape } = scraped(async () => Array.from({ length: 3000 }, (_, n) => standing(n)));
     const plain = await scrape();
     for (const accepted of ['gzip', 'deflate, gzip;q=0.5', 'GZIP ; q=1']) {
@@ -159,7 +159,7 @@ describe('metrics endpoint', () => {
       expect((await scrape({ 'accept-encoding': refused })).headers['content-encoding'], refused).toBeUndefined();
   });
 
-  test('stops writing when the client disconnects', async () => {
+  test('stops writing metrics when the client disconnects', async () => {
     let reads = 0;
     const count = 20_000;
     const agents = Array.from({ length: count }, (_, n) => ({
@@ -182,7 +182,7 @@ describe('metrics endpoint', () => {
           });
           request.on('error', () => {});
         });
-    // The next answer is complete, while the aborted one was not written to its end.
+    // The next answer is complete, but the aborted one was not.
     const whole = await app.inject({ url: '/metrics/agents', headers: { authorization: `Bearer ${token}` } });
     expect(linesOf(whole.body)).toHaveLength(13 * count);
     expect(reads).toBeLessThan(12 * count * 3);

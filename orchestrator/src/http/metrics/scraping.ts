@@ -15,16 +15,16 @@ import { exposeAgents, expositionType } from './agent-exposition.ts';
 export interface Scraped {
   /** Metrics of the process: the same series for any number of agents. */
   scrape(): Promise<{ type: string; body: string }>;
-  /** Metrics of the agents that a selector matches. Without it no agent is shown. */
+  /** Returns metrics of the agents that a selector matches. Without this function, agents have no metrics here. */
   readonly agents?: ((filter: string | undefined) => Promise<readonly AgentStanding[]>) | undefined;
-  /** A token that replaces a sign-in session. */
+  /** A token that is accepted instead of a sign-in session. */
   readonly token: string | null | (() => string | null);
 }
 
 export interface ScrapingContext {
   /** Admits a request, or throws. */
   admit(request: FastifyRequest): Session | null | Promise<Session | null>;
-  /** Called when a request has the token. */
+  /** Called for a request with this token. */
   admitted(request: FastifyRequest): void;
   readonly responses: Pick<StreamingResponses, 'add'>;
   /** Called for failures after an answer began. */
@@ -64,7 +64,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     // Names of ten thousand agents are repeated a dozen times: compress in another thread.
     const compressed = createGzip({ level: 1 }).on('error', fail);
     text.on('error', (error) => compressed.destroy(error));
-    // A client that disconnects ends the writing, too.
+    // If the client disconnects, writing stops as well.
     compressed.on('close', () => text.destroy());
     return reply.header('content-encoding', 'gzip').send(text.pipe(compressed));
   });

@@ -46,7 +46,7 @@ function scraped({ token: given = token as string | null, healthy = true } = {})
   return { telemetry, app, scrape };
 }
 
-/** Lines without comments, by name and labels. */
+/** Values of an exposition by metric name and labels; ignores comments. */
 const linesOf = (body: string) =>
   new Map(
     body
@@ -56,7 +56,7 @@ const linesOf = (body: string) =>
   );
 
 describe('access to metrics', () => {
-  test('accepts the scrape token or a session only', async () => {
+  test('accepts only the scrape token or a sign-in session', async () => {
     const { scrape } = scraped();
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(200);
     expect((await scrape(bearer('operator').authorization)).statusCode).toBe(200);
@@ -67,14 +67,14 @@ describe('access to metrics', () => {
     }
   });
 
-  test('accepts only a session without a configured token', async () => {
+  test('accepts only a sign-in session if no token is configured', async () => {
     const { scrape } = scraped({ token: null });
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(401);
     expect((await scrape('Bearer null')).statusCode).toBe(401);
     expect((await scrape(bearer('admin').authorization)).statusCode).toBe(200);
   });
 
-  test('refuses the scrape token at other addresses', async () => {
+  test('refuses the scrape token at other paths', async () => {
     const { app } = scraped();
     const answer = await app.inject({ url: '/api/v1/agents', headers: { authorization: `Bearer ${token}` } });
     expect(answer.statusCode).toBe(401);
@@ -128,7 +128,7 @@ describe('metrics', () => {
     });
   });
 
-  test('counts requests by route and class, with bounded labels for any addresses', async () => {
+  test('counts requests by route and status class, with a bounded number of labels for any paths', async () => {
     const { app, scrape } = scraped();
     const headers = bearer('operator');
     for (let n = 0; n < 50; n++) {
@@ -147,7 +147,7 @@ describe('metrics', () => {
     });
   });
 
-  test('reports not ready, and no counts, without a database', async () => {
+  test('reports not ready, and omits counts, while the database does not answer', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);

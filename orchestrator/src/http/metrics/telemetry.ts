@@ -7,7 +7,7 @@ import { censusGauges, type Levels, levelGauges } from './level-gauges.ts';
  * each new value would add a series.
  */
 export interface Telemetry {
-  /** Counts an answered request. @param route the route's id; null for an address outside the route table */
+  /** Counts an answered request. @param route the route's id; null for a path outside the route table */
   answered(route: string | null, status: number, seconds: number): void;
   /** Counts a database transaction. @param units number of writes that shared it */
   committed(units: number, seconds: number): void;
@@ -25,7 +25,7 @@ export interface TelemetrySources {
   levels(): Levels;
 }
 
-/** @param processMetrics adds memory, CPU, garbage collection, and the event loop; at most once in a process */
+/** @param processMetrics adds metrics of memory, CPU, garbage collection, and event loop; true at most once per process */
 export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   const register = new Registry();
   const registers: [Registry] = [register];
@@ -52,7 +52,7 @@ export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   });
   if (processMetrics) {
     collectDefaultMetrics({ register });
-    // Gauges with the suffix `_total`, which is reserved for counters. prom-client exports the same numbers by type.
+    // Removes gauges whose names end in `_total`, which is reserved for counters. prom-client exports the same numbers by type.
     for (const kind of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${kind}_total`);
   }
 

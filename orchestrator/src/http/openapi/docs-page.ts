@@ -4,8 +4,8 @@ import { gzip } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
 
 /**
- * The page that shows `/openapi.json`. All its files are served from here: the browser requests no other host, and its
- * policy forbids it.
+ * The page that shows `/openapi.json`. This server serves all of its files, and its policy forbids requests to other
+ * hosts.
  */
 
 const page = '/docs';
@@ -20,8 +20,8 @@ document.createElement = (name, options) => {
 `;
 
 /**
- * A separate file, since the policy allows no inline scripts. Fonts, proxies, clients, and statistics of third parties are
- * disabled.
+ * The script that starts the reference: a separate file, since the policy allows no inline scripts. Disables fonts,
+ * proxies, clients, and analytics from third parties.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -71,7 +71,7 @@ const policyWith = (nonce: string) =>
   ].join('; ');
 
 interface Script {
-  /** Hash of the script. It is part of the address, so that browsers cache the script until an upgrade. */
+  /** Hash of the script. The script's URL contains it, so that browsers cache the script until an upgrade. */
   readonly hash: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;

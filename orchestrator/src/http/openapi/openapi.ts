@@ -187,9 +187,9 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
   }
 }
 
-/** Converts an example to the type in the description. In an address, every value is text. */
+/** Converts an example, which is text as in a URL, to the type in the description. */
 const typedExample = (example: string, type: unknown): unknown =>
   type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 
-// As a program, prints the document of the given version.
+// Run as a program, prints the document for the version in the first argument.
 if (import.meta.main) process.stdout.write(JSON.stringify(printOpenApi(process.argv[2] ?? '0.0.0')));

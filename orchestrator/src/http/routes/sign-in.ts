@@ -6,7 +6,7 @@ import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-/** @param address the URL of the console for people, given where this client reaches the API; null: unknown */
+/** @param address returns the URL of the console for the origin at which a client reached the API; null: unknown */
 export function signInHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
     challenge: async ({ body: { public_key, form }, request }) => ({

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-/** An app whose list of agents is written in these chunks. */
+/** Creates an app that answers the list of agents in these chunks. */
 function listing(
   chunks: () => AsyncIterable<Agent[]> | Iterable<Agent[]>,
   options: Parameters<typeof testApp>[1] = {},
@@ -49,7 +49,7 @@ describe('long answers', () => {
     expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
   });
 
-  test('does not compress short answers and HEAD', async () => {
+  test('does not compress short answers or answers to HEAD', async () => {
     const short = await asked(
       listing(() => [agents(1), agents(1)]),
       'gzip',
@@ -99,7 +99,7 @@ describe('long answers', () => {
     await vi.waitFor(() => expect(letGo).toBe(true));
   });
 
-  test('disconnects the client when the source of a compressed answer fails', async () => {
+  test('disconnects the client if the source of a compressed answer fails', async () => {
     const app = listing(async function* () {
       for (let at = 0; at < 20; at++) yield agents(100);
       throw new Error('the database is gone');
@@ -128,7 +128,7 @@ describe('answers in pieces', () => {
     }
   });
 
-  test('yields to other work between pieces', async () => {
+  test('lets other work run between the pieces of an answer', async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -140,7 +140,7 @@ describe('answers in pieces', () => {
     expect(turns).toBeGreaterThan(40);
   });
 
-  test('answers a failure before the second piece with an error', async () => {
+  test('answers with an error if the source fails before the second piece', async () => {
     const answer = await get(
       listing(async function* () {
         yield agents(1);
@@ -150,7 +150,7 @@ describe('answers in pieces', () => {
     expect(answer.statusCode).toBe(500);
   });
 
-  test('disconnects the client at a later failure, and logs it', async () => {
+  test('disconnects the client if the source fails after the second piece, and logs the failure', async () => {
     const { log, lines } = keepingLog();
     const app = listing(
       async function* () {
@@ -166,7 +166,7 @@ describe('answers in pieces', () => {
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'response aborted' }));
   });
 
-  test('disposes of the source when the client disconnects', async () => {
+  test('disposes of the source of an answer when the client disconnects', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const app = listing(async function* () {
       try {
@@ -183,14 +183,14 @@ describe('answers in pieces', () => {
     await released;
   });
 
-  test('validates every piece and status in tests', async () => {
+  test('validates every piece and status when validation is enabled', async () => {
     const wrong = [{ ...agentExample, password: 'x' } as Agent];
     expect((await get(listing(() => [agents(1), wrong]))).statusCode).toBe(500);
     const app = testApp({ listAgents: () => new Reply(201 as 200, []) });
     expect((await get(app)).statusCode).toBe(500);
   });
 
-  test('sends a status and headers with pieces', async () => {
+  test('sends an answer in pieces with its status and headers', async () => {
     const app = testApp({
       listAgents: () => new Reply(200, new Chunked([agents(1), agents(1)]), { link: '<x>; rel="next"' }),
     });

@@ -6,10 +6,10 @@ import { compressStream, compressText, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
-/** Prepared data to write a route's answers. */
+/** Precomputed facts about a route's answers. */
 export interface AnswerForm {
   readonly route: Route;
-  /** The lowest status of the route: used for a bare body. */
+  /** The lowest status of the route, which applies if a handler returns a body without a status. */
   readonly usualStatus: number;
   /** Validates every answer against its schema. For tests: it costs more than everything else. */
   readonly validate: boolean;
@@ -20,7 +20,7 @@ const json = 'application/json';
 /**
  * Writes the result of a handler.
  * @param applied whether the client preferred not to wait, which a 202 confirms
- * @param broken  called for a failure after the first bytes, when the client can only be disconnected
+ * @param broken  called for a failure after the first bytes were sent, when the client can only be disconnected
  */
 export function sendAnswer(
   form: AnswerForm,
@@ -67,7 +67,7 @@ function holdToSchema(route: Route, status: number, body: unknown): void {
     if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body`);
     return;
   }
-  // Validates the answer as it is sent, without undefined fields.
+  // Validates the JSON that is sent, which has no undefined fields.
   const read = schema.safeParse(body === undefined ? undefined : JSON.parse(textOf(body)));
   if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
 }
@@ -85,7 +85,7 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
   yield before === '[' ? '[]' : ']';
 }
 
-/** The pieces of a body, which validation checks as a whole. */
+/** The pieces of a body. If validation is enabled, checks the whole body first. */
 async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPieces<unknown>): AsyncGenerator<string> {
   if (!form.validate) return yield* pieces;
   let whole = '';
@@ -94,7 +94,7 @@ async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPie
   yield whole;
 }
 
-/** Maximum characters of a body that is sent whole. */
+/** Maximum characters of a body that is sent in one piece. */
 const maxSmallBody = 64 * 1024;
 
 /**
@@ -154,11 +154,11 @@ async function sendStream(
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    // Without a body the framework would send a length of 0, which the GET does not have.
+    // Without a body, the framework would send a content length of 0, which is wrong for the GET.
     return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();
-  // Tells proxies not to buffer.
+  // `x-accel-buffering` makes proxies pass the pieces on without buffering.
   reply.header('content-type', type).header('x-accel-buffering', 'no');
   const whole = readableOf(source, first, stream.until, reply, broken);
   // A long-lived stream is sent uncompressed, so that each piece arrives at once.
@@ -178,7 +178,7 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // A source that waits for its next piece is disposed of when that piece arrives.
+    // If the source is waiting for its next piece, `return` takes effect when the piece arrives.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {

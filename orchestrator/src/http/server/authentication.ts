@@ -14,7 +14,7 @@ export function bearerToken(authorization: string | undefined): string | null {
   return authorization === undefined ? null : (bearer.exec(authorization)?.[1] ?? null);
 }
 
-/** The header of a 401 (RFC 6750): a missing token is requested, a wrong one is reported as the error. */
+/** The `WWW-Authenticate` header of a 401 (RFC 6750): requests a missing token, or reports an invalid one. */
 export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 

@@ -5,14 +5,14 @@ import type { FastifyReply } from 'fastify';
 import { chooseEncoding } from './content-encoding.ts';
 
 /**
- * Compresses long answers in the thread pool if the client accepts it. The length of an answer reveals nothing: no answer mixes a
- * secret with text chosen by a stranger, and a page of another origin cannot send a token.
+ * Compresses long answers in the thread pool if the client accepts it. The compressed length reveals nothing: no answer
+ * contains both a secret and text that an attacker chose, and pages of other origins cannot send a token.
  */
 
 /** Minimum bytes of a compressed answer. Compressing a shorter one costs more than sending it. */
 const minCompressedBytes = 8 * 1024;
 
-/** The lowest levels compress lists to a tenth. Higher ones cost several times as much for little gain. */
+/** Low levels compress lists to a tenth of their size. Higher levels cost several times as much CPU for little gain. */
 const options = { level: 3 };
 
 /**
@@ -31,7 +31,7 @@ export function isCompressed(reply: FastifyReply, length: number): boolean {
 const compressed = promisify<string, { level: number }, Buffer>(gzip);
 export const compressText = (text: string): Promise<Buffer> => compressed(text, options);
 
-/** Compresses at the pace of the reader. Ends, fails, and is destroyed with its source. */
+/** Compresses a stream at the pace of its reader. The result ends, fails, and is destroyed together with the source. */
 export function compressStream(source: Readable): Readable {
   const packed = createGzip(options);
   // `pipeline` is not used, because it reports a disconnected client to the source as an error.

@@ -1,7 +1,7 @@
 /**
  * The available encoding that a client prefers (RFC 9110, 12.5.3).
- * @param accepted its `Accept-Encoding`
- * @param available best first
+ * @param accepted the client's `Accept-Encoding`
+ * @param available available encodings, best first
  * @returns null for the identity encoding
  */
 export function chooseEncoding<E extends string>(accepted: string | undefined, available: readonly E[]): E | null {

@@ -26,7 +26,7 @@ export interface EndpointContext {
   readonly validateAnswers: boolean;
   /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** An undeclared proxy terminates TLS for the clients. */
+  /** Whether an undeclared proxy terminates TLS for the clients. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
   /** Admits a request or throws: rate limits and session. Runs before the body is read. */
@@ -38,7 +38,7 @@ export interface EndpointContext {
   broken(request: FastifyRequest, error: unknown): void;
 }
 
-/** Routes whose answer reports the end of the caller's own session, or ends cleanly with the session. */
+/** Routes whose answer confirms the end of the caller's session, or ends in order when the session ends. */
 const endsByItself: readonly string[] = [
   'removeOperator',
   'removeOperatorReporting',
@@ -103,7 +103,7 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // Reads log nothing themselves, and are too frequent for the cost of an async context.
+    // GET handlers write no log lines, and are too frequent for the cost of an async context.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');

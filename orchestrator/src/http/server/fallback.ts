@@ -4,8 +4,8 @@ import { apiPrefix, type Route } from '@muster/protocol/http';
 import { problemOf, RefusedRequest } from './problem.ts';
 
 /**
- * The error for an address without a route, or for a wrong method.
- * @param isPage whether the address is a public one outside the API
+ * The error for a path without a route, or for a wrong method.
+ * @param isPage whether the path is public and outside the API
  */
 export function createFallback(
   routes: readonly Route[],

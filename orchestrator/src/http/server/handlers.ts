@@ -25,7 +25,7 @@ export interface Session {
 }
 
 /**
- * Finds live sign-in sessions. Called for every request, so it answers from memory and without a promise if possible.
+ * Finds live sign-in sessions. Called for every request, so it reads from memory and avoids a promise if possible.
  */
 export interface Sessions {
   /**
@@ -37,7 +37,7 @@ export interface Sessions {
 
 /** Facts about a request. */
 export interface RequestFacts {
-  /** Id in every log line of the request, and the `instance` of an error. */
+  /** Request id: in every log line of the request, and the `instance` of an error. */
   readonly id: string;
   /** The client's address: the socket's, unless that is a trusted proxy. */
   readonly ip: string;
@@ -80,7 +80,7 @@ export class JsonBody<T> {
   }
 }
 
-/** A long array in pieces that are written one at a time, so that other work runs in between. */
+/** A long array in pieces that are written one at a time, so that other work can run in between. */
 export class Chunked<T> {
   readonly chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>;
   constructor(chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>) {
@@ -90,7 +90,7 @@ export class Chunked<T> {
 
 type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 
-/** A long body as pieces of JSON text that are written one at a time, so that other work runs in between. */
+/** A long body as pieces of JSON text that are written one at a time, so that other work can run in between. */
 export class JsonPieces<T> {
   readonly pieces: AsyncIterable<string>;
   /** Never set; carries the type. */
@@ -123,7 +123,7 @@ export class Stream {
   /**
    * @param source a failure before its first piece is answered as an error; a later one disconnects the client
    * @param type   the content type; default: the first of the route's for the status
-   * @param until  ends the answer regardless of the source: for an endless one, pass the request's signal. A client
+   * @param until  ends the answer, even if the source continues. For an endless source, pass the request's signal. A client
    *   that has not read everything when this fires is disconnected.
    */
   constructor(

@@ -23,7 +23,7 @@ function refusal(value: unknown, part: 'body' | 'query' = 'body'): MusterError {
 }
 
 describe('readInput', () => {
-  test('returns the parsed value', () => {
+  test('returns the value that the schema parsed', () => {
     expect(readInput(schema, { username: 'ada', role: null }, 'body')).toEqual({ username: 'ada', role: undefined });
   });
 
@@ -43,7 +43,7 @@ describe('readInput', () => {
     );
   });
 
-  test('explains bounds and choices in plain words, and keeps messages of the schema', () => {
+  test('explains bounds and choices in plain words, and keeps the messages that a schema sets', () => {
     const bounds = z.strictObject({
       long: z.string().max(3),
       short: z.string().min(1),

@@ -44,7 +44,7 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
   return faults;
 }
 
-/** Keeps the messages of schemas, and replaces the validation library's defaults with plain words. */
+/** Keeps messages that a schema sets, and replaces default messages of the validation library with plain words. */
 function worded(issue: Issue): string {
   const { message } = issue;
   if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);
@@ -52,7 +52,7 @@ function worded(issue: Issue): string {
     return bound('at least', issue.origin, issue.minimum);
   if (issue.code === 'invalid_value' && message.startsWith('Invalid option:'))
     return `must be one of ${issue.values.map(String).join(', ')}`;
-  // The discriminating field is wrong.
+  // The discriminator of a union has an unknown value.
   const choices = issue.code === 'invalid_union' ? /^Invalid discriminator value\. Expected (.*)$/.exec(message) : null;
   if (choices) return `must be one of ${choices[1]!.replaceAll("'", '').replaceAll(' | ', ', ')}`;
   return message.replace(/^Invalid input: /, '');
@@ -64,7 +64,7 @@ function bound(relation: string, origin: string, limit: number | bigint): string
   return `must have ${relation} ${limit} ${unit}${limit === 1 ? '' : 's'}`;
 }
 
-/** Whether there is a value at the path, other than `undefined`. */
+/** Whether the path leads to a value other than `undefined`. */
 function hasAt(value: unknown, path: readonly PropertyKey[]): boolean {
   let at = value;
   for (const segment of path) {

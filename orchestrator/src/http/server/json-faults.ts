@@ -7,9 +7,9 @@ import { pointer } from './pointer.ts';
 const maxFaults = 100;
 
 interface Frame {
-  /** Null in an array. */
+  /** Keys read so far; null in an array. */
   keys: Set<string> | null;
-  /** The current key or index. */
+  /** The key or index that is being read. */
   place: string | number;
 }
 
@@ -56,7 +56,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
     });
     return faults;
   };
-  // The expected token. `first…` follows an opening bracket, so that a closing one is allowed as well.
+  // The expected token. `first…`: directly after an opening bracket, where a closing bracket is also allowed.
   let state: 'value' | 'firstValue' | 'key' | 'firstKey' | 'colon' | 'separator' = 'value';
 
   while (faults.length < maxFaults) {

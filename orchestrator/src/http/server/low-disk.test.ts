@@ -29,7 +29,7 @@ const refused = [
   'uploadModule',
 ];
 
-test('refuses exactly the routes that would add data', () => {
+test('refuses exactly the routes that add data while the disk is nearly full', () => {
   expect(
     routes
       .filter((route) => !growsNothing(route))

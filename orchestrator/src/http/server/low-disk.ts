@@ -2,11 +2,11 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 
 /**
- * Routes that still work while the disk is nearly full: those that read, free space, end something, or sign in. Reports
- * of agents are not requests; `reportRoom` limits them.
+ * Decides which routes work while the disk is nearly full: those that read, free space, end something, or sign in.
+ * Reports from agents are not requests; `reportRoom` limits them.
  */
 
-/** Routes that are allowed in addition to reads and removals, which their methods show. */
+/** Routes that are allowed in addition to reads and removals, which are recognized by their methods. */
 const spared: ReadonlySet<string> = new Set([
   'challenge',
   'verify',

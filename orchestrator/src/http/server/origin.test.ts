@@ -9,7 +9,7 @@ const own = ['https://muster.example'];
 const page = { method: 'GET', origin: undefined, site: undefined, mode: undefined };
 
 describe('ownOrigins', () => {
-  test('returns origins of the scheme, host, and port that the client sees', () => {
+  test('returns origins with the scheme, host, and port that the client sees', () => {
     expect(ownOrigins('https', 'muster.example', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', 'Muster.Example:443', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', '[::1]:4748', null)).toEqual(['https://[::1]:4748']);
@@ -106,12 +106,12 @@ describe('request of a foreign page', () => {
     },
   );
 
-  test('refuses a foreign page at missing and malformed addresses', async () => {
+  test('refuses a foreign page at missing and malformed paths', async () => {
     for (const url of ['/api/v1/nothing', '/nothing', '/api/v1/agents/%zz', '/%zz'])
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
   });
 
-  test('refuses links from foreign pages to the API, in any spelling', async () => {
+  test('refuses links from foreign pages to the API, in any spelling of the path', async () => {
     const led = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', ...bearer('admin') };
     for (const path of [
       '/api/v1/agents',
@@ -128,7 +128,7 @@ describe('request of a foreign page', () => {
     expect(await text(socket)).toContain('origin_refused');
   });
 
-  test('reveals no routes without a session, in any spelling', async () => {
+  test('reveals no routes to clients without a session, in any spelling of the path', async () => {
     for (const path of ['/api/v1/nothing', '/%61pi/v1/nothing', '/api%2Fv1/nothing'])
       expect((await app.inject(path)).statusCode, path).toBe(401);
   });

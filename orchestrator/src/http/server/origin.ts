@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify';
 
 /**
  * Refuses pages of other origins before all other checks. Such pages could do little: browsers have no cookies to
- * send, and no headers let the pages read an answer. But public routes must not be available to foreign pages.
- * Programs other than browsers send no origin.
+ * send, and no CORS headers let the pages read an answer. But public routes must not be available to foreign pages.
+ * Programs other than browsers send no `Origin` header.
  */
 
 /** Headers of a browser about the page that sends the request. */
@@ -18,7 +18,7 @@ interface PageHeaders {
 
 /**
  * @param own origins of the orchestrator's own pages
- * @param isPage whether links from elsewhere may lead to the address
+ * @param isPage whether pages of other origins may link to the path
  */
 export function isForeign(
   { method, origin, site, mode }: PageHeaders,
@@ -32,7 +32,7 @@ export function isForeign(
 
 /**
  * The origins that count as the orchestrator's own.
- * @param host as the client sent it, with the port unless it is the default
+ * @param host the client's `Host` header, with the port unless it is the default
  */
 export function ownOrigins(protocol: string, host: string, publicUrl: string | null): string[] {
   const schemes = protocol === 'https' ? ['https'] : ['http', 'https'];

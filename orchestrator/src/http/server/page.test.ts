@@ -3,14 +3,14 @@ import type { Chunked, JsonBody } from './handlers.ts';
 import { nextLink, paged, pagedInChunks } from './page.ts';
 
 describe('next page', () => {
-  test('links to the same request with another offset', () => {
+  test('the next page has the same URL with another offset', () => {
     expect(nextLink('/api/v1/agents?filter=role%3Dweb+site&offset=2&limit=2', { limit: '2', offset: '4' })).toBe(
       '</api/v1/agents?filter=role%3Dweb+site&offset=4&limit=2>; rel="next"',
     );
     expect(nextLink('/api/v1/drift', { cursor: 'a b' })).toBe('</api/v1/drift?cursor=a+b>; rel="next"');
   });
 
-  test('escapes the URL, so that it cannot break out of the header', () => {
+  test('escapes the URL in the Link header', () => {
     expect(nextLink('/x?q=%3E%0d%0a,%22', { offset: '1' })).toBe('</x?q=%3E%0D%0A%2C%22&offset=1>; rel="next"');
   });
 

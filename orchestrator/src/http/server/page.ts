@@ -9,7 +9,7 @@ export function nextLink(url: string, next: Readonly<Record<string, string>>): s
   return `<${path}?${parameters}>; rel="next"`;
 }
 
-/** A page with the parameters of the next one. */
+/** A page, with the query parameters of the next page. */
 export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageWish): Paged<T> =>
   new Paged(items, more ? { limit: String(limit), offset: String(offset + items.length) } : null);
 

@@ -11,7 +11,7 @@ export function prefersAsync(header: string | string[] | undefined): boolean {
     const equals = preference.indexOf('=');
     const name = (equals === -1 ? preference : preference.slice(0, equals)).trim().toLowerCase();
     const value = equals === -1 ? '' : preference.slice(equals + 1).trim();
-    // An empty value equals no value; any other is undefined.
+    // The RFC treats an empty value as no value. Other values are undefined for `respond-async`.
     if (name === 'respond-async' && (value === '' || value === '""')) return true;
   }
   return false;

@@ -10,7 +10,7 @@ export class RefusedRequest extends MusterError {
   }
 }
 
-/** Codes for refusals of the framework. */
+/** Codes for errors of the framework, by its own codes. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -20,8 +20,8 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /**
- * Converts any thrown value to a MusterError. Values that are neither that nor a refusal of the framework are bugs:
- * `internal`, without details.
+ * Converts any thrown value to a MusterError. A value that is neither a MusterError nor an error of the framework is a
+ * bug: `internal`, without details.
  */
 export function musterErrorOf(thrown: unknown): MusterError {
   if (thrown instanceof MusterError) return thrown;
@@ -49,7 +49,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
   };
 }
 
-/** Required headers of the status, unless the error has its own. */
+/** The headers that the status requires, unless the error has its own headers. */
 export function headersOf(error: MusterError): Readonly<Record<string, string>> {
   if (error instanceof RefusedRequest) return error.headers;
   const { status } = error.kind;

@@ -24,12 +24,12 @@ describe('parseQuery', () => {
     ]);
   });
 
-  test('reports invalid escapes', () => {
+  test('reports invalid percent escapes', () => {
     for (const text of ['q=%zz', 'q=%', 'q=%ff', 'q=%c3%28']) expect(parseQuery(text).faults[0]?.path, text).toBe('/q');
     expect(parseQuery('%zz=1').faults).toHaveLength(1);
   });
 
-  test('treats names of Object.prototype as plain names', () => {
+  test('treats property names of Object.prototype as ordinary parameter names', () => {
     const { values, faults } = parseQuery('__proto__=1&toString=2&constructor=3');
     expect(faults).toEqual([]);
     expect(Object.keys(values)).toEqual(['__proto__', 'toString', 'constructor']);

@@ -6,7 +6,7 @@ import { RefusedRequest } from './problem.ts';
 export interface Rates {
   /** Limits of sign-in requests for one address. */
   readonly signIn: { readonly perMinute: number; readonly burst: number };
-  /** Requests per second of one session. */
+  /** Maximum requests per second of one sign-in session. */
   readonly sessionPerSecond: number;
 }
 
@@ -14,7 +14,7 @@ export interface Rates {
 export interface TicketRate {
   /** Counts a request. Rejects with `rate_limited` above the limit. */
   spend(address: string): Promise<void>;
-  /** Reverts the count of a valid ticket, so that only guesses count. */
+  /** Uncounts a request whose ticket turned out to be valid, so that only guesses count. */
   giveBack(address: string): void;
 }
 
@@ -41,7 +41,7 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // The duration in which the allowed rate refills one burst.
+  // Seconds in which the allowed rate refills one burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async spend(address: string): Promise<void> {
@@ -58,8 +58,8 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Synchronous, because it runs for every request. All sessions use the same seconds, so that counts are discarded
- * together.
+ * Limits requests of a session. Synchronous, because it runs for every request. All sessions use the same one-second
+ * windows, so that all counts are discarded together.
  */
 function countEachSecond(most: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();

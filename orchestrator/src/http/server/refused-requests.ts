@@ -11,7 +11,7 @@ export interface RefusedCall {
   readonly ip: string;
 }
 
-/** Records refusals in the audit log: of requests without a required role, or over their limit. */
+/** Records in the audit log that a request was refused because its operator lacks a role or exceeded a rate limit. */
 export const recordRefused =
   (refusals: Refusals) =>
   async ({ error: { code, kind, message }, route, session, ip }: RefusedCall): Promise<void> => {

@@ -28,7 +28,7 @@ export class RequestAdmission {
     this.#rates = createRates(parts.rates);
   }
 
-  /** New limits start from zero, so that no request is refused for earlier ones. */
+  /** Replaces the limits. Counts restart from zero, so that earlier requests do not count against the new limits. */
   setRates(rates: Rates): void {
     this.#rates = createRates(rates);
   }
@@ -43,7 +43,7 @@ export class RequestAdmission {
       : this.#counted(found as Session, request);
   }
 
-  /** The session of a request, without counting it. @throws MusterError unauthenticated, with a challenge; or rejects with it */
+  /** Finds the session of a request without counting the request. @throws MusterError unauthenticated, with a challenge; or rejects with it */
   findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
     const { authorization } = request.headers;
     const refuse = (error: unknown): never => {

@@ -38,7 +38,8 @@ export class Facts implements RequestFacts {
   get loopback(): boolean {
     const { socket, ip, ips, headers } = this.#request;
     if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
-    // Trusted proxies must report that the client is local as well. Other forwarding headers show an unknown proxy.
+    // If trusted proxies forward the request, they must report a local client. Any other forwarding header shows an
+    // undeclared proxy.
     return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 

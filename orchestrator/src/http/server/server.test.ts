@@ -92,7 +92,7 @@ describe('connections', () => {
     expect(body).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  test('refuses an oversized body without a session, unread', async () => {
+  test('refuses an oversized body without a session, and does not read it', async () => {
     const { port } = await listening();
     const answer = await exchange(
       port,
@@ -101,7 +101,7 @@ describe('connections', () => {
     expect(answer).toMatch(/^HTTP\/1.1 401 /);
   });
 
-  test('drops the oldest connection without a request when full', async () => {
+  test('drops the oldest connection without a request when the maximum is reached', async () => {
     const { app, port } = await listening({}, { limits: { ...limits, connections: 1 } });
     const first = connect(port, '127.0.0.1');
     await once(first, 'connect');
@@ -111,7 +111,7 @@ describe('connections', () => {
     second.destroy();
   });
 
-  test('closes further connections than allowed while all others have signed in', async () => {
+  test('refuses connections above the maximum while all open ones have signed in', async () => {
     const { app, port } = await listening({}, { limits: { ...limits, connections: 1 } });
     const client = new HttpAgent({ keepAlive: true, maxSockets: 1 });
     await answered({ port, agent: client, path: agent, headers });
@@ -145,7 +145,7 @@ describe('connections', () => {
       return { closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
 
-    test('answers one address while another holds the maximum of silent connections', async () => {
+    test('serves one address while another holds the maximum number of silent connections', async () => {
       const { app, port, lines } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -158,7 +158,7 @@ describe('connections', () => {
       hostile.end();
     });
 
-    test('answers a new address when many addresses have filled the port', async () => {
+    test('serves a new address although many addresses hold all connections', async () => {
       const { app, port } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await Promise.all([2, 3, 4, 5, 6].map((at) => silent(port, 10, `127.0.0.${at}`)));
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -166,7 +166,7 @@ describe('connections', () => {
       for (const one of hostile) one.end();
     });
 
-    test('answers a slow client while busy networks reconnect again and again', async () => {
+    test('serves a slow client while busy networks reconnect repeatedly', async () => {
       const { app, port } = await start({ connections: 8, connectionsOfNetwork: 4 });
       const addresses = ['127.0.0.2', '127.0.0.3'];
       const open = (localAddress: string) => {
@@ -231,7 +231,7 @@ describe('connections', () => {
     await once(socket, 'close');
   });
 
-  test('stops during a TLS handshake', async () => {
+  test('shuts down during a TLS handshake', async () => {
     const { app, port } = await listening({}, { tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
@@ -334,7 +334,7 @@ describe('disconnects and shutdown', () => {
 
   test('completes an answer in progress on shutdown without waiting for its connection', async () => {
     const proceed = Promise.withResolvers<void>();
-    // Larger than a small body, which is sent as a whole.
+    // Large enough to be sent in pieces.
     const begun = Array.from({ length: 1_000 }, () => agentExample);
     const { app, port } = await listening({
       listAgents: () =>

@@ -32,15 +32,15 @@ export interface ServerOptions {
   };
   readonly clock: Clock;
   readonly log: Log;
-  /** Decides which requests are upgraded; for those the server emits `upgrade`. */
+  /** Decides which requests are upgraded. The server emits `upgrade` for them. */
   readonly upgrades: (request: IncomingMessage) => boolean;
   /** Returns the id of a request, given the one in its header, if any. */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Answers an address that cannot be parsed, for which no hook has run. */
+  /** Answers a URL that cannot be parsed. No hook runs for such a request. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** The server with the limits that apply to all routes. It logs only dropped connections. */
+/** Creates the server, with the limits that apply to all routes. It logs only dropped connections. */
 export function createServer({
   tls,
   trustedProxies,
@@ -70,7 +70,7 @@ export function createServer({
       refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
-      // Over-long ids are unknown; the limit of headers bounds them.
+      // Ids of any length reach the handlers, which report them as unknown. The limit of headers bounds their length.
       maxParamLength: limits.headerBytes,
     },
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
@@ -97,10 +97,10 @@ export function createServer({
   return { app, connections };
 }
 
-/** Interval in milliseconds at which slots of slow handshakes are given to others. */
+/** Interval, in milliseconds, at which slots of slow handshakes are freed for other connections. */
 const handshakeTickMs = 100;
 
-/** Queues handshakes, in turns by network, so that other answers are sent in between. */
+/** Queues TLS handshakes, with networks in turn, so that answers can be sent in between. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -110,7 +110,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakePlaceMs: 250,
-      // Proxies carry many clients, and each network's connections are limited below.
+      // No separate limit: a proxy carries many clients, and the code below limits the connections of each network.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
@@ -130,7 +130,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
   });
 }
 
-/** Accepts bodies of JSON in UTF-8 without compression. The route decides about empty bodies of any type. */
+/** Accepts only uncompressed JSON bodies in UTF-8. For an empty body of any type, the route decides. */
 function readJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {

@@ -16,8 +16,7 @@ export class StreamingResponses {
 
   /**
    * Tracks a response until its connection has finished it.
-   * @param endsByItself whether the response sends no data of the operator after the end of the session, so that it is not cut
-   *   off immediately
+   * @param endsByItself whether the response sends no data after the session ended, so that it need not be cut off
    */
   add(
     { operator_id, token_hash }: { readonly operator_id: string; readonly token_hash: string },

@@ -2,7 +2,7 @@
 export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;
-  /** When the spent costs are paid off at the rate. */
+  /** Time at which the allowance is completely refilled. */
   private spentUntil = Number.NEGATIVE_INFINITY;
 
   constructor(perSecond: number, burst: number) {
@@ -15,7 +15,7 @@ export class FrameAllowance {
     this.spentUntil = Math.max(this.spentUntil, now) + cost * this.msEach;
   }
 
-  /** Milliseconds until the spent costs fit into the burst again. */
+  /** @returns milliseconds until costs are within the burst again; 0: now */
   wait(now: number): number {
     return Math.max(0, this.spentUntil - this.burstMs - now);
   }

@@ -16,14 +16,14 @@ export const terminalSocketLimits = {
   pingMs: 30_000,
   /** Unanswered pings after which the socket is closed. */
   missedPings: 2,
-  /** A closing socket that accepts no data for this time is destroyed. */
+  /** Time after which a closing socket that accepts no data is destroyed. */
   closeTimeoutMs: 5_000,
   /** Time until the socket of a client that lost access is destroyed. */
   cutMs: 500,
-  /** Maximum frames per second of a client, and its burst. Above it, reading pauses. */
+  /** Maximum frames per second from a client, and burst. Above these, reading pauses. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
-  /** Maximum frames queued for a client before it is cut off. This is the only limit of size notices. */
+  /** Maximum frames queued for a client, which is cut off above it. No other limit applies to size notices. */
   waitingFrames: 8_192,
 };
 
@@ -36,14 +36,14 @@ const resizeSchema = z.strictObject({ type: z.literal('resize'), cols: terminalL
 /** Close codes of RFC 6455. */
 const closeCodes = { done: 1000, goingAway: 1001, violation: 1008, bug: 1011 } as const;
 
-/** The WebSocket of an operator on a terminal session. Messages before it is open are queued. */
+/** The WebSocket of an operator on a terminal session. Queues messages until the WebSocket is open. */
 export class TerminalPeer implements TerminalClient {
   private readonly clock: Clock;
   private readonly log: Log;
   private readonly onGone: (peer: TerminalPeer) => void;
   private ws: WebSocket | null = null;
   private events: TerminalConnectionEvents | null = null;
-  /** Messages from before the socket was open. */
+  /** Messages to send when the socket opens. */
   private waiting: ((ws: WebSocket) => void)[] = [];
   /** Frames that the network has not accepted. */
   private unsent = 0;
@@ -102,7 +102,7 @@ export class TerminalPeer implements TerminalClient {
 
   // Called by the server
 
-  /** Opens the peer: `events` receives the messages of the socket. */
+  /** Connects the open socket: `events` receives its messages. */
   attach(ws: WebSocket, events: TerminalConnectionEvents): void {
     this.ws = ws;
     this.events = events;
@@ -119,7 +119,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** Ends the peer when its socket never opened, or is closed. */
+  /** Ends the peer: its socket never opened, or has closed. */
   leave(events = this.events): void {
     if (this.gone) return;
     this.gone = true;
@@ -139,7 +139,7 @@ export class TerminalPeer implements TerminalClient {
     this.cut(closeCodes.goingAway);
   }
 
-  /** Checks whether the client is alive. Called about every second. */
+  /** Checks whether the client still responds. Called about every second. */
   look(now: number): void {
     if (this.ws === null || this.gone) return;
     if (this.closing !== null) {
@@ -165,7 +165,7 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Accepted data counts as an answer, because on a slow line the pong is queued behind it.
+        // Data that the client accepts counts as an answer, because on a slow connection the ping is queued behind it.
         this.heard = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -185,7 +185,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** Sends the close frame once all data is sent, because `ws` limits the time for the answer from that moment. */
+  /** Sends the close frame only after all data was sent, because `ws` limits the time for the answer to this frame. */
   private closeWhenSent(): void {
     if (this.closing !== null && this.unsent === 0) this.ws?.close(this.closing);
   }
@@ -262,7 +262,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** Replaces a socket that never opened. Sending to it completes immediately. */
+/** Stands in for a socket that never opened. Each send to it completes immediately. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

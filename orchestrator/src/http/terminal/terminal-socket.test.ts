@@ -24,7 +24,7 @@ import { selfSigned } from '../../identity/certificate.ts';
 const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const path = (ticket = 'good', session = sessionId) => `/api/v1/terminal/session/${session}/ws?ticket=${ticket}`;
 
-/** The domain's side of a connection: recorded events, and the client. */
+/** The domain's side of a connection: records events, and gives access to the client. */
 class Joined implements TerminalConnectionEvents {
   readonly mode: 'control' | 'view';
   readonly client: TerminalClient;
@@ -51,7 +51,7 @@ class Joined implements TerminalConnectionEvents {
   }
 }
 
-/** Accepts the tickets `good` and `look`, any number of times, for one session. */
+/** Accepts the tickets `good` and `look` any number of times for one terminal session. */
 class Terminals implements TerminalConnections {
   readonly joined: Joined[] = [];
   readonly tried: string[] = [];
@@ -183,7 +183,7 @@ describe('opening a terminal socket', () => {
     expect(JSON.stringify(lines)).not.toContain('good');
   });
 
-  test('works over TLS', async () => {
+  test('opens a terminal socket over TLS', async () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const cert = await selfSigned(privateKey, { commonName: 'test', hosts: ['127.0.0.1'], days: 2 });
     await start({ tls: { cert, key: privateKey.export({ format: 'pem', type: 'pkcs8' }) as string } });
@@ -195,7 +195,7 @@ describe('opening a terminal socket', () => {
     expect(await refused(`wss://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
   });
 
-  test('first sends the messages from before the opening, in order', async () => {
+  test('sends the messages from before the socket opened first, in order', async () => {
     await start();
     const sent: string[] = [];
     terminals.onJoin = (client) => {
@@ -212,7 +212,7 @@ describe('opening a terminal socket', () => {
     await until(() => joined.frames === 1);
   });
 
-  test('requires a valid ticket for the session in the address', async () => {
+  test('requires a valid ticket for the terminal session in the path', async () => {
     await start();
     for (const address of [
       path('bad'),
@@ -233,7 +233,7 @@ describe('opening a terminal socket', () => {
     expect(lines.find(({ status }) => status === 401)).toMatchObject({ path: path().split('?')[0], ip: '127.0.0.1' });
   });
 
-  test('ignores upgrades at other addresses and to other protocols', async () => {
+  test('ignores upgrades at other paths and to other protocols', async () => {
     await start();
     const url = `http://127.0.0.1:${port}`;
     const headers = { ...bearer('admin'), connection: 'upgrade', upgrade: 'websocket' };
@@ -292,7 +292,7 @@ describe('opening a terminal socket', () => {
     });
   });
 
-  test('limits invalid tickets of an address, not valid ones', async () => {
+  test('limits invalid tickets from an address, but not valid ones', async () => {
     await start({ limits: { rates: { ...rates, signIn: { perMinute: 60, burst: 3 } } } });
     for (let at = 0; at < 5; at++) (await join()).operator.ws.terminate();
     for (let at = 0; at < 3; at++)
@@ -304,7 +304,7 @@ describe('opening a terminal socket', () => {
     expect(challenge.status).not.toBe(429);
   });
 
-  test('reserves connections for requests', async () => {
+  test('limits terminal sockets, so that connections remain for requests', async () => {
     await start({ limits: { rates, connections: 4 } });
     const first = await join();
     await join();
@@ -331,7 +331,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.at(-1)?.events.includes('left') === true);
   });
 
-  test('reports a broken connection as left, or never opens it', async () => {
+  test('reports that the client left if its connection breaks, or never opens the terminal', async () => {
     await start();
     const begun = connect(port, '127.0.0.1');
     begun.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
@@ -346,7 +346,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
 
-  test('reports a connection that breaks during the opening as left, and completes its frames', async () => {
+  test('reports that the client left if its connection breaks during the opening, and completes its frames', async () => {
     await start();
     const over: string[] = [];
     app.server.once('upgrade', (_request, socket) => {
@@ -369,7 +369,7 @@ describe('frames of a client', () => {
     ['a message of another kind', '{"type":"exit","code":0}', 'good', 'invalid_input'],
     ['input of a viewer', Buffer.from('rm'), 'look', 'forbidden'],
     ['a size of a viewer', '{"type":"resize","cols":1,"rows":1}', 'look', 'forbidden'],
-  ])('refuses %s', async (_, frame, ticket, code) => {
+  ])('closes the connection for %s', async (_, frame, ticket, code) => {
     await start();
     const { operator, joined } = await join(ticket);
     operator.ws.send(frame);
@@ -389,7 +389,7 @@ describe('frames of a client', () => {
     expect(joined.typedBytes.length).toBe(64 * 1024);
   });
 
-  test('stops reading while paused', async () => {
+  test('stops reading from a client while paused', async () => {
     await start();
     const { operator, joined } = await join();
     joined.client.pause();
@@ -423,7 +423,7 @@ describe('frames of a client', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('counts pongs as frames', async () => {
+  test('counts pongs against the frame rate', async () => {
     await start();
     const { operator, joined } = await join();
     const pong = Buffer.of(0x8a, 0x80, 0, 0, 0, 0);
@@ -457,7 +457,7 @@ describe('frames of a client', () => {
 });
 
 describe('liveness', () => {
-  test('pings twice a minute, and closes after two missing answers', async () => {
+  test('pings twice a minute, and closes the socket after two unanswered pings', async () => {
     await start();
     const { operator, joined } = await join();
     const silent = await join('good', { autoPong: false });
@@ -526,7 +526,7 @@ describe('the end of a connection', () => {
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.tell({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
-    // The time limit of the answer starts when all data was sent.
+    // The time limit for the client's close frame starts when all data was sent.
     clock.advance(4_000);
     expect(timers.mock.calls.filter(([, ms]) => ms === 5_000)).toEqual([]);
     operator.socket.resume();
@@ -573,7 +573,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('notifies all sockets at the server’s shutdown, and does not wait for them', async () => {
+  test('notifies all sockets when the server shuts down, and does not wait for them', async () => {
     await start();
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();

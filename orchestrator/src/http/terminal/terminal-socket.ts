@@ -18,7 +18,7 @@ export interface TerminalSocketOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly rate: TicketRate;
-  /** Maximum open sockets; the server's other connections are for requests. */
+  /** Maximum number of open terminal sockets. The remaining connections of the server are for requests. */
   readonly most: number;
   /** Called when a socket has opened. */
   readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
@@ -26,14 +26,14 @@ export interface TerminalSocketOptions {
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
-/** Whether a request is upgraded to a WebSocket. Other upgrades are answered as normal requests. */
+/** Whether to upgrade a request to a WebSocket. Other upgrade requests are answered as normal requests. */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
 /**
  * Serves WebSockets of terminals on the API server. An upgrade passes the same hooks as a request, so that refusals are
  * answered, logged and counted alike.
- * @returns ends the open sockets, when the server stops
+ * @returns a function that ends the open sockets
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
   const { connections, clock, log, rate, most } = options;
@@ -62,7 +62,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };
     const { socket, head } = upgraded;
-    // The client has disconnected: its ticket stays valid.
+    // The client has disconnected, so its ticket is not consumed.
     if (socket.destroyed) return reply.hijack();
     const peer = peers.create();
     const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
@@ -89,7 +89,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
   return () => peers.interrupt();
 }
 
-/** Checks what `ws` would refuse without a problem document, after the ticket was consumed. */
+/** Refuses, with a problem document, a handshake that `ws` would refuse without one and after consuming the ticket. */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];
   if (headers['sec-websocket-version'] !== '13' || key === undefined || !/^[+/0-9A-Za-z]{22}==$/.test(key))

@@ -10,10 +10,10 @@ export interface UpgradeConnection {
 }
 
 /**
- * Routes upgrade requests like others, so that they pass the same hooks. One that another request precedes on its connection
- * waits until that is answered.
- * @returns finds the connection of an upgrade request; undefined for other requests. Before the upgrade, remove
- * {@link ignoreError} from its socket.
+ * Routes upgrade requests like other requests, so that they pass the same hooks. An upgrade request waits until earlier
+ * requests on its connection are answered.
+ * @returns a function that returns the connection of an upgrade request, or undefined for other requests. Before the
+ *   upgrade, remove {@link ignoreError} from its socket.
  */
 export function routeUpgradeRequests(
   app: FastifyInstance,

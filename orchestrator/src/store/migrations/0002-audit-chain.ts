@@ -12,11 +12,11 @@ export const auditChain: Migration = {
     return [
       db.schema.alterTable('audit_events').addColumn('place', dialect.columns.integer),
       db.schema.alterTable('audit_events').addColumn('hash', dialect.columns.text),
-      // Events without a place: few even with a long log.
+      // Events that are not in the chain yet. There are few of them even in a long log.
       index('audit_events_unplaced', ['seq']).where('place', 'is', null),
-      // The index is not unique, because a forged row must not stop the chain. Verification finds such a row.
+      // Not a unique index, because a forged row must not stop the chain. Verification finds such a row.
       index('audit_events_place', ['place', 'seq']).where('place', 'is not', null),
-      // The log is read newest first and between two times, with any filter.
+      // The log is read newest first, within a time range, and with any filter.
       ...['type', 'category', 'actor', 'target'].map((name) => db.schema.dropIndex(`audit_events_${name}`)),
       index('audit_events_type', ['event_type', 'timestamp_ms', 'seq']),
       index('audit_events_category', ['category', 'timestamp_ms', 'seq']),

@@ -19,11 +19,11 @@ const tables: Record<string, TableShape> = {
     },
     primaryKey: ['name'],
   },
-  // Outlives the secret, so that a version of a name is never reused for another value.
+  // Rows remain after a secret is removed, so that a version of a name is never reused for another value.
   secret_versions: { columns: { name: 'text', version: 'integer' }, primaryKey: ['name'] },
 };
 
-/** Secrets, encrypted. */
+/** Adds the tables of encrypted secrets. */
 export const secrets: Migration = {
   version: 3,
   name: 'secrets',

@@ -33,7 +33,7 @@ const tables: Record<string, TableShape> = {
     primaryKey: ['notification_id'],
     unique: ['place'],
   },
-  // A notification goes to a channel once: the key is also the order of delivery.
+  // The key allows one delivery of a notification to a channel, and defines the order of deliveries.
   deliveries: {
     columns: {
       channel_id: 'text',
@@ -60,10 +60,10 @@ export const notifications: Migration = {
   name: 'notifications',
   statements: (build) => [
     ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
-    // To re-encrypt configs with another key.
+    // Finds configurations to re-encrypt with another key.
     createIndex(build, 'channels_by_key', 'channels', ['key_id', 'channel_id']),
     createIndex(build, 'notifications_time', 'notifications', ['timestamp_ms', 'place']),
-    // Deliveries that have waited too long, and whether a notification has deliveries.
+    // Finds deliveries that have waited too long, and whether a notification has deliveries.
     createIndex(build, 'deliveries_age', 'deliveries', ['created_at_ms', 'delivery_id']),
     createIndex(build, 'deliveries_place', 'deliveries', ['place']),
     createIndex(build, 'notification_reads_place', 'notification_reads', ['place']),

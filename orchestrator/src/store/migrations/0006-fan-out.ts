@@ -5,20 +5,20 @@ import { createIndex, createTable } from './table.ts';
 const addText = ({ db, dialect }: MigrationBuild, table: string, column: string) =>
   db.schema.alterTable(table).addColumn(column, dialect.columns.text);
 
-/** Halting, waiting, and plan-bound runs. */
+/** Adds the columns for runs that halt, wait, or are bound to plans. */
 export const fanOut: Migration = {
   version: 6,
   name: 'fan-out',
   statements: (build) => {
     const { db, dialect } = build;
     return [
-      // Assignments and revisions at the start of a run, which the run uses to its end.
+      // The assignments and revisions at the start of a run. The run uses them until its end.
       createTable(build, 'run_bases', {
         columns: { run_id: 'text', basis: 'text' },
         primaryKey: ['run_id'],
         childOf: { column: 'run_id', table: 'runs' },
       }),
-      // The order in which the run reaches agents; canaries come first.
+      // The order in which the run reaches agents; canary agents come first.
       db.schema.alterTable('run_results').addColumn('position', dialect.columns.integer),
       createIndex(build, 'run_results_position', 'run_results', ['run_id', 'position']),
       // A halted or cancelled run is open until its last operation ends.
@@ -29,7 +29,7 @@ export const fanOut: Migration = {
       // For a plan: the digest of its changes, and the versions of the secrets it uses.
       addText(build, 'operations', 'plan_digest'),
       addText(build, 'operations', 'secret_versions'),
-      // An earlier release left these open when it was killed.
+      // Ends runs that an earlier release left open when it was killed.
       db
         .updateTable('run_results')
         .set({ status: 'failed', error: 'the orchestrator stopped before this agent’s turn' })

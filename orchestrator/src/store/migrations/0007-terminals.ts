@@ -18,7 +18,7 @@ export const terminals: Migration = {
       },
       primaryKey: ['session_id'],
     }),
-    // By status, newest first; there are few active ones.
+    // Finds sessions by status, newest first. There are few active ones.
     createIndex(build, 'terminal_sessions_status', 'terminal_sessions', ['status', 'session_id']),
     ...(build.dialect.kind === 'postgres' ? [sql.raw(samplesTable)] : []),
   ],

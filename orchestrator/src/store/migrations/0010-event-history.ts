@@ -1,8 +1,8 @@
 import type { Migration } from './migration.ts';
 
 /**
- * The number of the last event that exists before notifications do: earlier events get their places in the chain, but
- * notify no one.
+ * Records the number of the last event from before notifications were introduced. Events up to this number are added to
+ * the chain but cause no notifications.
  */
 export const eventHistory: Migration = {
   version: 10,

@@ -14,14 +14,14 @@ export const drift: Migration = {
       .where('trigger', '!=', 'audit')
       .groupBy('node_id');
     return [
-      // Null before the first apply, and after a check was missed until the agent connects.
+      // Null before the first apply, and from a missed check until the agent connects.
       db.schema.alterTable('agent_state').addColumn('drift_due_at', dialect.columns.integer),
       createIndex(build, 'agent_state_drift_due', 'agent_state', ['drift_due_at', 'node_id']).where(
         'drift_due_at',
         'is not',
         null,
       ),
-      // Open checks of the schedule.
+      // Finds open drift checks that the schedule requested.
       createIndex(build, 'operations_scheduled', 'operations', ['trigger', 'operation_id'])
         .where('trigger', '=', 'schedule')
         .where('status', 'in', ['queued', 'running']),
@@ -29,7 +29,7 @@ export const drift: Migration = {
         columns: { node_id: 'text', scope: 'text', drifted: 'text?', since: 'integer' },
         primaryKey: ['node_id', 'scope'],
       }),
-      // The machines that have drifted when this runs, without details.
+      // Adds the machines that have drifted at the time of the migration, without details.
       db
         .insertInto('drift_states')
         .columns(['node_id', 'scope', 'drifted', 'since'])

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** Agent keys: one is current, so that an agent can rotate its key. */
+/** Adds agent keys, of which one is current, so that an agent can rotate its key. */
 export const agentKeys: Migration = {
   version: 14,
   name: 'agent keys',

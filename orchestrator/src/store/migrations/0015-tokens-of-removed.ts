@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Removing an operator revokes the enrollment tokens that the operator made; earlier releases left them live. */
+/** Revokes the enrollment tokens of removed operators, which earlier releases left valid. */
 export const tokensOfRemoved: Migration = {
   version: 15,
   name: 'enrollment tokens of removed operators',

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Which rows of applied state were put in place by an apply, regardless of later applies. */
+/** Adds a flag to rows of applied state: whether any apply put the resource in place. */
 export const appliedState: Migration = {
   version: 16,
   name: 'applied state',

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Whether the signed challenge of a sign-in session named this server; unknown for older sessions. */
+/** Adds to sign-in sessions whether the signed challenge named this server; unknown for older sessions. */
 export const boundSessions: Migration = {
   version: 18,
   name: 'bound sessions',

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts';
 
-/** Which daily limits of an agent an event was recorded for. */
+/** Adds to each agent's usage the daily limits for which an event was recorded. */
 export const notifiedLimits: Migration = {
   version: 19,
   name: 'notified limits',

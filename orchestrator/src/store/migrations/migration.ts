@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Buildable, Dialect } from '../dialect.ts';
 
 /**
- * Builders for the statements of a migration. The schema is untyped: a migration outlives the tables it was written
- * for.
+ * Builders for the statements of a migration. The schema is untyped, because later migrations change the tables that a
+ * migration was written for.
  */
 export interface MigrationBuild {
   // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -12,8 +12,8 @@ export interface MigrationBuild {
 }
 
 /**
- * A step of the schema, forward only. A released migration is never changed; a later one fixes it. Its statements are
- * data and run in one transaction with the row that records the version.
+ * A change of the schema to the next version. A released migration is never changed; a later migration fixes its
+ * mistakes. The statements are data, and run in one transaction with the row that records the version.
  */
 export interface Migration {
   /** 1, 2, 3 … without gaps. */

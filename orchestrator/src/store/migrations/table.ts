@@ -1,15 +1,15 @@
 import type { CreateTableBuilder, RawBuilder } from 'kysely';
 import type { MigrationBuild } from './migration.ts';
 
-/** `text`, `integer` (64 bits), each with `?` when it may be null; `counter` numbers the rows. */
+/** `text` or `integer` (64 bits), with `?` if null is allowed; `counter` is an auto-incrementing key. */
 type ColumnKind = 'text' | 'text?' | 'integer' | 'integer?' | 'counter';
 
-/** A table as data, in types that both databases have. */
+/** The definition of a table, with types that both databases support. */
 export interface TableShape {
   columns: Record<string, ColumnKind>;
   primaryKey?: readonly string[];
   unique?: readonly string[];
-  /** Rows are deleted with the row of the parent. */
+  /** The parent table, if any. Deleting a row of the parent deletes its rows here. */
   childOf?: { column: string; table: string };
 }
 

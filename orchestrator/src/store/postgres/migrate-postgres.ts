@@ -8,7 +8,7 @@ import {
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
 
-/** Key of the lock that lets one process migrate at a time. */
+/** Key of the advisory lock that lets only one process migrate at a time. */
 export const lockKey = 0x6d757374;
 
 /**
@@ -28,7 +28,7 @@ export async function migratePostgres(
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
-      // Another process may have migrated while this one waited, and may be a newer release.
+      // While this process waited, another process, perhaps of a newer release, may have migrated the database.
       dueMigrations(current, options.migrations, where);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
@@ -36,7 +36,7 @@ export async function migratePostgres(
       await client.query('commit');
       to = Math.max(current, migration.version);
     } catch (error) {
-      // If the connection is lost there is nothing to roll back; report the first error.
+      // A lost connection has nothing to roll back, so the first error is reported.
       await client.query('rollback').catch(() => undefined);
       throw error;
     }

@@ -1,8 +1,8 @@
 import type { ConstraintViolation } from '../database.ts';
 
 /**
- * The consequence of a PostgreSQL error for its transaction. `again`: a serialization conflict; retry. `gone`: the
- * connection or the server is lost, so the answer to a commit may have been lost.
+ * The consequence of a PostgreSQL error for its transaction. `again`: a serialization conflict; retry the transaction.
+ * `gone`: the connection or the server is lost, perhaps together with the answer to a commit.
  */
 export type PostgresFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
@@ -19,10 +19,10 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
   '23514': 'check',
 };
 
-/** Classes and codes for failures of the server, not of the statement. */
+/** Classes and codes for failures of the server rather than the statement. */
 // 57014: statement_timeout was exceeded.
 const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];
-/** Connection lost or ended by the server, server shutting down or starting up. */
+/** Codes for a connection that is lost or that the server ended, and for a server that is shutting down or starting. */
 const gone = ['08', '25P03', '25P04', '57P'];
 
 /** Classifies an error of the driver by its SQLSTATE or its socket error code. */

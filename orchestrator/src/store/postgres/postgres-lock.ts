@@ -21,7 +21,7 @@ export class DatabaseInUse extends Error {
   }
 }
 
-/** A session of the server: its start distinguishes reused process ids. */
+/** A connection as the server sees it. The start time distinguishes sessions that reuse a process id. */
 interface Holder {
   readonly pid: number;
   readonly start: string;
@@ -31,7 +31,7 @@ export interface LockEvents {
   /** The connection that holds the lock is lost: nothing is written until the lock is held again. */
   readonly onLost?: ((reason: Error) => void) | undefined;
   readonly onRegained?: (() => void) | undefined;
-  /** Another process has taken the database: this one must exit. */
+  /** Called when another process has taken the database. This process must exit. */
   readonly onTaken: (reason: DatabaseInUse) => void;
 }
 
@@ -44,9 +44,9 @@ export interface PostgresLock {
   release(): Promise<void>;
 }
 
-/** Interval of queries on the connection that holds the lock. */
+/** Interval, in milliseconds, of queries on the connection that holds the lock. */
 const heartbeatMs = 5_000;
-/** A former holder may be shutting down. */
+/** Milliseconds to wait for a former holder that may be shutting down. */
 const handoverMs = 3_000;
 const maxPauseMs = 2_000;
 
@@ -131,7 +131,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
 }
 
-/** @param former this process's lost session that held the lock; the server may not have noticed its end yet */
+/** @param former the lost connection of this process that held the lock; the server may not have noticed its end yet */
 async function hold(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
   const client = await connect({
     ...connectionSettings({

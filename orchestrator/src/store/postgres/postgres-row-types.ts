@@ -1,6 +1,6 @@
 import { types } from 'pg';
 
-/** 64-bit integers and sums as numbers, as on SQLite. A number that is not exact is a bug. */
+/** Converts 64-bit integers and sums to numbers, as on SQLite. @throws Error if the number would not be exact: a bug */
 function exactNumber(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
@@ -9,7 +9,7 @@ function exactNumber(text: string): number {
 }
 
 const numberTypes = new Set<number>([types.builtins.INT8, types.builtins.NUMERIC]);
-/** Parsers of the driver for column values. */
+/** Parsers of column values, for the driver. */
 export const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     numberTypes.has(oid) ? exactNumber : types.getTypeParser(oid, format as 'text'),

@@ -12,7 +12,7 @@ export interface ConnectionWishes {
   readonly url: string;
   /** Seconds after which the server cancels a statement; null: never. */
   readonly statementTimeout?: number | null | undefined;
-  /** Server settings of this kind of connection. */
+  /** Server settings for this kind of connection. */
   readonly server?: Readonly<Record<string, string>>;
   readonly applicationName?: string | undefined;
 }
@@ -34,13 +34,13 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: options.filter((option) => option !== '').join(' '),
-    // If the server disappears without a reset, only this timeout ends the query.
+    // Ends a query when the server disappears without closing the connection.
     ...(statementTimeout ? { query_timeout: (statementTimeout + 10) * 1000 } : {}),
     ...(wishes.applicationName === undefined ? {} : { application_name: wishes.applicationName }),
   };
 }
 
-/** Opens one connection. Its unexpected end does not end the process: the running query rejects anyway. */
+/** Opens one connection. Ignores `error` events, which would end the process: if the connection ends, queries reject. */
 export async function connect(settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
   client.on('error', () => undefined);

@@ -71,7 +71,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const put = (db: Database, key: string) =>
     db.write({ name: 'test/put', statements: [statement(putSetting, { key, value: 'x' })] });
-  /** Runs statements on the server in another connection. */
+  /** Runs statements on another connection to the server. */
   async function beside(
     act: (query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>) => Promise<unknown>,
   ) {
@@ -91,7 +91,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
-  /** Simulates a lost connection of the holder. The holder may take the lock again before this does. */
+  /** Ends the holder's connection and takes the lock. Repeats this if the holder takes the lock again first. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
     for (let got = false; !got; ) {
       await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
@@ -132,7 +132,7 @@ describe('an orchestrator on PostgreSQL', () => {
           ),
         ),
       );
-      // Writes on existing connections may succeed: no other orchestrator has started, which would end them.
+      // Writes on existing connections may succeed, because no other orchestrator has started, which would end them.
       expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
       await until('it is notified', () => told.taken.length === 1);
       expect(told.taken[0]).toBeInstanceOf(DatabaseInUse);
@@ -150,7 +150,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is told', () => told.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // The former process should have exited. None of its open writes can be committed.
+    // In production, the former process would have exited. It can commit none of its open writes.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);
@@ -211,7 +211,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(db, 'x');
   });
 
-  test('keeps the options of the URL, and turns on durable commits', async () => {
+  test('keeps the options in the URL, and turns on durable commits', async () => {
     const database = new URL(url).pathname.slice(1);
     await beside((query) => query(`alter role postgres in database ${database} set synchronous_commit = off`));
     const { db } = await openAlone({ url: `${url}?options=-c%20work_mem%3D5MB` });

@@ -18,33 +18,33 @@ import { connect, connectionSettings, connectTimeoutMs } from './postgres-settin
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;
-  /** Unix seconds, for the record of migrations. */
+  /** Returns the current time in Unix seconds, for the record of migrations. */
   readonly now: () => number;
-  /** An idle connection was lost; the pool opens a new one. */
+  /** Called when an idle connection was lost. The pool opens a new one. */
   readonly onConnectionError?: (error: Error) => void;
-  /** A transaction was committed, and its duration. */
+  /** Called after a commit with the duration of the transaction. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: WriteQueueLimits;
-  /** Maximum writing connections, and as many reading ones. */
+  /** Maximum number of connections for writes, and of connections for reads. */
   readonly maxConnections?: number;
   /** Seconds after which the server cancels a statement; none: never. */
   readonly statementTimeout?: number;
   /**
-   * No other process may use the database. Without it several may, as in tests.
+   * Prevents other processes from using the database. Without this option, several processes may use it, as in tests.
    * @throws DatabaseInUse on opening
    */
   readonly exclusive?: LockEvents;
-  /** A server setting that its administrator should know of, for the log. */
+  /** Called with a server setting that the administrator should know of, for the log. */
   readonly onNotice?: (notice: string) => void;
-  /** A number from 0 up to 1, to spread retries. */
+  /** Returns a number from 0 to below 1, to spread retries. */
   readonly random?: () => number;
   /** For tests: replaces the migrations of this release. */
   readonly migrations?: readonly Migration[];
 }
 
-/** Attempts of a transaction that conflicts with others. */
+/** Maximum attempts of a transaction that conflicts with others. */
 const maxAttempts = 30;
 
 const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
@@ -76,8 +76,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 }
 
 /**
- * @returns whether the server, as configured, has a commit on disk when it answers
- * @throws SchemaRefused when the server cannot store every text
+ * @returns whether the server's configuration makes commits durable before it answers
+ * @throws SchemaRefused when the database's encoding cannot store every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
   const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
@@ -106,7 +106,7 @@ class PostgresDatabase implements Database {
   #retries = 0;
   #closing: Promise<void> | undefined;
 
-  /** @param durable whether the server, as configured, keeps committed transactions after a power failure */
+  /** @param durable whether the server's configuration makes commits survive a power failure */
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
     this.#random = options.random ?? Math.random;
@@ -194,7 +194,7 @@ class PostgresDatabase implements Database {
     } catch (error) {
       throw errorOf(unit, error);
     }
-    // A connection lost between two queries emits an error here; the next query rejects with it, too.
+    // A connection that is lost between two queries emits an error, with which the next query also rejects.
     const ignore = () => undefined;
     client.on('error', ignore);
     const begun = performance.now();
@@ -224,7 +224,7 @@ class PostgresDatabase implements Database {
         broken = error as Error;
         if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
-        // Discard a connection that cannot roll back; the server rolls back when it ends.
+        // Discards a connection that cannot roll back. The server rolls back when the connection ends.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });
@@ -269,7 +269,7 @@ class PostgresDatabase implements Database {
   }
 }
 
-/** Named, so that each connection prepares it once. */
+/** Names the statement, so that each connection prepares it only once. */
 function prepared(query: AnyQuery, values: readonly BoundValue[]) {
   return { name: `q${query.id}`, text: query.compiled('postgres').sql, values: values as unknown[] };
 }

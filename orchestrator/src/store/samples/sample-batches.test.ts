@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sampleAt } from '../../../test/samples.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
 
-/** Commits that the test completes. */
+/** Creates batches whose commits the test completes. */
 function held(gatherMs = 20) {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(
@@ -15,7 +15,7 @@ function held(gatherMs = 20) {
 }
 
 describe('batches of samples', () => {
-  test('runs one commit at a time, and gathers samples during it', async () => {
+  test('runs one commit at a time, and gathers samples during a commit', async () => {
     const { commits, batches } = held();
     const first = batches.add('a', [sampleAt(1), sampleAt(2)]);
     await sleep(40);
@@ -68,7 +68,7 @@ describe('batches of samples', () => {
     await first;
   });
 
-  test('commits accepted samples on close and refuses new ones', async () => {
+  test('on close, commits accepted samples and refuses new ones', async () => {
     const { commits, batches } = held();
     const adding = batches.add('a', [sampleAt(1)]);
     let closed = false;

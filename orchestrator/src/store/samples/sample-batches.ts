@@ -15,17 +15,17 @@ interface Waiting {
 }
 
 /**
- * Milliseconds that the first sample waits for others. Agents send one by one, and each commit has a fixed cost;
- * samples are up to a minute old anyway.
+ * Milliseconds that the first sample waits for others. Each agent sends separately, and each commit has a fixed cost.
+ * The delay is short compared to the age of samples, up to a minute.
  */
 const usualGatherMs = 200;
 /** A batch of this size is committed without waiting. */
 const fullBatch = 1_000;
 const maxBatch = 20_000;
-/** Maximum queued samples; more are refused, and the agents keep them. */
+/** Maximum number of queued samples. Samples above it are refused, and the agents keep them. */
 const maxQueued = 200_000;
 
-/** Gathers samples into batches, one commit at a time: during a commit the next batch gathers. */
+/** Gathers samples into batches, and commits one batch at a time. The next batch gathers during a commit. */
 export class SampleBatches {
   readonly #commit: (batch: SampleBatch) => Promise<void>;
   readonly #gatherMs: number;
@@ -39,7 +39,7 @@ export class SampleBatches {
   #failed = 0;
   #trouble: string | null = null;
 
-  /** @param commit resolves when the whole batch is stored, rejects when none of it is */
+  /** @param commit resolves when the whole batch is stored; rejects when none of it is stored */
   constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = usualGatherMs) {
     this.#commit = commit;
     this.#gatherMs = gatherMs;
@@ -77,7 +77,7 @@ export class SampleBatches {
     if (this.#running !== null || this.#waiting.length === 0) return;
     this.#running = this.#run().finally(() => {
       this.#running = null;
-      // Samples that arrived during the commit.
+      // Starts a batch for samples that arrived during the commit.
       if (this.#waiting.length > 0) this.#start();
     });
   }

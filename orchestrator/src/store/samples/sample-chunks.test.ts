@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Chunk, chunkAt, chunkLength, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
-test('creates chunks that never overlap, contain their time, and stay unchanged, for all lengths', () => {
+test('creates chunks of any length that contain their time and never overlap or change', () => {
   const length = fc.integer({ min: 600, max: 1_000_000 });
   const time = fc.integer({ min: 0, max: 4_000_000_000 });
   const near = fc.integer({ min: 1_800_000_000, max: 1_800_100_000 });

@@ -1,6 +1,6 @@
 /**
  * Samples are stored in chunks, one table for each slice of time, so that old samples are removed by dropping a table
- * instead of deleting rows. This file decides the chunks; the databases create and drop them.
+ * instead of deleting rows. This file calculates the chunks; the databases create and drop them.
  */
 
 /** From `start` to `end`, exclusive; Unix seconds. */
@@ -10,7 +10,7 @@ export interface Chunk {
 }
 
 const shortestSecs = 600;
-/** A chunk is dropped when all of it is too old, so samples stay for up to 1/24 longer. */
+/** Chunks per retention period. A chunk is dropped when all of it has expired, so samples are kept up to 1/24 longer. */
 const chunksOfRetention = 24;
 
 /** Length of a new chunk in seconds. */
@@ -18,8 +18,8 @@ export const chunkLength = (retentionSecs: number): number =>
   Math.max(shortestSecs, Math.ceil(retentionSecs / chunksOfRetention / 60) * 60);
 
 /**
- * The existing chunk of a time, or a new one. A new one fits into the gap between chunks of other lengths.
- * @param chunks that do not overlap, in order
+ * @returns the existing chunk that contains a time, or a new chunk that fits between existing chunks of other lengths
+ * @param chunks existing chunks, in order and without overlap
  */
 export function chunkAt(chunks: readonly Chunk[], at: number, length: number): Chunk {
   let start = Math.floor(at / length) * length;
@@ -32,7 +32,7 @@ export function chunkAt(chunks: readonly Chunk[], at: number, length: number): C
   return { start, end };
 }
 
-/** Chunks that end before `since`. */
+/** @returns the chunks that end before `since` */
 export const chunksBefore = (chunks: readonly Chunk[], since: number): Chunk[] =>
   chunks.filter(({ end }) => end <= since);
 
@@ -41,7 +41,7 @@ export const withChunk = (chunks: readonly Chunk[], chunk: Chunk): Chunk[] =>
 
 export const tableOf = ({ start, end }: Chunk): string => `samples_${start}_${end}`;
 
-/** The chunks among table names, in order. */
+/** @returns the chunks among these table names, in order */
 export function chunksOf(tables: readonly string[]): Chunk[] {
   return tables
     .map((name) => /^samples_(\d{1,15})_(\d{1,15})$/.exec(name))

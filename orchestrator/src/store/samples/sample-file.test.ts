@@ -11,7 +11,7 @@ import { openSqliteSamples } from './samples-sqlite.ts';
 const t0 = 1_800_000_000;
 vi.setConfig({ testTimeout: 30_000 });
 
-/** A directory for a sample file, and a function to open it with a manual clock. */
+/** Creates a directory for a sample file, and a function that opens the file with a manual clock. */
 async function place() {
   const directory = await mkdtemp(join(tmpdir(), 'muster-sample-file-'));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
@@ -51,7 +51,7 @@ test('refuses samples with the reason while the file is not a sample file, until
     await expect(read).rejects.toMatchObject(refusal);
   expect(await store.dropBefore(t0)).toBe(0);
   expect(store.stats()).toMatchObject({ stored: 0, failed: 1, trouble: expect.stringContaining('not a database') });
-  // Checked repeatedly, logged once.
+  // The store checks the file repeatedly, but logs the reason once.
   await expect
     .poll(() => {
       clock.advance(2_000);
@@ -74,7 +74,7 @@ test('refuses samples with the reason while the file is not a sample file, until
   expect(store.stats()).toMatchObject({ stored: 1, failed: 1 });
 });
 
-test('starts a new file when the file was removed, and writes nothing to the removed one', async () => {
+test('starts a new file when the sample file was removed, and writes nothing to the removed one', async () => {
   const { directory, clock, said, open } = await place();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -91,7 +91,7 @@ test('starts a new file when the file was removed, and writes nothing to the rem
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-test('leaves all stored samples in a file that is moved away without its log', async () => {
+test('a sample file that is moved away without its log contains all stored samples', async () => {
   const { directory, file, clock, said, open } = await place();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -106,7 +106,7 @@ test('leaves all stored samples in a file that is moved away without its log', a
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0)]);
 });
 
-test('writes nothing into another file that replaced it', async () => {
+test('writes nothing into another file that replaced the sample file', async () => {
   const { directory, file, clock, said, open } = await place();
   const other = join(directory, 'other.db');
   const restored = await openSqliteSamples({ file: other, retentionSecs: 86_400, onFatal: () => {} });
@@ -127,7 +127,7 @@ test('refuses samples while the file is damaged, until it is moved away', async 
   await first.add('a', [sampleAt(t0)]);
   await first.close();
   const store = await open();
-  // All but the first page, which describes the others.
+  // Overwrites all pages except the first one, which describes the others.
   writeFileSync(file, Buffer.alloc(65_536, 0xa5), { flag: 'r+' });
   appendFileSync(file, Buffer.alloc(4096));
   await expect(store.add('a', [sampleAt(t0 + 1)])).rejects.toMatchObject(refusal);

@@ -5,13 +5,13 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
- * Keeps the sample file open across failures, since no other part depends on it. While the file cannot be opened or its
- * writer is lost, samples are refused and the agents keep them. It is reopened as soon as possible, as a new file if
- * an operator moved it away.
+ * Keeps the sample file open across failures, since no other part of the orchestrator depends on it. While the file
+ * cannot be opened or its writer is lost, samples are refused and the agents keep them. The file is reopened as soon as
+ * possible, as a new file if an operator moved it away.
  */
 export interface SampleFileOptions {
   readonly file: string;
-  /** @param lost called when the opened store failed */
+  /** @param lost called when the opened store fails */
   readonly open: (lost: (reason: Error) => void) => Promise<SampleStore>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Pick<Log, 'info' | 'error'>;
@@ -22,7 +22,7 @@ const checkMs = 2_000;
 
 const none: SampleStats = { queued: 0, stored: 0, commits: 0, failed: 0, trouble: null };
 
-/** Identity of the file. Null: no file; undefined: unknown. */
+/** @returns the identity of the file; null: no file exists; undefined: unknown */
 async function identityOf(file: string): Promise<string | null | undefined> {
   try {
     const { dev, ino } = await stat(file, { bigint: true });
@@ -32,7 +32,7 @@ async function identityOf(file: string): Promise<string | null | undefined> {
   }
 }
 
-/** Resolves when the file is open or opening it failed; then it is retried. */
+/** Resolves when the file was opened, or when the first attempt failed. Further attempts follow. */
 export async function openSampleFile(options: SampleFileOptions): Promise<SampleStore> {
   const file = new SampleFile(options);
   await file.look();
@@ -45,7 +45,7 @@ class SampleFile implements SampleStore {
   #identity: string | null | undefined = null;
   /** The reason why the store is not open; null while it is. */
   #trouble: string | null = null;
-  /** Statistics of earlier stores. */
+  /** Statistics of stores that were closed. */
   #before = none;
   #refused = 0;
   #closing = false;
@@ -89,7 +89,7 @@ class SampleFile implements SampleStore {
     this.#trouble = null;
   }
 
-  /** Closes a store that failed. It answers pending requests first. */
+  /** Closes a store that failed, after it has answered pending requests. */
   async #lose(store: SampleStore, reason: string): Promise<void> {
     if (this.#store !== store || this.#closing) return;
     this.#store = null;

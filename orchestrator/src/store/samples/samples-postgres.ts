@@ -18,7 +18,7 @@ export interface PostgresSamplesOptions {
   /** Seconds after which the server cancels a statement; none: never. */
   readonly statementTimeout?: number;
   readonly retentionSecs: number;
-  /** An idle connection was lost; the pool opens a new one when needed. */
+  /** Called when an idle connection was lost. The pool opens a new one when needed. */
   readonly onConnectionError?: (error: Error) => void;
 }
 
@@ -36,7 +36,7 @@ const lastColumns = bucketColumns(
   (column) => `(array_agg(${column} order by collected_at desc) filter (where ${column} is not null))[1]`,
 );
 
-/** 64-bit integers as numbers: all of them fit. */
+/** Parses 64-bit integers as numbers. All values in these tables are exact. */
 const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
@@ -59,8 +59,8 @@ async function readChunks(pool: Pool): Promise<Chunk[]> {
 }
 
 /**
- * Opens the samples of a migrated database. This process creates and drops partitions, and tolerates a former holder of
- * the database that still does.
+ * Opens the sample tables of a migrated database. This process creates and drops partitions, even while a former holder
+ * of the database still does so.
  */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {
   const { url, statementTimeout } = options;
@@ -119,7 +119,7 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Created separately from the rows: empty partitions do no harm, and the lock is short.
+    // Creates partitions before the transaction with the rows, so that the lock is short. Empty partitions do no harm.
     for (const chunk of fresh)
       await this.#pool.query(
         `create table if not exists ${tableOf(chunk)} partition of samples
@@ -159,7 +159,7 @@ class PostgresSamples implements SampleStore {
   async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
     const rows = await this.#read<Row & { node_id: string }>(
       'samples_latest',
-      // Partitions are ordered by time, so each lookup ends at the first row.
+      // Partitions are ordered by time, so each lookup stops at the first row.
       `select newest.* from unnest($1::text[]) as wanted(node_id) cross join lateral (
          select * from samples where samples.node_id = wanted.node_id and samples.collected_at >= $2
          order by samples.collected_at desc limit 1) as newest`,

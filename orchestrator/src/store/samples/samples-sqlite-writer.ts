@@ -11,7 +11,7 @@ import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from 
 
 export interface SampleWriterOptions {
   readonly file: string;
-  /** Seconds of a new chunk. */
+  /** Length of a new chunk in seconds. */
   readonly chunkLength: number;
 }
 
@@ -21,7 +21,7 @@ export type ToSampleWriter =
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
 
-/** The chunks after the request. */
+/** An answer, with the chunks that exist after the request. */
 export type FromSampleWriter = { readonly id: number; readonly chunks: readonly Chunk[] } & (
   | object
   | { readonly code: string | undefined; readonly message: string }
@@ -43,7 +43,7 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
-    // Applies to a new file only, and must be set before the first write.
+    // Takes effect only in a new file, before the first write.
     connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
@@ -53,7 +53,7 @@ function opened(): Connection {
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    // A busy file, missing permissions, and a full disk get no remedy: the file is intact and can be opened later.
+    // Suggests no remedy for a busy file, missing permissions, or a full disk: the file is intact and can be opened later.
     const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
       ? '. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.'
       : '';
@@ -122,14 +122,14 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
-/** Pages freed per turn, so that samples wait no longer than for a commit. */
+/** Pages freed per turn of the event loop, so that samples wait no longer than for a commit. */
 const pagesPerTurn = 2_000;
-/** The next chunks reuse free pages, so up to this share of the file stays free. */
+/** Maximum share of free pages in the file. They are not returned to the file system, because the next chunks reuse them. */
 const maxFreeShare = 0.25;
 const minFreedPages = 1_000;
 let vacuuming = false;
 
-/** Shrinks the file after much was dropped: with a shorter retention or fewer agents. */
+/** Shrinks the file when many pages are free, such as after a change to a shorter retention or with fewer agents. */
 function vacuum(): void {
   if (!db.open) return;
   try {
@@ -138,12 +138,12 @@ function vacuum(): void {
     vacuuming = free > minFreedPages && (free > pages * maxFreeShare || vacuuming);
     if (!vacuuming) return;
     db.pragma(`incremental_vacuum(${pagesPerTurn})`);
-    // Older files lack the map that vacuuming needs, and keep their size.
+    // Older files lack the page map that incremental vacuuming needs, and keep their size.
     vacuuming = (db.pragma('freelist_count', { simple: true }) as number) < free;
-    // The file shrinks at the checkpoint.
+    // The file only shrinks at a checkpoint.
     if (vacuuming) db.pragma('wal_checkpoint(passive)');
   } catch {
-    // For example a full disk or a damaged file: retried at the next drop.
+    // For example, the disk is full or the file is damaged. The next drop retries.
     vacuuming = false;
   }
   if (vacuuming) setImmediate(vacuum);
@@ -158,7 +158,7 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
     commit.run();
   } catch (error) {
     if (db.inTransaction) rollback.run();
-    // Created or dropped tables were rolled back; prepare statements again.
+    // Created and dropped tables were rolled back, so statements must be prepared again.
     chunks = before;
     inserts.clear();
     return { id: message.id, chunks, code: (error as { code?: string }).code, message: (error as Error).message };
@@ -177,7 +177,7 @@ port.on('message', (message: ToSampleWriter) => {
     // If the file was moved away, closing does not checkpoint, and the log's content would be lost.
     db.pragma('wal_checkpoint(truncate)');
   } catch {
-    // For example a full disk: the log stays, and is read at the next opening.
+    // For example, the disk is full. The log remains, and is read when the file is opened again.
   }
   db.close();
   port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);

@@ -17,7 +17,7 @@ async function fileOf(make: (file: string) => unknown) {
   return { file, open: () => openSqliteSamples({ file, retentionSecs: 3600, onFatal }) };
 }
 
-test('leaves a file unchanged that is not a sample file, and reports the remedy', async () => {
+test('leaves a file that is not a sample file unchanged, and reports the remedy', async () => {
   const { file, open } = await fileOf((path) => writeFile(path, 'my diary\n'.repeat(1000)));
   await expect(open()).rejects.toThrow(
     `${file} cannot be opened: file is not a database. It holds nothing but samples: with it, its -wal and its -shm moved`,
@@ -25,7 +25,7 @@ test('leaves a file unchanged that is not a sample file, and reports the remedy'
   expect(await readFile(file, 'utf8')).toBe('my diary\n'.repeat(1000));
 });
 
-test('does not suggest moving the file when it is not damaged', async () => {
+test('does not suggest moving a sample file that is not damaged', async () => {
   const { file } = await fileOf(() => {});
   const nowhere = join(file, '..', 'gone', 'metrics.db');
   const opening = openSqliteSamples({ file: nowhere, retentionSecs: 3600, onFatal: () => {} });
@@ -35,7 +35,7 @@ test('does not suggest moving the file when it is not damaged', async () => {
   await expect(opening).rejects.toMatchObject({ message: expect.not.stringContaining('out of the way') });
 });
 
-test('leaves a file of a newer release unchanged', async () => {
+test('leaves a sample file of a newer release unchanged', async () => {
   const { file, open } = await fileOf((path) => {
     const db = openSqliteFile(path);
     db.pragma('user_version = 99');
@@ -44,7 +44,7 @@ test('leaves a file of a newer release unchanged', async () => {
   await expect(open()).rejects.toThrow(`${file} was written by a newer Muster: start that one`);
 });
 
-test('shrinks the file after a drop, except for the space of the next chunks, and loses no samples', async () => {
+test('shrinks the sample file after a drop, keeps space for the next chunks, and loses no samples', async () => {
   const { file, open } = await fileOf(() => {});
   const store = await open();
   const t0 = 1_800_000_000 - (1_800_000_000 % 600);
@@ -57,7 +57,7 @@ test('shrinks the file after a drop, except for the space of the next chunks, an
         ),
       ),
     );
-  // Drops five of six chunks.
+  // Loads six chunks, of which five are dropped below.
   for (let slice = 0; slice < 5; slice++) await load(t0 + slice * 600, 100);
   await load(t0 + 3000, 20);
   await store.dropBefore(t0 - 1);

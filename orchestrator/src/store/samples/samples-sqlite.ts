@@ -20,7 +20,7 @@ export interface SqliteSamplesOptions {
   /** The sample file; its directory exists. */
   readonly file: string;
   readonly retentionSecs: number;
-  /** The writer is lost: samples can be read until this is closed, but not stored. */
+  /** Called when the writer is lost. Samples can be read until the store is closed, but not stored. */
   readonly onFatal: (reason: Error) => void;
 }
 
@@ -29,12 +29,12 @@ type LatestRow = Row & { node_id: string };
 
 /** Agents looked up in one turn of the event loop. */
 const agentsPerTurn = 500;
-/** Maximum rows read in one turn. */
+/** Maximum rows read in one turn of the event loop. */
 const rowsPerTurn = 2000;
-/** Seconds of one agent's samples that are averaged in one turn. */
+/** Seconds of one agent's samples that are averaged in one turn of the event loop. */
 const secsPerTurn = 2 * 86_400;
 
-/** The value of the latest row that has one: a zero-padded time before the value makes the latest the maximum. */
+/** Columns of a bucket. A zero-padded time before the value makes the value of the latest row the maximum. */
 const columns = bucketColumns(
   (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
 );
@@ -68,7 +68,7 @@ class SqliteSamples implements SampleStore {
   readonly #reader: Connection;
   readonly #worker: Worker;
   readonly #batches: SampleBatches;
-  /** In order, as committed. */
+  /** The committed chunks, in order. */
   #chunks: readonly Chunk[];
   /** Statements by table and query. */
   readonly #prepared = new Map<string, Statement<unknown[]>>();
@@ -160,7 +160,7 @@ class SqliteSamples implements SampleStore {
         const rows = this.#read(
           chunk,
           'averages',
-          // Numbers are bound as floating point unless they are cast.
+          // The driver binds numbers as floating point, so integers must be cast.
           (table) => `select collected_at - collected_at % cast(? as integer) as bucket, ${columns}
           from ${table} where node_id = ? and collected_at >= ? and collected_at < ? group by bucket order by bucket`,
           [step, nodeId, Math.max(since, before - secsPerTurn), before],
@@ -176,7 +176,7 @@ class SqliteSamples implements SampleStore {
     const found = new Map<string, Sample>();
     for (let start = 0; start < nodeIds.length; start += agentsPerTurn) {
       let missing = nodeIds.slice(start, start + agentsPerTurn);
-      // Most agents have a sample in the newest chunk; only the others are looked up in older ones.
+      // Most agents have a sample in the newest chunk. Only the other agents are looked up in older chunks.
       for (const chunk of this.#newestFirst(since)) {
         const rows = this.#read(
           chunk,
@@ -206,7 +206,7 @@ class SqliteSamples implements SampleStore {
     return old.length;
   }
 
-  /** A copy: chunks may change while a reader yields. */
+  /** Iterates over a copy, because chunks may change while a reader yields. */
   *#newestFirst(since: number): Generator<Chunk> {
     for (const chunk of [...this.#chunks].reverse()) if (chunk.end > since && this.#has(chunk)) yield chunk;
   }

@@ -49,7 +49,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.since(node(1), 0, all)).toEqual([sampleAt(t0 - 60, { uptime: 4 }), sampleAt(t0, { uptime: 1 })]);
   });
 
-  test('limits samples to the newest and to a start time, across chunks', async () => {
+  test('returns at most the newest samples from a start time, across chunks', async () => {
     const store = await stores.open();
     const times = Array.from({ length: 30 }, (_, n) => t0 + n * 1000);
     await store.add(
@@ -99,7 +99,7 @@ describeDatabases('samples', (fixture) => {
 
   test('returns the last value of counters in a bucket, even after a restart of the machine', async () => {
     const store = await stores.open();
-    // Two slices, and a bucket that spans both.
+    // Two chunks, and a bucket that spans both.
     const step = 7200;
     const first = Math.floor((t0 + 7200) / step) * step;
     await store.add(node(1), [
@@ -133,7 +133,7 @@ describeDatabases('samples', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('finds chunks that another process created or dropped', async () => {
+    test('uses chunks that another process created or dropped', async () => {
       const at = await stores.place();
       const [one, other] = [await stores.open({ at }), await stores.open({ at, retentionSecs: 2 * 86_400 })];
       await other.add(node(1), [sampleAt(t0)]);
@@ -167,7 +167,7 @@ describeDatabases('samples', (fixture) => {
     expect((await store.latest([], 0)).size).toBe(0);
   });
 
-  test('drops a chunk when all of it is expired, and creates it again', async () => {
+  test('drops a chunk when all of its samples have expired, and can create it again', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     for (const hours of [0, 1, 2])
@@ -185,7 +185,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(2);
   });
 
-  test('keeps samples when the retention changes', async () => {
+  test('keeps samples across a change of the retention', async () => {
     const at = await stores.place();
     for (const retentionSecs of [86_400, 40 * 86_400, 600, 7 * 86_400]) {
       const store = await stores.open({ at, retentionSecs });
@@ -198,7 +198,7 @@ describeDatabases('samples', (fixture) => {
     expect(found).toEqual(found.toSorted((a, b) => a - b));
   });
 
-  test('commits samples of many agents together', async () => {
+  test('commits samples of many agents in one transaction', async () => {
     const store = await stores.open();
     await Promise.all(Array.from({ length: 500 }, (_, n) => store.add(node(n), [sampleAt(t0)])));
     const { commits, stored, queued, failed } = store.stats();
@@ -206,7 +206,7 @@ describeDatabases('samples', (fixture) => {
     expect(commits).toBeLessThan(5);
   });
 
-  test('stores accepted samples on close and refuses new ones', async () => {
+  test('on close, stores accepted samples and refuses new ones', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const adding = store.add(node(1), [sampleAt(t0)]);

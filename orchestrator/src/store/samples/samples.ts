@@ -1,15 +1,15 @@
 import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
- * Samples of machine metrics. They are numerous and individually unimportant, so they are stored separately: on SQLite in a file
- * of their own that is not synced at each commit, on PostgreSQL in partitions.
+ * Samples of machine metrics. They are numerous and individually unimportant, so they are stored separately: on SQLite
+ * in a second file that is not synced at each commit, on PostgreSQL in partitions.
  */
 export interface SampleStore {
   /**
    * Stores samples of one agent; samples of many agents share a commit. An existing time is not overwritten, so
    * resending is safe. Resolves after the commit.
    *
-   * Rejects without storing any of these with `storage_full` or `storage_unavailable`.
+   * Rejects with `storage_full` or `storage_unavailable`, and then stores none of the samples.
    */
   add(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** The newest samples at or after a time, oldest first. */
@@ -19,9 +19,9 @@ export interface SampleStore {
    * non-null value, since an average across a restart of the machine would be meaningless.
    */
   averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]>;
-  /** The newest sample since a time of each agent that has one. */
+  /** The newest sample of each agent, for agents that have one since a time. */
   latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>>;
-  /** Drops chunks that end before a time. @returns how many were dropped */
+  /** Drops chunks that end before a time. @returns the number of dropped chunks */
   dropBefore(time: number): Promise<number>;
   stats(): SampleStats;
   /** Stores queued samples, and closes files and connections. */
@@ -29,12 +29,12 @@ export interface SampleStore {
 }
 
 export interface SampleStats {
-  /** Samples that are queued for a commit. */
+  /** Number of samples that are queued for a commit. */
   readonly queued: number;
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
-  /** Why nothing can be stored, or why the last commit failed; null: no error. */
+  /** The reason why samples cannot be stored or the last commit failed; null: no error. */
   readonly trouble: string | null;
 }
 
@@ -45,7 +45,7 @@ export type BucketRow = { readonly bucket: number } & {
 
 /**
  * The select list of a {@link BucketRow} without the bucket itself.
- * @param last SQL for the value of a column in the latest row that has one
+ * @param last returns SQL for the latest value of a column that is not null
  */
 export const bucketColumns = (last: (column: string) => string): string =>
   measureNames
@@ -89,7 +89,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
   return sample as unknown as Sample;
 }
 
-/** A row as a sample, with fields in the order of the API. */
+/** Converts a row to a sample, with fields in the order of the API. */
 export function sampleOf(row: Readonly<Record<keyof Sample, number | null>>): Sample {
   const sample: Record<string, number | null> = { collected_at: row.collected_at };
   for (const name of measureNames) sample[name] = row[name];
