@@ -100,7 +100,7 @@ describeDatabases('migrations', (fixture) => {
     expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
   });
 
-  test('migration 14 records the known key of every agent as its current key', async () => {
+  test('migration 14 records the known key of every agent as its only current key', async () => {
     const at = await fixture.place();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);

@@ -4,8 +4,8 @@ import type { ColumnType, Generated } from 'kysely';
 import type { JsonText } from './json-text.ts';
 
 /**
- * The tables as the newest migration leaves them. Ids are text; times are Unix seconds unless the name says otherwise;
- * lists and objects are JSON in text. Both databases hold exactly these types, so a row reads the same from either.
+ * The tables as the newest migration leaves them. Ids are text; times are Unix seconds unless the name states another
+ * unit; lists and objects are JSON in text. Both databases store exactly these types, so a row is the same in both.
  */
 
 /** True or false, stored as 1 or 0 in both databases; a boolean may be written. */
@@ -31,7 +31,7 @@ export interface SessionsTable {
   operator_id: string;
   created_at: number;
   expires_at: number;
-  /** When the challenge was signed; renewals do not change it. */
+  /** Time at which the challenge was signed; renewals do not change it. */
   signed_in_at: number;
   /** 1: the signed challenge named this server; renewals do not change it. */
   bound: number;
@@ -49,15 +49,15 @@ export interface AgentsTable {
   connected_at: number;
   updated_at: number;
   last_seen_at: number;
-  /** How the agent got its pin of the orchestrator key, as it reported. */
+  /** How the agent got its pin of the orchestrator key, as the agent reported. */
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
-  /** When it was marked as lost; null if it is not lost. */
+  /** Time at which the agent was marked as lost; null if it is not lost. */
   lost_at: number | null;
-  /** The address of its last connection. */
+  /** Address from which the agent last connected. */
   remote_ip: string | null;
-  /** When the last `agent.cloned` event about it was recorded. */
+  /** Time of the last `agent.cloned` event about the agent. */
   clone_seen_at: number | null;
 }
 
@@ -130,18 +130,18 @@ export interface OperationsTable {
   started_at: number | null;
   finished_at: number | null;
   expires_at: number | null;
-  /** When cancellation was requested while the agent had the operation. */
+  /** Time at which cancellation was requested while the agent had the operation. */
   cancel_requested_at: number | null;
-  /** For a drift check: what requested it. */
+  /** For a drift check: the source of the request. */
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   summary: JsonText<Summary> | null;
   error: string | null;
   /** Digest of the resolved desired set that the agent receives; null for a drift check, which has no desired set. */
   payload_digest: string | null;
   snapshot_operation_id: string | null;
-  /** Modules of the request itself; null for operations that an earlier release queued. */
+  /** Modules named in the request; null for operations that an earlier release queued. */
   requested_modules: JsonText<string[]> | null;
-  /** For a plan that succeeded: the agent's digest of its changes. */
+  /** For a plan that succeeded: digest of its changes, calculated by the agent. */
   plan_digest: string | null;
   /** For a plan: the versions of the secrets it uses. */
   secret_versions: JsonText<Record<string, number>> | null;
@@ -181,7 +181,7 @@ export interface AppliedResourcesTable {
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
-  /** An apply put it in place, and it was not removed since. */
+  /** Whether an apply put the resource in place and no later apply removed it. */
   in_place: Flag;
 }
 
@@ -209,7 +209,7 @@ export interface DriftRecordsTable {
   summary: JsonText<Summary>;
   resources: JsonText<ResourceResult[]>;
   error: string | null;
-  /** Who accepted the drift, when it was recorded or later. */
+  /** The acceptance of the drift, given before or after the check. */
   accepted: JsonText<DriftAcceptance> | null;
 }
 
@@ -231,11 +231,11 @@ export interface DriftStatesTable {
   /** The drifted fields of each resource, by key; null in rows of an earlier release. */
   drifted: JsonText<Record<string, string[]>> | null;
   since: number;
-  /** The newest record that found it; null in rows of an earlier release. */
+  /** The newest record that found this drift; null in rows of an earlier release. */
   drift_id: string | null;
-  /** Digest of the observed state of each resource, by key: shows whether a later check found the same drift. */
+  /** Digest of the observed state of each resource, by key, to detect whether a later check finds the same drift. */
   fingerprints: JsonText<Record<string, string>> | null;
-  /** Who accepted all of the drift. */
+  /** The acceptance of all of the drift; null without one. */
   accepted: JsonText<DriftAcceptance> | null;
 }
 
@@ -268,7 +268,7 @@ export interface RunResultsTable {
 }
 
 export interface AuditEventsTable {
-  /** Increases with every event. On PostgreSQL it may have gaps and may differ from commit order. */
+  /** Sequence number, which increases with every event. On PostgreSQL, numbers may have gaps and differ from commit order. */
   seq: Generated<number>;
   id: string;
   event_type: string;
@@ -325,35 +325,35 @@ export interface MaintenanceWindowsTable {
   created_by: string;
 }
 
-/** Codes that a signed-in operator passes to a browser, which exchanges one for a sign-in session of its own. */
+/** Codes that a signed-in operator passes to a browser, which exchanges the code for a new sign-in session. */
 export interface WebLoginCodesTable {
   code_hash: string;
   operator_id: string;
   /** The sign-in session that created the code; its end makes the code invalid. */
   session_hash: string;
-  /** When the challenge was signed: the new session can be renewed no longer than the old one. */
+  /** Time at which the challenge was signed. The new session can be renewed no longer than the old one. */
   signed_in_at: number;
   expires_at: number;
 }
 
-/** How far each agent's spool is committed; `instance_id` is the agent process that numbered the messages. */
+/** Last committed message of each agent's spool. `instance_id` identifies the agent process that numbered the messages. */
 export interface SpoolAckTable {
   node_id: string;
   instance_id: string;
   seq: number;
 }
 
-/** What each agent caused to be stored per day. Rows are written in steps, so that few reports cost a write. */
+/** Data that each agent caused to be stored on a day. Rows are updated in steps, so that few reports cost a write. */
 export interface AgentUsageTable {
   node_id: string;
   /** Days since 1970, UTC. */
   day: number;
   bytes: number;
-  /** Events caused by reports that no operation asked for. */
+  /** Number of events caused by reports that no operation requested. */
   events: number;
-  /** Drift checks that its hints requested. */
+  /** Number of drift checks that the agent's hints requested. */
   hints: number;
-  /** Bits of the limits that `agent.limited` was recorded for on that day. */
+  /** Bit set of the limits for which `agent.limited` was recorded on that day. */
   limited: Generated<number>;
 }
 
@@ -376,15 +376,15 @@ export interface ChannelsTable {
   channel_type: ChannelType;
   /** The key that `sealed` is encrypted with. */
   key_id: string;
-  /** The config, encrypted as a whole: most channel addresses are secrets. */
+  /** The configuration, encrypted as a whole, because most channel addresses are secrets. */
   sealed: string;
   created_at: number;
   created_by: string;
-  /** Failed attempts since the last successful delivery. */
+  /** Number of failed attempts since the last successful delivery. */
   failures: number;
-  /** Unix milliseconds before which no attempt begins. */
+  /** Time of the next attempt, Unix milliseconds. */
   retry_at_ms: number;
-  /** Unix seconds when it was reported as failing; null otherwise. */
+  /** Time at which the channel was reported as failing, Unix seconds; null otherwise. */
   failing_since: number | null;
 }
 
@@ -412,7 +412,7 @@ export interface DeliveriesTable {
   created_at_ms: number;
 }
 
-/** Notifications that an operator read one by one, above the position up to which all are read. */
+/** Read marks of single notifications, above the position up to which an operator has read all notifications. */
 export interface NotificationReadsTable {
   operator_id: string;
   place: number;
@@ -448,13 +448,13 @@ export interface SecretsTable {
   updated_by: string;
 }
 
-/** The newest version of each name; it stays when the secret is removed. */
+/** The newest version of each name. The row remains when the secret is removed. */
 export interface SecretVersionsTable {
   name: string;
   version: number;
 }
 
-/** Former values of secrets, while an operation is open that may have been sent with them. */
+/** Former values of secrets, kept while an operation that may contain them is open. */
 export interface FormerSecretsTable {
   name: string;
   version: number;

@@ -2,8 +2,8 @@ import type { ErrorCode } from '@muster/protocol';
 import type { AnyQuery, Query } from './query.ts';
 
 /**
- * Effect that a statement must have for its transaction to commit: `changed` at least one row inserted, updated or deleted;
- * `row` at least one row returned; `no_row` no row returned.
+ * Effect that a statement must have for its transaction to commit. `changed`: inserts, updates, or deletes at least one
+ * row; `row`: returns at least one row; `no_row`: returns no row.
  */
 export type Expectation = 'changed' | 'row' | 'no_row';
 
@@ -17,24 +17,25 @@ export interface Statement<Row = unknown> {
 }
 
 /**
- * A transaction: statements in order. The first that fails, or whose precondition does not hold, undoes those before
- * it. Transactions are serializable, so put a check and the writes that depend on it in one.
+ * A transaction: statements in order. If a statement fails or its precondition does not hold, the whole transaction is
+ * rolled back. Transactions are serializable, so put a check and the writes that depend on it in one transaction.
  */
 export interface Unit {
-  /** For logs and errors, `noun/verb`. */
+  /** Name of the transaction in logs and errors: `noun/verb`. */
   readonly name: string;
   readonly statements: readonly Statement[];
   /**
-   * Caused by an agent: refused if it is too large, and limited in total so that there is room for writes of operators.
+   * Whether an agent caused the transaction. Such transactions are refused if too large, and limited in total, so that
+   * room remains for writes of operators.
    */
   readonly ofAgent?: boolean;
 }
 
-/** A precondition, and the error that the caller gets when it does not hold. */
+/** A precondition, and the error with which the transaction rejects if the precondition does not hold. */
 export interface Precondition {
   readonly expect: Expectation;
   readonly else: ErrorCode;
-  /** Shown to people; the title of the error if absent. */
+  /** Message for operators; default: the title of the error. */
   readonly detail?: string;
 }
 

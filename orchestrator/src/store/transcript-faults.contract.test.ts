@@ -18,28 +18,31 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const id = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const recorder = fileURLToPath(new URL('../../test/record-until-killed.ts', import.meta.url));
 
-test.each([1, 400])('records all output that a killed process has shown (killed after %i pieces)', async (pieces) => {
-  const directory = join(root, `killed-${pieces}`);
-  const child = spawn(process.execPath, [recorder, directory, id], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const shown: string[] = [];
-  for await (const line of createInterface({ input: child.stdout })) {
-    shown.push(line);
-    if (shown.length === pieces) child.kill('SIGKILL');
-  }
-  if (child.signalCode === null) await once(child, 'exit');
-  expect(child.signalCode).toBe('SIGKILL');
-  const transcripts = await openTranscripts(directory, new ManualClock());
-  const raw = await buffer((await transcripts.raw(id))!);
-  const [length, sha256] = (shown.at(-1) as string).split(' ');
-  expect(raw.length).toBeGreaterThanOrEqual(Number(length));
-  expect(
-    createHash('sha256')
-      .update(raw.subarray(0, Number(length)))
-      .digest('hex'),
-  ).toBe(sha256);
-});
+test.each([1, 400])(
+  'records all output that was shown before the process was killed after %i pieces',
+  async (pieces) => {
+    const directory = join(root, `killed-${pieces}`);
+    const child = spawn(process.execPath, [recorder, directory, id], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const shown: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      shown.push(line);
+      if (shown.length === pieces) child.kill('SIGKILL');
+    }
+    if (child.signalCode === null) await once(child, 'exit');
+    expect(child.signalCode).toBe('SIGKILL');
+    const transcripts = await openTranscripts(directory, new ManualClock());
+    const raw = await buffer((await transcripts.raw(id))!);
+    const [length, sha256] = (shown.at(-1) as string).split(' ');
+    expect(raw.length).toBeGreaterThanOrEqual(Number(length));
+    expect(
+      createHash('sha256')
+        .update(raw.subarray(0, Number(length)))
+        .digest('hex'),
+    ).toBe(sha256);
+  },
+);
 
-test('reports a full disk once, and keeps exactly the confirmed lines, which the digest covers', async (context) => {
+test('reports a full disk once, and keeps and digests exactly the confirmed lines', async (context) => {
   if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small');
   mkdirSync(small);
@@ -69,7 +72,7 @@ test('reports a full disk once, and keeps exactly the confirmed lines, which the
   }
 });
 
-test('shows every whole line that a full disk stored, even of lines that were written together', async (context) => {
+test('confirms every line that a full disk stored completely, even if lines were written together', async (context) => {
   if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small-together');
   mkdirSync(small);
@@ -80,7 +83,7 @@ test('shows every whole line that a full disk stored, even of lines that were wr
     const recording = await transcripts.create(id, onFailure);
     let told = '';
     const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
-    // All but the first wait for its write and share the next one, which does not fit.
+    // All appends except the first wait for its write and share the next write, which does not fit on the disk.
     for (let n = 0; n < 100; n++)
       recording.append(line, () => {
         expect(onFailure).not.toHaveBeenCalled();
@@ -124,7 +127,7 @@ test.each([
   await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
   expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ message: `the transcript file was ${how}` });
   await recording.finish();
-  // The rest of the file is not changed.
+  // The remaining content of the file is not changed.
   if (how === 'cut short') expect(readFileSync(file, 'utf8')).toBe(`[${outputLines(1, Buffer.from('shown'))}`);
 });
 
@@ -135,7 +138,7 @@ test('throws when the transcript cannot be created, and leaves no file', async (
   await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('syncs twice a second with one timer for all transcripts, and at the end', async () => {
+test('syncs all transcripts twice a second with one timer, and each one at its end', async () => {
   const clock = new ManualClock();
   const transcripts = await openTranscripts(join(root, 'synced'), clock);
   const after = vi.spyOn(clock, 'after');
@@ -144,7 +147,7 @@ test('syncs twice a second with one timer for all transcripts, and at the end', 
   expect(transcripts.syncs).toBe(0);
   for (let round = 1; round <= 3; round++) {
     await Promise.all(recordings.map((recording) => new Promise<void>((done) => recording.append('{}\n', done))));
-    // The previous round may still process its last file, and sets the timer at its end.
+    // The previous round may still be syncing its last file. It sets the timer when it ends.
     await vi.waitFor(() => expect(after).toHaveBeenCalledTimes(round));
     expect(after.mock.calls[0]?.[0]).toBe(500);
     clock.advance(500);

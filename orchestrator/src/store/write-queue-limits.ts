@@ -2,19 +2,19 @@ import { MusterError } from '@muster/protocol';
 import type { BoundValue } from './params.ts';
 
 export interface WriteQueueLimits {
-  /** Writes that may wait for an answer. */
+  /** Maximum number of writes that wait for an answer. */
   readonly maxUnits: number;
-  /** Bytes of those writes; a single write that no agent caused is always admitted when the queue is empty. */
+  /** Maximum bytes of waiting writes. While the queue is empty, any write that no agent caused is admitted. */
   readonly maxBytes: number;
   /** Maximum bytes of one write that an agent caused. */
   readonly maxAgentUnitBytes: number;
-  /** The part of `maxBytes` that writes of agents may use together: the rest is for API requests. */
+  /** Maximum bytes of waiting writes that agents caused. The rest of `maxBytes` is for API requests. */
   readonly maxAgentBytes: number;
 }
 
 const mebibyte = 1024 * 1024;
 
-/** Room for answers of ten thousand agents at once, with bounded memory. */
+/** Allow ten thousand agents to answer at the same time, with bounded memory. */
 export const defaultWriteQueueLimits: WriteQueueLimits = {
   maxUnits: 50_000,
   maxBytes: 256 * mebibyte,
@@ -23,8 +23,8 @@ export const defaultWriteQueueLimits: WriteQueueLimits = {
 };
 
 /**
- * Counts queued writes and refuses those over the limit. It does not make callers wait: they hold a request or an
- * unacknowledged message, and the sender should retry instead.
+ * Counts queued writes and refuses those over the limits. Does not make callers wait, because each holds a request or an
+ * unacknowledged message in memory. The sender should retry instead.
  */
 export class WriteQueueLimiter {
   readonly #limits: WriteQueueLimits;

@@ -8,7 +8,7 @@ export const appliedState: Migration = {
     db.schema
       .alterTable('applied_resources')
       .addColumn('in_place', dialect.columns.integer, (c) => c.notNull().defaultTo(0)),
-    // Earlier releases do not record whether an `unapplied` resource was ever in place: the next apply does.
+    // Earlier releases did not record whether an `unapplied` resource was ever in place. The next apply sets the flag.
     db.updateTable('applied_resources').set({ in_place: 1 }).where('state', '!=', 'unapplied'),
   ],
 };

@@ -36,6 +36,6 @@ export function postgresFailure(error: unknown): PostgresFailure {
   if (code === '53100') return { kind: 'full' };
   if (gone.some((prefix) => code.startsWith(prefix))) return { kind: 'gone' };
   if (unavailable.some((prefix) => code.startsWith(prefix))) return { kind: 'unavailable' };
-  // ECONNREFUSED, EPIPE, ETIMEDOUT …: a SQLSTATE never looks like that.
+  // A socket error, such as ECONNREFUSED, EPIPE, or ETIMEDOUT. No SQLSTATE has this form.
   return { kind: /^E[A-Z]{3,}$/.test(code) ? 'gone' : 'bug' };
 }

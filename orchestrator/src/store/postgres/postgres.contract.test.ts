@@ -186,7 +186,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => told.regained === round);
-      // An agent without an answer sends its samples again.
+      // An agent that gets no answer sends its samples again.
       await samples.add('a', [sampleAt(round)]);
     }
     expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);

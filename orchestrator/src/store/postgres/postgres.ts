@@ -128,7 +128,7 @@ class PostgresDatabase implements Database {
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
     });
-    // A write that is run as a read fails, as on SQLite.
+    // Makes a write that is run as a read fail, as on SQLite.
     this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
     for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
   }

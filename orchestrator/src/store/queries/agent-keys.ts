@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** Agent keys: each agent has one current key (`valid_until` null); former keys are valid until a time. */
+/** Agent keys: each agent has one current key, whose `valid_until` is null. A former key is valid until `valid_until`. */
 
 export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: string }) =>
   db
@@ -10,7 +10,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
     .where('agent_keys.public_key', '=', p.public_key),
 );
 
-/** The recorded ones of these keys, each with its agent. */
+/** Those of these keys that are recorded, each with its agent. */
 export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
   db
     .selectFrom('agent_keys')
@@ -26,7 +26,7 @@ export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_k
     .where(d.isIn('agent_keys.public_key', p.public_keys)),
 );
 
-/** For preconditions: a row unless the key changed since it was read. */
+/** For preconditions: returns a row unless the key has changed since it was read. */
 export const agentKeyUnchanged = defineQuery(
   'agent keys/stands',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -42,7 +42,7 @@ export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
-/** Records a former key that was replaced before it was ever recorded. Changes nothing if the key is recorded. */
+/** Records a former key that was replaced before it was recorded. Changes nothing if the key is already recorded. */
 export const insertFormerAgentKey = defineQuery(
   'agent keys/insert former',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -52,7 +52,7 @@ export const insertFormerAgentKey = defineQuery(
       .onConflict((conflict) => conflict.column('public_key').doNothing()),
 );
 
-/** Changes nothing unless the key is the agent's current one. */
+/** Ends the agent's current key. Changes nothing if the agent's current key is another one. */
 export const endAgentKey = defineQuery(
   'agent keys/end',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -73,7 +73,7 @@ export const shortenAgentKeys = defineQuery('agent keys/shorten', (db, p: { node
     .where('valid_until', '>', p.valid_until),
 );
 
-/** A row when the agent has more than `capacity` keys. */
+/** Returns a row if the agent has more than `capacity` keys. */
 export const agentKeyBeyond = defineQuery('agent keys/beyond', (db, p: { node_id: string; capacity: number }) =>
   db
     .selectFrom('agent_keys')

@@ -6,7 +6,7 @@ import type { Schema } from '../schema.ts';
 
 type StringMap = Record<string, string>;
 
-/** Columns that the API shows. */
+/** Columns that the API returns. */
 const shown = [
   'node_id',
   'name',
@@ -40,27 +40,27 @@ export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }
   withTags(db, d).where('node_id', '=', p.node_id),
 );
 
-/** Names are for approved agents only: a rejected one keeps its name but is addressed by its id. */
+/** Finds approved agents only: a rejected agent keeps its name, but is addressed by its id. */
 export const agentByName = defineQuery('agents/by name', (db, p: { name: string }, d) =>
   withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
 
-/** {@link agentById} with the shown columns only. */
+/** {@link agentById} with only the columns that the API returns. */
 export const shownAgentById = defineQuery('agents/shown by id', (db, p: { node_id: string }, d) =>
   shownWithTags(db, d).where('node_id', '=', p.node_id),
 );
 
-/** {@link agentByName} with the shown columns only. */
+/** {@link agentByName} with only the columns that the API returns. */
 export const shownAgentByName = defineQuery('agents/shown by name', (db, p: { name: string }, d) =>
   shownWithTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
 
-/** For preconditions: a row while the agent is approved. */
+/** For preconditions: returns a row while the agent is approved. */
 export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: string }) =>
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** Which of these are approved. */
+/** Those of these agents that are approved. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -75,7 +75,7 @@ interface Listed {
   q?: boolean;
 }
 
-/** Agents by id. `q` is a first filter that may match too much: it searches attributes as text. */
+/** Agents by id. `q` prefilters them and may match too many, because it searches attributes as text. */
 export const agents = defineVariants(
   'agents/list',
   (
@@ -117,12 +117,12 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
-/** Names of those of these agents that exist. */
+/** Names of these agents, as far as they exist. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
 
-/** A row when the agent has more than `capacity` tags. */
+/** Returns a row if the agent has more than `capacity` tags. */
 export const tagBeyond = defineQuery('tags/beyond', (db, p: { node_id: string; capacity: number }) =>
   db.selectFrom('agent_tags').select('key').where('node_id', '=', p.node_id).orderBy('key').limit(1).offset(p.capacity),
 );
@@ -172,7 +172,7 @@ export const insertAgent = defineQuery(
     }),
 );
 
-/** Changes nothing when `lost_at` (0: not lost) changed since it was read. */
+/** Changes nothing if `lost_at` (0: not lost) has changed since it was read. */
 export const markConnected = defineQuery(
   'agents/connected',
   (
@@ -211,7 +211,7 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-/** Only increases the time, because a late write must not overwrite that of a newer link. */
+/** Only increases the time, because a late write must not overwrite the time of a newer link. */
 export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
   db
     .updateTable('agents')
@@ -236,7 +236,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** The agents among these that {@link unseenAgents} would find before a time. */
+/** Those of these agents that {@link unseenAgents} would return before a time. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -250,7 +250,7 @@ const unseen = (db: Kysely<Schema>) =>
     .where('status', '=', 'approved')
     .where('lost_at', 'is', null);
 
-/** Changes nothing when the agent was seen, lost or rejected since it was read. */
+/** Changes nothing if the agent was seen, marked as lost, or rejected since it was read. */
 export const markLost = defineQuery('agents/lost', (db, p: { node_id: string; last_seen_at: number; now: number }) =>
   db
     .updateTable('agents')
@@ -261,7 +261,7 @@ export const markLost = defineQuery('agents/lost', (db, p: { node_id: string; la
     .where('last_seen_at', '=', p.last_seen_at),
 );
 
-/** Changes nothing when a clone was recorded after `before`. */
+/** Changes nothing if a clone was recorded after `before`. */
 export const markCloneSeen = defineQuery(
   'agents/clone seen',
   (db, p: { node_id: string; before: number; now: number }) =>
@@ -315,7 +315,7 @@ export const deleteTags = defineQuery('tags/delete all', (db, p: { node_id: stri
   db.deleteFrom('agent_tags').where('node_id', '=', p.node_id),
 );
 
-/** A row when more than `capacity` agents are pending. */
+/** Returns a row if more than `capacity` agents are pending. */
 export const pendingBeyond = defineQuery('agents/pending beyond', (db, p: { capacity: number }) =>
   db
     .selectFrom('agents')
@@ -372,7 +372,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** The columns that selectors read, of those of these agents that exist. */
+/** The columns of these agents that selectors read. Omits agents that do not exist. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );

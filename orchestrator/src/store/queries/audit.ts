@@ -3,7 +3,7 @@ import { defineQuery, defineVariants } from '../query.ts';
 import type { AuditEventsTable } from '../schema.ts';
 import { liveSessionRow } from './operators.ts';
 
-/** An event before it gets its number and its place in the chain. */
+/** An event before it gets its number and its position in the chain. */
 type AuditRow = Omit<AuditEventsTable, 'seq' | 'place' | 'hash'>;
 
 export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyof AuditRow]: AuditRow[K] }) =>
@@ -65,8 +65,8 @@ export const insertAuditEventInSession = defineQuery(
 );
 
 /**
- * Keys and sizes of events. Newest first: by time, then by number. `below_ms` and `below_seq` are of the last event of the
- * previous page.
+ * Keys and sizes of events, newest first: by time, then by number. `below_ms` and `below_seq` are the time and number of
+ * the last event of the previous page.
  */
 export const auditKeys = defineVariants(
   'audit/list',
@@ -110,7 +110,7 @@ export const auditKeys = defineVariants(
       return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
     };
     if (!v.agent) return page(null);
-    // Events that target the agent and events that it caused are each found by an index, a page of both, then merged.
+    // One index finds events that target the agent, another one events that it caused. A page of each is read and merged.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()
@@ -128,9 +128,9 @@ export const auditEvents = defineQuery('audit/events', (db, p: { seqs: readonly 
     .where(d.isIn('seq', p.seqs, 'integer')),
 );
 
-// The chain numbers events 1, 2, 3 … in the order in which they were found committed.
+// The chain numbers events 1, 2, 3 … in the order in which the sequencer found them committed.
 
-/** Events without a place, by number. */
+/** Events that are not in the chain yet, by number. */
 export const unplacedEvents = defineQuery('audit/unplaced', (db, p: { limit: number }) =>
   db.selectFrom('audit_events').selectAll().where('place', 'is', null).orderBy('seq').limit(p.limit),
 );
@@ -152,7 +152,7 @@ export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, 
     .where('audit_events.place', 'is', null),
 );
 
-/** Events of the chain after a place, in order. */
+/** Events of the chain after a position, in order. */
 export const placedEvents = defineQuery('audit/placed', (db, p: { after: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -164,7 +164,7 @@ export const placedEvents = defineQuery('audit/placed', (db, p: { after: number;
     .limit(p.limit),
 );
 
-/** {@link placedEvents} that also returns events with equal places: those after a row of the chain. */
+/** Events after a row of the chain. Unlike {@link placedEvents}, also returns further events at the position of that row. */
 export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -187,8 +187,9 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 );
 
 /**
- * Markers of the chain: `head` is the newest event with a place, `anchor` the newest that was removed, `cut` the place
- * up to which removal was decided. `history` is not a place: events up to that number cause no notifications.
+ * Markers of the chain: `head` is the position of the newest event, `anchor` that of the newest removed event, and `cut`
+ * the position up to which events are to be removed. `history` is not a position but a number: events up to it cause no
+ * notifications.
  */
 export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';
 
@@ -196,7 +197,7 @@ export const chainEnds = defineQuery('audit/ends', (db) =>
   db.selectFrom('audit_chain').selectAll().where('name', 'in', ['head', 'anchor', 'cut', 'history']),
 );
 
-/** Changes nothing when the marker moved since it was read. */
+/** Changes nothing if the marker has moved since it was read. */
 export const moveChainEnd = defineQuery(
   'audit/move end',
   (db, p: { name: ChainEnd; from_place: number; from_hash: string; place: number; hash: string }) =>
@@ -208,7 +209,7 @@ export const moveChainEnd = defineQuery(
       .where('hash', '=', p.from_hash),
 );
 
-/** Removes events up to a place. */
+/** Removes events up to a position. */
 export const deletePlaced = defineQuery('audit/delete', (db, p: { up_to: number }) =>
   db.deleteFrom('audit_events').where('place', 'is not', null).where('place', '<=', p.up_to),
 );

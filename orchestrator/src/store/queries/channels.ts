@@ -11,7 +11,7 @@ export const channelById = defineQuery('channels/by id', (db, p: { channel_id: s
 
 export const channelIds = defineQuery('channels/ids', (db) => db.selectFrom('channels').select('channel_id'));
 
-/** For the precondition that there is room for another: a row when there are at least that many channels. */
+/** For the precondition that another channel is allowed: returns a row if at least `number` channels exist. */
 export const channelNumber = defineQuery('channels/number', (db, p: { number: number }) =>
   db.selectFrom('channels').select('channel_id').orderBy('channel_id').limit(1).offset(p.number),
 );
@@ -44,7 +44,7 @@ export const insertChannel = defineQuery(
     }),
 );
 
-/** A new config is tried at once, regardless of earlier failures. */
+/** A delivery with a new configuration is tried immediately, regardless of earlier failures. */
 export const setChannel = defineVariants(
   'channels/set',
   (
@@ -62,20 +62,20 @@ export const setChannel = defineVariants(
       .where('channel_id', '=', p.channel_id),
 );
 
-/** Deletes its deliveries, too. */
+/** Deletes the channel and its deliveries. */
 export const deleteChannel = defineQuery('channels/delete', (db, p: { channel_id: string }) =>
   db.deleteFrom('channels').where('channel_id', '=', p.channel_id),
 );
 
-/** A row when a channel exists. */
+/** Returns a row if any channel exists. */
 export const anyChannel = defineQuery('channels/any', (db) => db.selectFrom('channels').select('channel_id').limit(1));
 
-/** Channels whose config is encrypted with another key than this one; there are few channels. */
+/** Channels whose configuration is encrypted with a key other than this one. There are few channels. */
 export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_id: string }) =>
   db.selectFrom('channels').select(['channel_id', 'name', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
 );
 
-/** Stores the same config encrypted with another key. Changes nothing when the config changed since it was read. */
+/** Stores the same configuration encrypted with another key. Changes nothing if it has changed since it was read. */
 export const resealChannel = defineQuery(
   'channels/reseal',
   (db, p: { channel_id: string; former: string; key_id: string; sealed: string }) =>
@@ -86,12 +86,12 @@ export const resealChannel = defineQuery(
       .where('sealed', '=', p.former),
 );
 
-/** A row when a config is encrypted with this key. */
+/** Returns a row if any configuration is encrypted with this key. */
 export const channelUnderKey = defineQuery('channels/under key', (db, p: { key_id: string }) =>
   db.selectFrom('channels').select('channel_id').where('key_id', '=', p.key_id).limit(1),
 );
 
-/** A channel whose config is encrypted with none of these keys. */
+/** A channel whose configuration is encrypted with none of these keys. */
 export const channelUnderOther = defineQuery('channels/under other key', (db, p: { key_ids: string[] }, d) =>
   db.selectFrom('channels').select('key_id').where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );

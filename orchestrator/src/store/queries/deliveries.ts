@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { defineQuery } from '../query.ts';
 
 /**
- * Channels with deliveries that may be tried now. Includes those that wait until after `beyond_ms`, since only a wrong
- * clock can have set that. There are few channels.
+ * Channels with deliveries that may be tried now. Includes channels whose retry time is after `beyond_ms`, since only a
+ * wrong clock can have set such a time. There are few channels.
  */
 export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number; beyond_ms: number }) =>
   db
@@ -32,7 +32,7 @@ export const oldestDeliveries = defineQuery('deliveries/oldest', (db, p: { chann
 );
 
 /**
- * Inserts deliveries, rows of `{delivery_id, channel_id, place}`. Skips those to channels that were deleted, so that
+ * Inserts deliveries: rows of `{delivery_id, channel_id, place}`. Skips deliveries to channels that were deleted, so that
  * they do not fail the transaction.
  */
 export const insertDeliveries = defineQuery('deliveries/insert', (db, p: { rows: string; created_at_ms: number }, d) =>
@@ -74,7 +74,7 @@ export const countAttempt = defineQuery('deliveries/count attempt', (db, p: { de
     .where('delivery_id', '=', p.delivery_id),
 );
 
-/** Changes nothing when the channel was deleted or its config changed. */
+/** Changes nothing if the channel was deleted or its configuration changed. */
 export const setChannelHealth = defineQuery(
   'channels/set health',
   (

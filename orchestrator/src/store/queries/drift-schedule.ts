@@ -1,10 +1,10 @@
 import { defineQuery } from '../query.ts';
 
-/** When each machine is due for a drift check. Times are Unix seconds. */
+/** Times at which machines are due for a drift check, in Unix seconds. */
 
 /**
- * Agents that are due, the longest due first, with the columns that decide whether they are checked. The caller must
- * move their due time, or they are found again.
+ * Agents that are due for a check, longest overdue first, with the columns that decide whether they are checked. The
+ * caller must set their next due time, or this query returns them again.
  */
 export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit: number }) =>
   db
@@ -37,7 +37,7 @@ export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit
     .limit(p.limit),
 );
 
-/** Drift checks of the schedule that are open. */
+/** Open drift checks that the schedule requested. */
 export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
   db
     .selectFrom('operations')
@@ -47,7 +47,7 @@ export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
     .orderBy('operation_id'),
 );
 
-/** Null: due when the agent connects again. Changes nothing when the due time changed since it was read. */
+/** Sets the due time; null: due when the agent connects again. Changes nothing if the due time has changed since it was read. */
 export const setDriftDue = defineQuery(
   'drift/set due',
   (db, p: { node_id: string; seen: number; due_at: number | null }) =>
@@ -58,7 +58,7 @@ export const setDriftDue = defineQuery(
       .where('drift_due_at', '=', p.seen),
 );
 
-/** Makes a missed check due when the agent connects again. */
+/** When an agent connects again, makes its missed check due. */
 export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -77,7 +77,7 @@ export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: s
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Pulls in due times that are too far ahead: the interval was longer, or the clock was wrong. */
+/** Makes checks whose due time is after `latest` due now: the interval was longer before, or the clock was wrong. */
 export const pullInDriftDue = defineQuery('drift/pull in due', (db, p: { now: number; latest: number }) =>
   db.updateTable('agent_state').set({ drift_due_at: p.now }).where('drift_due_at', '>', p.latest),
 );

@@ -35,7 +35,7 @@ export const enrolmentTokenByHash = defineQuery('enrolment/by hash', (db, p: { t
   db.selectFrom('enrolment_tokens').selectAll().where('token_hash', '=', p.token_hash),
 );
 
-/** Newest first; without `ended`, only tokens that can still enroll an agent. */
+/** Enrollment tokens, newest first; without `ended`, only tokens that can still enroll an agent. */
 export const enrolmentTokens = defineVariants(
   'enrolment/list',
   (db, p: { now: number; limit: number; offset: number }, _d, v: { ended: boolean }) => {
@@ -62,7 +62,7 @@ export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { na
     .limit(1),
 );
 
-/** Changes nothing when the token was used up or revoked, or has expired, since it was read. */
+/** Counts a use of the token. Changes nothing if the token was used up or revoked, or expired, since it was read. */
 export const useEnrolmentToken = defineQuery('enrolment/use', (db, p: { id: string; now: number }) =>
   db
     .updateTable('enrolment_tokens')
@@ -97,7 +97,7 @@ export const liveEnrolmentTokensOf = defineQuery(
       .limit(p.limit),
 );
 
-/** The number of those tokens, and the id of the newest. */
+/** The number of live tokens that an operator created, and the id of the newest one. */
 export const countLiveEnrolmentTokensOf = defineQuery(
   'enrolment/count live of operator',
   (db, p: { operator_id: string; now: number }) =>
@@ -110,7 +110,7 @@ export const countLiveEnrolmentTokensOf = defineQuery(
       .where('expires_at', '>', p.now),
 );
 
-/** For preconditions: a live token of an operator that is newer than this one. */
+/** For preconditions: returns a live token of an operator that is newer than this one. */
 export const newerEnrolmentTokenOf = defineQuery(
   'enrolment/newer of operator',
   (db, p: { operator_id: string; now: number; newest: string }) =>

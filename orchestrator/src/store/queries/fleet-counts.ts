@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** Counts for metrics. Each uses an index and counts no ended work. */
+/** Counts for metrics. Each query uses an index, and reads no work that has ended. */
 
 export const agentsByStatus = defineQuery('census/agents', (db) =>
   db
@@ -24,7 +24,7 @@ export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { max:
     .select((e) => e.fn.countAll<number>().as('count')),
 );
 
-/** The number of pending agents is limited. */
+/** Counts pending agents. Their number is limited, so the count is cheap. */
 export const pendingAgents = defineQuery('census/pending agents', (db) =>
   db.selectFrom('agents').select('node_id').where('status', '=', 'pending'),
 );

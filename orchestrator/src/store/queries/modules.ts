@@ -48,7 +48,7 @@ export const putModule = defineQuery(
       ),
 );
 
-/** The last revision number of this name, including removed modules. */
+/** The last revision number of modules with this name, including removed modules. */
 export const lastRevision = defineQuery('modules/last revision', (db, p: { name: string }) =>
   db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
 );
@@ -92,7 +92,7 @@ export const assignmentByName = defineQuery('assignments/by name', (db, p: { nam
   db.selectFrom('assignments').selectAll().where('name', '=', p.name),
 );
 
-/** For preconditions: the assignment, unless its mode or selector changed. */
+/** For preconditions: returns the assignment unless its mode or selector has changed. */
 export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { name: string; selector: string }) =>
   db
     .selectFrom('assignments')
@@ -110,7 +110,7 @@ type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window
 
 /**
  * Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. Changes
- * nothing when the modules or their parameters, which must fit each other, changed since they were read.
+ * nothing if the modules or their parameters, which must match, have changed since they were read.
  */
 export const updateAssignmentFields = defineVariants(
   'assignments/update',

@@ -2,7 +2,7 @@ import type { AuditEvent } from '@muster/protocol/http';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Rows of every column of the table. */
+/** @param p.rows rows with all columns of the table, made by `jsonRows` */
 export const insertNotifications = defineQuery('notifications/insert', (db, p: { rows: string }, d) =>
   db
     .insertInto('notifications')
@@ -84,7 +84,7 @@ export const notifications = defineVariants(
   },
 );
 
-/** The number of unread notifications, up to a limit. */
+/** The number of unread notifications, counted up to a limit. */
 export const unreadCount = defineQuery(
   'notifications/count unread',
   (db, p: { operator_id: string; read_up_to: number; limit: number }) =>
@@ -120,7 +120,7 @@ export const newestNotification = defineQuery('notifications/newest', (db) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1),
 );
 
-/** The newest notification beyond the `newest` ones that are kept. */
+/** The newest notification that exceeds the `newest` ones to keep. */
 export const notificationBeyond = defineQuery('notifications/beyond', (db, p: { newest: number }) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1).offset(p.newest),
 );
@@ -146,7 +146,7 @@ export const notificationsSince = defineQuery(
       .where(d.isIn('event_type', p.types)),
 );
 
-/** Notifications up to a place without deliveries, oldest first. */
+/** Notifications up to a position that have no deliveries, oldest first. */
 export const prunableNotifications = defineQuery('notifications/prunable', (db, p: { up_to: number; limit: number }) =>
   db
     .selectFrom('notifications')
@@ -170,12 +170,12 @@ export const deleteNotifications = defineQuery('notifications/delete', (db, p: {
   db.deleteFrom('notifications').where(d.isIn('place', p.places, 'integer')),
 );
 
-/** The place up to which an operator has read everything. */
+/** The position up to which an operator has read all notifications. */
 export const readUpTo = defineQuery('notifications/read up to', (db, p: { operator_id: string }) =>
   db.selectFrom('notification_watermarks').select('place').where('operator_id', '=', p.operator_id),
 );
 
-/** Only increases the place. */
+/** Only increases the position. */
 export const raiseReadUpTo = defineQuery(
   'notifications/raise read up to',
   (db, p: { operator_id: string; place: number }) =>
@@ -197,7 +197,7 @@ export const insertRead = defineQuery('notifications/insert read', (db, p: { ope
     .onConflict((c) => c.columns(['operator_id', 'place']).doNothing()),
 );
 
-/** Deletes the read marks below the place up to which everything is read. */
+/** Deletes individual read marks up to the position up to which an operator has read all notifications. */
 export const deleteReadsUpTo = defineQuery(
   'notifications/delete reads up to',
   (db, p: { operator_id: string; place: number }) =>

@@ -2,7 +2,7 @@ import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** An operation without its payload, which may be megabytes. */
+/** Columns of an operation without its payload, which may have megabytes. */
 const entry = [
   'operation_id',
   'node_id',
@@ -70,11 +70,11 @@ export interface ReportedOperation {
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
   /**
-   * Digest of the desired set that was sent; for a drift check, of the apply that it compares with. Null when the
-   * payload is not kept.
+   * Digest of the dispatched desired set; for a drift check, digest of the apply that it compares with. Null if the
+   * payload is no longer stored.
    */
   payload_digest: string | null;
-  /** When it was sent, Unix seconds; null: not sent. */
+  /** Time of the dispatch, Unix seconds; null: not dispatched. */
   dispatched_at: number | null;
   label: string;
 }
@@ -185,8 +185,8 @@ export const openOperations = defineQuery('operations/open', (db, p: { node_id: 
 );
 
 /**
- * The two oldest open operations of an agent. They run in order, so only the first can be running. Skips operations
- * that expired before they were sent.
+ * The two oldest open operations of an agent. Operations run in order, so only the first can be running. Skips
+ * operations that expired before their dispatch.
  */
 export const oldestOpen = defineQuery('operations/oldest open', (db, p: { node_id: string; now: number }) =>
   db
@@ -232,8 +232,8 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 );
 
 /**
- * Marks an operation as dispatched. After that, the agent may have the operation: only its report, or its loss, ends it. Checks the
- * approval in the same statement.
+ * Marks an operation as dispatched. After that, the agent may have received the operation, so only a report from the
+ * agent, or the loss of the agent, ends it. Checks the agent's approval in the same statement.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
@@ -253,7 +253,7 @@ export const markDispatched = defineQuery(
 
 /**
  * {@link markDispatched} for many agents: marks queued operations that are the only open ones of their agents. Returns
- * what a lookup before would have read.
+ * the ids of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -290,7 +290,7 @@ export const markOnlyDispatched = defineQuery(
       .returning('operation_id'),
 );
 
-/** The last applied set of each machine; null when there is none, or it is not kept. */
+/** The last applied set of each machine; null without one, or if it is no longer stored. */
 export const appliedBefore = defineQuery(
   'operations/applied before',
   (db, p: { operation_ids: readonly string[] }, d) =>
@@ -302,7 +302,7 @@ export const appliedBefore = defineQuery(
       .where(d.isIn('operations.operation_id', p.operation_ids)),
 );
 
-/** Marks an operation that never reached its agent as queued again. Changes nothing when cancellation was requested. */
+/** Marks an operation that never reached its agent as queued again. Changes nothing if its cancellation was requested. */
 export const markUndispatched = defineQuery('operations/undispatched', (db, p: { operation_id: string }) =>
   db
     .updateTable('operations')
@@ -312,14 +312,14 @@ export const markUndispatched = defineQuery('operations/undispatched', (db, p: {
     .where('cancel_requested_at', 'is', null),
 );
 
-/** The agent's digest of its plan. */
+/** Stores the digest that the agent calculated of its plan. */
 export const setPlanDigest = defineQuery(
   'operations/set plan digest',
   (db, p: { operation_id: string; plan_digest: string }) =>
     db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
-/** A drift check compares with the state that was applied when it is sent. */
+/** Sets the apply with which a drift check compares: the last one at the time of the dispatch. */
 export const setSnapshot = defineQuery(
   'operations/set snapshot',
   (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
@@ -342,12 +342,12 @@ export const payloadByDigest = defineQuery('operations/payload', (db, p: { diges
   db.selectFrom('operation_payloads').select('payload').where('digest', '=', p.digest),
 );
 
-/** For preconditions: a row when the payload exists. */
+/** For preconditions: returns a row if the payload exists. */
 export const payloadSeen = defineQuery('operations/payload seen', (db, p: { digest: string }) =>
   db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
 );
 
-/** The payload that was sent, or that a drift check compares with; and the last applied one of the machine. */
+/** The dispatched payload, or the one that a drift check compares with; and the payload last applied on the machine. */
 export const payloadsReportedOn = defineQuery('operations/payloads reported on', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
@@ -362,7 +362,7 @@ export const payloadsReportedOn = defineQuery('operations/payloads reported on',
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** When the oldest open operation was sent; null without one. */
+/** Time of the dispatch of the oldest open operation; null without one. */
 export const oldestSent = defineQuery('operations/oldest sent', (db) =>
   db
     .selectFrom('operations')
@@ -370,7 +370,7 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** A drift check that ended is stored as a record, and its operation is deleted. */
+/** Deletes the operation of a drift check that has ended, whose result is stored as a drift record. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );
@@ -387,7 +387,7 @@ export const endAllOpen = defineQuery(
       .returning(['operation_id', 'run_id']),
 );
 
-/** Open operations of one agent except these. */
+/** Open operations of one agent, except these operations. */
 export const openBeside = defineQuery(
   'operations/open beside',
   (db, p: { node_id: string; ids: readonly string[] }, d) =>
@@ -400,7 +400,7 @@ export const openBeside = defineQuery(
       .limit(1),
 );
 
-/** The operations among these that have ended. */
+/** Those of these operations that have ended. */
 export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operations')
@@ -410,7 +410,7 @@ export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: r
     .limit(1),
 );
 
-/** Ends the run outcomes of an agent's open operations. Put it before the statement that ends the operations. */
+/** Ends the run outcomes of an agent's open operations. Place this before the statement that ends the operations. */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
   (db, p: { node_id: string; status: OperationStatus; error: string }) =>
@@ -448,7 +448,7 @@ export const lostOperations = defineQuery(
       .limit(p.limit),
 );
 
-/** For preconditions: a row when the agent was not seen since. */
+/** For preconditions: returns a row if the agent has not been seen since a time. */
 export const stillUnseen = defineQuery('operations/still unseen', (db, p: { node_id: string; seen_before: number }) =>
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('last_seen_at', '<=', p.seen_before),
 );
@@ -463,7 +463,7 @@ export const oldestOpenOperations = defineQuery('operations/oldest of all open',
     .limit(p.limit),
 );
 
-/** The largest id: the next must be larger, even if the clock is behind. */
+/** The largest id. The id of the next operation must be larger, even if the clock is behind. */
 export const lastOperationId = defineQuery('operations/last id', (db) =>
   db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),
 );
@@ -476,7 +476,7 @@ export const markRunning = defineQuery('operations/running', (db, p: { operation
     .where('status', '=', 'queued'),
 );
 
-/** Ends an operation. Changes nothing when it has ended already. */
+/** Ends an operation. Changes nothing if it has already ended. */
 export const endOperation = defineQuery(
   'operations/end',
   (
@@ -504,7 +504,7 @@ export const endOperation = defineQuery(
       .where('status', 'in', ['queued', 'running']),
 );
 
-/** Ends an operation that was not sent. Changes nothing when it was sent since it was read. */
+/** Ends an operation that was not dispatched. Changes nothing if it was dispatched since it was read. */
 export const endUndispatched = defineQuery(
   'operations/end undispatched',
   (db, p: { operation_id: string; status: OperationStatus; finished_at: number; error: string | null }) =>
@@ -516,7 +516,7 @@ export const endUndispatched = defineQuery(
       .where('dispatched_at', 'is', null),
 );
 
-/** Changes nothing unless an agent has the operation. */
+/** Requests the cancellation of a dispatched operation. Changes nothing unless an agent has the operation. */
 export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
   db
     .updateTable('operations')
@@ -536,7 +536,7 @@ export const cancelRequests = defineQuery('operations/cancel requests', (db, p: 
     .where('dispatched_at', 'is not', null),
 );
 
-/** Operations that expired before they were sent. */
+/** Operations that expired before their dispatch. */
 export const expiredQueued = defineQuery('operations/expired', (db, p: { now: number; limit: number }) =>
   db
     .selectFrom('operations')

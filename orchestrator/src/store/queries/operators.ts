@@ -50,7 +50,7 @@ export const insertOperator = defineQuery(
     }),
 );
 
-/** Changes nothing when the operator is removed already. */
+/** Changes nothing if the operator is already removed. */
 export const markOperatorRemoved = defineQuery(
   'operators/remove',
   (db, p: { operator_id: string; removed_at: number; removed_by: string }) =>
@@ -65,7 +65,7 @@ export const liveAdmin = defineQuery('operators/live admin', (db) =>
   db.selectFrom('operators').select('operator_id').where('role', '=', 'admin').where('removed_at', 'is', null).limit(1),
 );
 
-/** For preconditions: a row while the operator is not removed. */
+/** For preconditions: returns a row while the operator is not removed. */
 export const liveOperator = defineQuery('operators/live', (db, p: { operator_id: string }) =>
   db
     .selectFrom('operators')
@@ -74,7 +74,7 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
-/** Operators whom these operators added, including removed ones. */
+/** Operators that these operators added, including removed ones. */
 export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
@@ -83,7 +83,7 @@ export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids:
     .orderBy('username'),
 );
 
-/** Modules whose newest revision one of these uploaded. */
+/** Modules whose newest revision was uploaded by one of these operators. */
 export const modulesUploadedBy = defineQuery('modules/uploaded by', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('modules').select('name').where(d.isIn('uploaded_by', p.ids)).orderBy('name'),
 );
@@ -96,7 +96,7 @@ export const channelsCreatedBy = defineQuery('channels/created by', (db, p: { id
   db.selectFrom('channels').select(['channel_id', 'name']).where(d.isIn('created_by', p.ids)).orderBy('name'),
 );
 
-/** Open runs. */
+/** Open runs that these operators started. */
 export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('runs')
@@ -106,7 +106,7 @@ export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: r
     .orderBy('run_id'),
 );
 
-/** Open operations outside of runs, oldest first. */
+/** Open operations of these operators outside of runs, oldest first. */
 export const openOperationsOf = defineQuery(
   'operations/open of operators',
   (db, p: { ids: readonly string[]; limit: number }, d) =>
@@ -120,7 +120,7 @@ export const openOperationsOf = defineQuery(
       .limit(p.limit),
 );
 
-/** Which of these were removed. */
+/** Those of these operators that were removed. */
 export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
@@ -162,7 +162,7 @@ export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: nu
     .where('sessions.expires_at', '>', p.now),
 );
 
-/** A sign-in session with its operator, whether or not it is still valid: the caller decides. */
+/** A sign-in session with its operator. The caller checks whether the session is still valid. */
 export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_hash: string }) =>
   db
     .selectFrom('sessions')
@@ -193,16 +193,16 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
 );
 
 /**
- * The row of a live sign-in session. PostgreSQL locks it until the transaction ends: otherwise a write that began
- * before the removal of its operator could commit after it (serializable transactions may commit in another order than
- * real time).
+ * The row of a live sign-in session. PostgreSQL locks the row until the transaction ends. Otherwise, a write that began
+ * before the removal of its operator could commit after the removal, because the serial order of transactions may differ
+ * from real time.
  */
 export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
   const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
   return d.kind === 'postgres' ? row.forShare() : row;
 };
 
-/** For preconditions: a row while the sign-in session is live. */
+/** For preconditions: returns a row while the sign-in session is live. */
 export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
   liveSessionRow(db, p, d).select('token_hash'),
 );
@@ -223,7 +223,7 @@ export const webCodeByHash = defineQuery('web codes/by hash', (db, p: { code_has
   db.selectFrom('web_login_codes').selectAll().where('code_hash', '=', p.code_hash),
 );
 
-/** Changes nothing when the code was used already or has expired. */
+/** Consumes a web login code. Changes nothing if the code was already used or has expired. */
 export const consumeWebCode = defineQuery('web codes/consume', (db, p: { code_hash: string; now: number }) =>
   db.deleteFrom('web_login_codes').where('code_hash', '=', p.code_hash).where('expires_at', '>', p.now),
 );

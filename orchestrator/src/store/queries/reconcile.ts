@@ -5,11 +5,11 @@ import { defineQuery } from '../query.ts';
 const pageRows = 1000;
 
 /**
- * Approved agents that need attention. These queries read only rows that need attention: the cross join keeps SQLite
- * from scanning agents first, which it would do for lack of statistics.
+ * Approved agents that need attention. These queries read only rows that need attention. Without the cross join, SQLite
+ * would scan all agents first, because it has no statistics.
  */
 
-/** A row for drift from the applied state, and one for each audit assignment from which the agent has drifted. */
+/** Returns a row for drift from the applied state, and a row for each audit assignment from which the agent has drifted. */
 export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
   db
     .selectFrom('drift_states')
@@ -59,7 +59,7 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
-/** These agents, with the modules of the newest apply that ended. */
+/** These agents, with the modules of their newest ended apply. */
 export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: readonly string[] }, d) =>
   db
     .selectFrom('agents')
@@ -81,7 +81,7 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
 
 /**
  * Drift states of these agents after a state: applied state first, then audit assignments by name; at most `bytes` in
- * total but at least one.
+ * total, but at least one state.
  */
 export const driftOfAgents = defineQuery(
   'reconcile/drift',

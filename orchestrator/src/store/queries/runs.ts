@@ -3,7 +3,7 @@ import type { JsonText } from '../json-text.ts';
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Runs, and the outcome of each of their agents. */
+/** Runs, and the outcome of each agent of a run. */
 
 type RunStatus = 'running' | 'succeeded' | 'failed' | 'halted' | 'cancelled';
 
@@ -34,7 +34,7 @@ export const insertRun = defineQuery(
     }),
 );
 
-/** The agents of a run: rows of `{node_id, position}`. */
+/** Inserts the agents of a run: rows of `{node_id, position}`. */
 export const insertRunResults = defineQuery('runs/insert results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -52,7 +52,7 @@ export const insertRunResults = defineQuery('runs/insert results', (db, p: { run
     ),
 );
 
-/** Outcomes of agents: rows of `{node_id, operation_id, status, error}`. Keeps outcomes that are set already. */
+/** Sets outcomes of agents: rows of `{node_id, operation_id, status, error}`. Keeps outcomes that are already set. */
 export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -84,7 +84,7 @@ export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: s
     ),
 );
 
-/** Creates operations of one run for those agents that are still approved and waiting. */
+/** Creates the operations of a run for agents that are still approved and waiting. */
 export const insertRunOperations = defineQuery(
   'runs/insert operations',
   (
@@ -95,7 +95,7 @@ export const insertRunOperations = defineQuery(
       requested_by: string;
       created_at: number;
       trigger: 'audit' | null;
-      /** Modules in addition to those of assignments. */
+      /** Modules that were requested in addition to those of assignments. */
       requested_modules: string;
       rows: string;
     },
@@ -174,7 +174,7 @@ export const insertRunOperations = defineQuery(
       ),
 );
 
-/** Fails outcomes whose operation was not created, since the agent was rejected at the same moment. */
+/** Fails outcomes whose operation was not created because the agent was rejected concurrently. */
 export const failStranded = defineQuery('runs/fail stranded', (db, p: { run_id: string; error: string }) =>
   db
     .updateTable('run_results')
@@ -222,12 +222,12 @@ export const runBasis = defineQuery('runs/basis', (db, p: { run_id: string }) =>
   db.selectFrom('run_bases').select('basis').where('run_id', '=', p.run_id),
 );
 
-/** For preconditions: a row while the run starts operations. */
+/** For preconditions: returns a row while the run starts operations. */
 export const runIsRunning = defineQuery('runs/goes on', (db, p: { run_id: string }) =>
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** Every outcome of a run, in order: in one statement, so that nothing is counted twice. */
+/** All outcomes of a run, in order. Reads them in one statement, so that no outcome is counted twice. */
 export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_id: string }) =>
   db
     .selectFrom('run_results')
@@ -236,12 +236,12 @@ export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_
     .orderBy('position'),
 );
 
-/** Stops a run: it starts no more operations, and open ones continue. */
+/** Stops a run. The run starts no more operations, and its open operations continue. */
 export const stopRun = defineQuery('runs/stop', (db, p: { run_id: string; status: 'halted' | 'cancelled' }) =>
   db.updateTable('runs').set({ status: p.status }).where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** For preconditions: a row until all outcomes are recorded. */
+/** For preconditions: returns a row until all outcomes of the run are recorded. */
 export const openRun = defineQuery('runs/open one', (db, p: { run_id: string }) =>
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('finished_at', 'is', null),
 );
@@ -257,7 +257,7 @@ export const endWaiting = defineQuery(
       .where('status', '=', 'waiting'),
 );
 
-/** Ends the outcomes of operations that were not sent. Put it before the statement that ends the operations. */
+/** Ends the outcomes of operations that were not dispatched. Place this before the statement that ends the operations. */
 export const endUnsentResults = defineQuery(
   'runs/end unsent results',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>
@@ -276,7 +276,7 @@ export const endUnsentResults = defineQuery(
       ),
 );
 
-/** Ends the operations of a run that were not sent. */
+/** Ends the operations of a run that were not dispatched. */
 export const endUnsent = defineQuery(
   'runs/end unsent',
   (db, p: { run_id: string; status: OperationStatus; finished_at: number; error: string }) =>
@@ -289,7 +289,7 @@ export const endUnsent = defineQuery(
       .returning(['operation_id', 'node_id']),
 );
 
-/** Requests cancellation of the operations of a run that agents have. */
+/** Requests the cancellation of the dispatched operations of a run. */
 export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_id: string; now: number }) =>
   db
     .updateTable('operations')
@@ -304,8 +304,8 @@ export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_
 const pageRows = 1000;
 
 /**
- * Outcomes after an agent, by agent, with their operations; the operation's own status is the newer one. At most `bytes` in
- * total but at least one.
+ * Outcomes after an agent, by agent, with their operations, whose status is the newer one. At most `bytes` in total, but
+ * at least one outcome.
  */
 export const runResultPage = defineQuery('runs/results', (db, p: { run_id: string; after: string; bytes: number }) =>
   db
@@ -365,12 +365,12 @@ export const anyRunResultOpen = defineQuery('runs/any open', (db, p: { run_id: s
     .limit(1),
 );
 
-/** Open runs; there are few. */
+/** Open runs. There are few. */
 export const openRuns = defineQuery('runs/open', (db) =>
   db.selectFrom('runs').select('run_id').where('finished_at', 'is', null).orderBy('run_id'),
 );
 
-/** Ends a run without open outcomes; changes nothing otherwise. A halted or cancelled run keeps its status. */
+/** Ends a run that has no open outcomes. Otherwise, changes nothing. A halted or cancelled run keeps its status. */
 export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number }) =>
   db
     .updateTable('runs')

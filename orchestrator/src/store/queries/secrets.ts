@@ -24,7 +24,7 @@ export const secretPage = defineQuery('secrets/list', (db, p: { limit: number; o
   db.selectFrom('secrets').select(entry).orderBy('name').limit(p.limit).offset(p.offset),
 );
 
-/** Restrictions and expiry. */
+/** Restrictions and expiry of secrets. */
 export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -44,7 +44,7 @@ export const secretVersion = defineQuery('secrets/last version', (db, p: { name:
   db.selectFrom('secret_versions').select('version').where('name', '=', p.name),
 );
 
-/** Takes the next version of a name. Changes nothing when another write took it. */
+/** Takes the next version of a name. Changes nothing if another write has taken the version. */
 export const takeSecretVersion = defineQuery('secrets/take version', (db, p: { name: string; version: number }) =>
   db
     .insertInto('secret_versions')
@@ -125,7 +125,7 @@ export const deleteSecret = defineQuery('secrets/delete', (db, p: { name: string
   db.deleteFrom('secrets').where('name', '=', p.name),
 );
 
-/** A row when a secret exists. */
+/** Returns a row if any secret exists. */
 export const anySecret = defineQuery('secrets/any', (db) => db.selectFrom('secrets').select('name').limit(1));
 
 /** A secret that is encrypted with none of these keys. */
@@ -133,7 +133,7 @@ export const secretUnderOther = defineQuery('secrets/under other key', (db, p: {
   db.selectFrom('secrets').select(['name', 'key_id']).where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );
 
-/** Secrets encrypted with another key than this one, by name. */
+/** Secrets that are encrypted with a key other than this one, by name. */
 export const secretsToReencrypt = defineQuery(
   'secrets/to reencrypt',
   (db, p: { key_id: string; after: string; limit: number }) =>
@@ -146,7 +146,7 @@ export const secretsToReencrypt = defineQuery(
       .limit(p.limit),
 );
 
-/** Stores the same value encrypted with another key. Changes nothing when the secret changed since it was read. */
+/** Stores the same value encrypted with another key. Changes nothing if the secret has changed since it was read. */
 export const reencryptSecret = defineQuery(
   'secrets/reencrypt',
   (db, p: { name: string; version: number; old_key_id: string; key_id: string; sealed: string }) =>
@@ -158,7 +158,7 @@ export const reencryptSecret = defineQuery(
       .where('key_id', '=', p.old_key_id),
 );
 
-/** A row when a secret is encrypted with this key. */
+/** Returns a row if any secret is encrypted with this key. */
 export const secretUnderKey = defineQuery('secrets/under key', (db, p: { key_id: string }) =>
   db.selectFrom('secrets').select('name').where('key_id', '=', p.key_id).limit(1),
 );
@@ -173,7 +173,7 @@ export const expiringSecrets = defineQuery('secrets/expiring', (db, p: { before_
     .limit(p.limit),
 );
 
-/** Secrets that expire before a time or have expired, the earliest first. */
+/** Secrets that expire before a time or have already expired, earliest first. */
 export const secretsByExpiry = defineQuery('secrets/by expiry', (db, p: { before_ms: number; limit: number }) =>
   db
     .selectFrom('secrets')

@@ -9,7 +9,7 @@ import type { Schema } from '../schema.ts';
 /** Maximum rows of one page. */
 const pageRows = 2000;
 
-/** Rows in one state after a row, by module and key; at most `bytes` in total but at least one. */
+/** Rows in one state after a row, by module and key; at most `bytes` in total, but at least one row. */
 export const appliedPage = defineQuery(
   'state/page',
   (
@@ -58,7 +58,7 @@ export const agentState = defineQuery('state/of agent', (db, p: { node_id: strin
   db.selectFrom('agent_state').selectAll().where('node_id', '=', p.node_id),
 );
 
-/** `since` changes only with the state or the operation. */
+/** Inserts or replaces rows. Changes `since` only together with the state or the operation. */
 export const putApplied = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
   db
     .insertInto('applied_resources')
@@ -128,7 +128,7 @@ export const deleteApplied = defineQuery('state/delete', (db, p: { node_id: stri
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id).where(d.isIn('key', p.keys)),
 );
 
-/** @param keys made by `jsonRows`, each with its `key` */
+/** @param keys rows with a `key` each, made by `jsonRows` */
 const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialect, keys: string) =>
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
@@ -151,7 +151,7 @@ export const deleteOthers = defineQuery(
       ),
 );
 
-/** Applies to all keys except these: marks resources of kept modules as applied, since the agent left them unchanged. */
+/** Marks resources of kept modules whose keys are not in `stay` as applied, since the agent left them unchanged. */
 export const keepOthers = defineQuery(
   'state/keep others',
   (db, p: { node_id: string; stay: string; keep_modules: readonly string[]; now: number }, d) =>
@@ -173,7 +173,7 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
-/** The newest drift record of the agent found drift, so a check is due after the apply. */
+/** Whether the newest drift record of the agent found drift. If so, a check is due after the apply. */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
     .selectFrom('latest_drift')
@@ -181,7 +181,7 @@ const notInSync = (db: Kysely<Schema>, nodeId: string) =>
     .where('latest_drift.node_id', '=', nodeId)
     .where('latest_drift.status', '<>', 'in_sync');
 
-/** Records an apply without any change. Changes nothing when another apply was the last, or when drift was recorded. */
+/** Records an apply without changes. Changes nothing if the last apply is another one, or if drift was recorded. */
 export const repeatAgentState = defineQuery(
   'state/repeat agent',
   (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }, d) =>
@@ -232,7 +232,8 @@ export const putFailedApply = defineQuery(
 );
 
 /**
- * A null snapshot keeps the present one. A check becomes due if none is, or if the newest drift record is not in sync.
+ * Records an apply. A null snapshot keeps the current one. Makes a check due if none is, or if the newest drift record is
+ * not in sync.
  */
 export const putAgentState = defineQuery(
   'state/put agent',

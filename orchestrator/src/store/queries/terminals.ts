@@ -16,7 +16,7 @@ export const terminals = defineVariants(
   },
 );
 
-/** Open terminal sessions; agents limit their number. */
+/** Open terminal sessions. Agents limit their number. */
 export const activeTerminals = defineQuery('terminals/active', (db) =>
   db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
 );
@@ -30,7 +30,7 @@ export const activeTerminalsOf = defineQuery('terminals/active of operator', (db
     .orderBy('session_id'),
 );
 
-/** A page of sessions that ended before a time, in the order in which they were opened. */
+/** A page of terminal sessions that ended before a time, in the order in which they were opened. */
 export const endedTerminals = defineQuery(
   'terminals/ended',
   (db, p: { after: string; below: string; before: number; limit: number }) =>
@@ -65,7 +65,7 @@ export const insertTerminal = defineQuery(
     }),
 );
 
-/** Changes nothing when the session has ended already. */
+/** Changes nothing if the terminal session has already ended. */
 export const endTerminal = defineQuery(
   'terminals/end',
   (
@@ -92,7 +92,7 @@ export const endTerminal = defineQuery(
       .where('status', '=', 'active'),
 );
 
-/** The ids among these that are recorded. */
+/** Those of these session ids that are recorded. */
 export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
 );

@@ -78,7 +78,7 @@ const columns = measureNames
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
 
 function create(chunk: Chunk): void {
-  // Rows of one agent are adjacent, as they are read.
+  // Rows of one agent are adjacent, because they are read together.
   db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
     primary key (node_id, collected_at)) strict, without rowid`);
   chunks = withChunk(chunks, chunk);

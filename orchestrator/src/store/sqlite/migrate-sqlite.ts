@@ -13,8 +13,8 @@ import type { Migration } from '../migrations/migration.ts';
 import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
- * Migrates a database file to the newest schema, and creates it if missing. Each migration is one transaction, so a
- * killed process leaves the version before or after it. A file with data is copied first.
+ * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
+ * transaction, so a kill leaves the schema of before or after a migration. A file with data is copied first.
  * @throws SchemaRefused when the file is newer than the code, or not a Muster database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
@@ -51,7 +51,7 @@ function versionOf(db: Database, file: string): number {
 function apply(db: Database, migration: Migration, file: string, options: MigrationOptions): number {
   const statements = migrationSql(migration, 'sqlite');
   const run = db.transaction(() => {
-    // Another process may have migrated before this one had the lock.
+    // Another process may have migrated the database before this one got the lock.
     const current = versionOf(db, file);
     if (current >= migration.version) return current;
     if (current === 0) db.exec(versionTableSql('sqlite'));
@@ -80,7 +80,7 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
 }
 
 /**
- * Copies the database file. The copy gets its final name when it is complete and synced.
+ * Copies the database file. The copy is renamed to its final name when it is complete and synced.
  * @returns path of the copy
  */
 function backUp(db: Database, file: string, version: number, now: number): string {
@@ -91,7 +91,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     if (name.startsWith(`${basename(file)}.v`) && name.endsWith('.partial')) rmSync(join(directory, name));
   const target = join(directory, `${prefix}${stamp}.backup`);
   const partial = `${target}.partial`;
-  // Created with its mode first, so that no one else can ever read it; SQLite fills an empty file.
+  // Creates an empty file with its final mode, which SQLite fills, so that no other user can ever read it.
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     db.prepare('vacuum into ?').run(partial);

@@ -3,13 +3,13 @@ import { dirname } from 'node:path';
 import { executable } from '@muster/protocol/executable';
 import Sqlite, { type Database } from 'better-sqlite3';
 
-/** Milliseconds to wait for a lock of another process, such as a backup or an operator's shell. */
+/** Milliseconds to wait for a lock that another process holds, such as a backup or an operator's SQLite shell. */
 const busyTimeoutMs = 5_000;
 
 /** The single executable contains SQLite's native addon, and extracts it next to the database. */
 function native(file: string): { nativeBinding?: string } {
   const addon = executable()?.addon('sqlite', dirname(file));
-  // The types allow only a path; a loaded addon works, too.
+  // The types allow only a path, but a loaded addon works as well.
   return addon === undefined ? {} : { nativeBinding: addon as string };
 }
 
@@ -29,7 +29,7 @@ export function configureSqlite(db: Database): void {
   db.pragma('foreign_keys = on');
   db.pragma('cache_size = -16000');
   db.pragma('temp_store = memory');
-  // Truncates a log that grew during a long read, after its checkpoint.
+  // Truncates a log that grew during a long read, at the next checkpoint.
   db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
 }
 

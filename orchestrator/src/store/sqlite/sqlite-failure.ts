@@ -3,8 +3,8 @@ import type { ConstraintViolation } from '../database.ts';
 /**
  * The consequence of an SQLite error for its transaction.
  *
- * After `lost_sync` the process must exit: it is unknown what of the commit reached the disk, so a restart must read it
- * from there. `bug` is an error of Muster: SQL that does not match the tables, or a value of a wrong type.
+ * After `lost_sync`, the process must exit: it is unknown which part of the commit reached the disk, so a restart must
+ * read the database again. `bug` is an error in Muster: SQL that does not match the tables, or a value of a wrong type.
  */
 export type SqliteFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }

@@ -42,7 +42,7 @@ function from(units: WireUnit[]) {
 const rows = () => (db.prepare('select k from t order by k').all() as { k: string }[]).map((row) => row.k).join('');
 
 describe('UnitGroups', () => {
-  test('commits a group at once and answers each write separately', () => {
+  test('commits a group in one transaction, and answers each write separately', () => {
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -73,7 +73,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ad');
   });
 
-  test("gives each write its own transaction when the group's fails", () => {
+  test('commits each write in its own transaction if the transaction of the group fails', () => {
     disk = ['SQLITE_FULL', null, 'SQLITE_FULL', null];
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b'), inserting(3, 'c')]));
     expect(outcome.commits).toBe(2);
@@ -86,7 +86,7 @@ describe('UnitGroups', () => {
     expect(db.inTransaction).toBe(false);
   });
 
-  test('decides a refusal again when the write that caused it was rolled back', () => {
+  test('retries a refused write if the write that caused the refusal was rolled back', () => {
     disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
     // The second write is refused because of the first, which is then rolled back.
     const outcome = groups.run(
@@ -121,12 +121,12 @@ describe('UnitGroups', () => {
     expect(groups.run(from([inserting(3, 'c')])).answers).toMatchObject([{ id: 3, outcome: 'committed' }]);
   });
 
-  test('stops after a failed sync', () => {
+  test('throws LostSync if a sync fails', () => {
     disk = ['SQLITE_IOERR_FSYNC'];
     expect(() => groups.run(from([inserting(1, 'a'), inserting(2, 'b')]))).toThrow(LostSync);
   });
 
-  test('reports a statement that does not match the tables as a bug of that write only', () => {
+  test('reports a statement that does not match the tables as a bug, and fails only its write', () => {
     groups.define(3, 'select * from nowhere');
     const outcome = groups.run(
       from([

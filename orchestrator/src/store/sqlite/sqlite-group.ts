@@ -2,7 +2,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import { sqliteFailure } from './sqlite-failure.ts';
 import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 
-/** A sync failed: it is unknown what of the commit is on disk, so the process must restart. */
+/** A sync failed. It is unknown which part of the commit is on disk, so the process must restart. */
 export class LostSync extends Error {}
 
 /** The answers of a group of writes, and the number of its transactions. */
@@ -28,9 +28,9 @@ class GroupFailure extends Error {
 /**
  * Runs writes on one connection, many in one transaction, each atomic on its own.
  *
- * Answers are sent after the commit, refusals included: a write may be refused because of another in the same group,
- * whose commit may still fail. When the transaction fails, each write gets its own, so that one large write does not
- * fail the others on a full disk.
+ * Answers, including refusals, are sent after the commit: a write may be refused because of another write in the same
+ * group, whose commit may still fail. If the transaction fails, each write is retried in a separate transaction, so that
+ * one large write does not fail the others on a full disk.
  */
 export class UnitGroups {
   readonly #db: Database;
@@ -79,7 +79,7 @@ export class UnitGroups {
       return { answers, commits: 1 };
     } catch (error) {
       if (error instanceof LostSync) throw error;
-      // If the transaction could not even begin, the caller still has the writes of this group.
+      // If the transaction could not begin, the writes of this group are taken from the caller now.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
       return this.#oneByOne(units, error);
     }
@@ -88,7 +88,7 @@ export class UnitGroups {
   #oneByOne(units: readonly WireUnit[], groupError: unknown): GroupOutcome {
     const answers: Answer[] = [];
     let commits = 0;
-    // Locked by another process: each write would wait in vain for as long again.
+    // Another process holds the lock: each single write would wait for the same time without success.
     const hopeless = units.length === 1 || (groupError as { code?: unknown }).code === 'SQLITE_BUSY';
     for (const unit of units) {
       if (hopeless) {
@@ -116,7 +116,7 @@ export class UnitGroups {
       return result;
     } catch (error) {
       const cause = error instanceof GroupFailure ? error.failure : error;
-      // SQLite may have rolled back by itself.
+      // SQLite may have rolled back automatically.
       if (this.#db.inTransaction) this.#rollback.run();
       if (sqliteFailure(cause).kind === 'lost_sync')
         throw new LostSync(`A commit could not be made durable: ${messageOf(cause)}`);
@@ -128,7 +128,7 @@ export class UnitGroups {
     const results: WireResult[] = [];
     const { statements } = unit;
     const last = statements.length - 1;
-    // A savepoint is needed only after a first write that a later failure must undo.
+    // A savepoint is needed only once a statement has written data that a later failure must undo.
     let open = false;
     try {
       for (let index = 0; index <= last; index++) {
@@ -190,6 +190,6 @@ function failed(id: number, error: unknown): Answer {
   const failure = sqliteFailure(error);
   const message = messageOf(error);
   if (failure.kind === 'constraint') return { id, outcome: 'constraint', constraint: failure.constraint, message };
-  // A lost sync is thrown as LostSync before.
+  // A lost sync does not reach this line, because it was thrown as LostSync.
   return { id, outcome: failure.kind === 'lost_sync' ? 'unavailable' : failure.kind, message };
 }

@@ -5,19 +5,19 @@ import type { FromWriter, ToWriter, WireUnit } from './sqlite-message.ts';
 
 /**
  * The thread with the only writing connection. It commits all queued writes together, and answers after the commit.
- * During a commit the next group gathers: a slow disk makes larger groups, and the main thread never waits.
+ * The next group gathers during a commit, so a slow disk causes larger groups, and the main thread never waits.
  */
 
 export interface WriterOptions {
   readonly file: string;
-  /** Bounds of one commit. */
+  /** Maximum number of writes in one commit, and maximum milliseconds to gather them. */
   readonly maxGroupUnits: number;
   readonly maxGroupMs: number;
   /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
   readonly commitDelayMs: number;
 }
 
-/** Log pages that start a checkpoint when idle, and always. */
+/** Number of log pages from which a checkpoint starts: while the writer is idle, and in any case. */
 const checkpointIdlePages = 1_000;
 const checkpointBusyPages = 8_000;
 
@@ -40,7 +40,7 @@ const groups = new UnitGroups(
   options.commitDelayMs > 0 ? () => void Atomics.wait(sleeper, 0, 0, options.commitDelayMs) : undefined,
 );
 
-/** Writes that were received and not run yet. An array with a moving head, since it is emptied from the front. */
+/** Received writes that have not run. The array has a moving head, because writes are taken from the front. */
 let queue: WireUnit[] = [];
 let head = 0;
 let closing = false;
@@ -58,7 +58,7 @@ function accept(message: ToWriter): void {
   for (const unit of message.units) queue.push(unit);
 }
 
-/** Receives sent messages without returning to the event loop. */
+/** Receives pending messages without returning to the event loop. */
 function receive(): void {
   for (let received = receiveMessageOnPort(port!); received; received = receiveMessageOnPort(port!))
     accept(received.message as ToWriter);
@@ -88,7 +88,7 @@ function work(): void {
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {
-        // The log keeps everything and the next checkpoint retries; writes report a full disk.
+        // The log keeps all data, and the next checkpoint retries. Writes report a full disk.
       }
     }
     if (closing) {

@@ -13,7 +13,7 @@ import { openSqliteSamples } from '../samples/samples-sqlite.ts';
 import { statement } from '../transaction.ts';
 import { openSqlite, type SqliteOptions } from './sqlite.ts';
 
-/** Properties of the embedded database: groups, order, the writer thread, and the disk. */
+/** Tests the embedded database: groups of writes, their order, the writer thread, and a full disk. */
 
 const put = defineQuery('settings/put', (db, p: { key: string; value: string }) =>
   db.insertInto('settings').values({ key: p.key, value: p.value }),
@@ -51,7 +51,7 @@ const write = (to: Database, key: string, value = '') =>
 
 describe('the writer', () => {
   test('commits queued writes together, up to the maximum', async () => {
-    // No time limit: on a busy machine a group takes longer than the default 20 ms.
+    // Practically no time limit, because a group may take longer than the default 20 ms on a busy machine.
     const db = await open({ maxGroupMs: 600_000 });
     await Promise.all(Array.from({ length: 200 }, (_, n) => write(db, `k${n}`)));
     expect(db.stats()).toMatchObject({ unitsCommitted: 200, commits: 1 });
@@ -84,7 +84,7 @@ describe('the writer', () => {
     expect(order).toEqual(Array.from({ length: 50 }, (_, n) => n));
   });
 
-  test('does not block reads during a commit', async () => {
+  test('reads do not wait for a commit', async () => {
     const db = await open({ commitDelayMs: 150 });
     const events: string[] = [];
     const writing = write(db, 'k').then(() => events.push('written'));
@@ -97,12 +97,12 @@ describe('the writer', () => {
     expect(await db.get(byKey, { key: 'k' })).toEqual({ key: 'k', value: '' });
   });
 
-  test('keeps its log small and checkpoints it on close', async () => {
+  test('keeps the write-ahead log small, and checkpoints it on close', async () => {
     const db = await open();
     const value = 'x'.repeat(20_000);
     for (let round = 0; round < 10; round++)
       await Promise.all(Array.from({ length: 500 }, (_, n) => write(db, `${round}-${n}`, value)));
-    // 100 MB were written through the log.
+    // The writes put 100 MB through the log.
     expect(statSync(join(directory, 'muster.db-wal')).size).toBeLessThan(64 * 1024 * 1024);
     await db.close();
     expect(readdirSync(directory)).toEqual(['muster.db']);
@@ -114,7 +114,7 @@ describe('the writer', () => {
     const broken = join(directory, 'broken-writer.mjs');
     await write(await open(), 'fine');
     await database?.close();
-    // The real writer, changed to throw when the first write arrives.
+    // Wraps the real writer so that it throws when the first write arrives.
     writeFileSync(
       broken,
       `import { parentPort } from 'node:worker_threads';
@@ -159,7 +159,7 @@ describe('a full disk', () => {
       writeFileSync(join(small, 'ballast'), Buffer.alloc(1_200_000));
       const codes: string[] = [];
       const kept = ['first'];
-      // Large and small writes in one group: small ones succeed, and large ones fail alone.
+      // A group contains large and small writes. Small ones succeed, although large ones fail.
       await Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
           const key = `k${String(n).padStart(2, '0')}`;
@@ -195,7 +195,7 @@ describe('a full disk', () => {
     }
   });
 
-  test('refuses samples on a full disk, keeps the stored ones, and recovers', async (context) => {
+  test('refuses samples on a full disk, keeps stored samples, and recovers', async (context) => {
     if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small-samples');
     mkdirSync(small);

@@ -18,13 +18,13 @@ import type { WriterOptions } from './sqlite-writer.ts';
 export interface SqliteOptions {
   /** The database file; its directory exists. */
   readonly file: string;
-  /** Unix seconds, for the record of migrations. */
+  /** Returns the current time in Unix seconds, for the record of migrations. */
   readonly now: () => number;
   /**
-   * The writer is lost. The process must exit with an error: open writes may be committed or not, and get no answer.
+   * Called when the writer is lost. The process must exit with an error: it is unknown whether open writes were committed.
    */
   readonly onFatal: (reason: Error) => void;
-  /** A transaction was committed: how many writes shared it, and its duration. */
+  /** Called after a commit with the number of writes that shared the transaction, and its duration. */
   readonly onCommit?: (units: number, ms: number) => void;
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
@@ -41,7 +41,7 @@ export interface SqliteOptions {
   readonly migrations?: readonly Migration[];
 }
 
-/** A write that the writer has. */
+/** A write that was sent to the writer and not answered. */
 interface Waiting {
   readonly unit: Unit;
   readonly bytes: number;
@@ -50,8 +50,8 @@ interface Waiting {
 }
 
 /**
- * Answers resolved in one turn of the event loop. Each wakes a caller with work to do; a whole group in one turn would
- * block everything else.
+ * Maximum answers resolved in one turn of the event loop. Each answer wakes a caller that has work to do, and a whole
+ * group in one turn would block all other work.
  */
 const answersPerTurn = 100;
 
@@ -105,18 +105,18 @@ class SqliteDatabase implements Database {
   readonly #begin: Prepared<unknown[]>;
   readonly #commit: Prepared<unknown[]>;
   /**
-   * True while reads share a snapshot. After every commit a new snapshot has to find its pages again; under many writes
-   * that costs far more than the reads. The snapshot ends before any write of this process is answered, so that callers
-   * see their writes, and after `snapshotMs` for writes of other processes.
+   * True while reads share a snapshot. After every commit, a new snapshot must find its pages again, which costs far more
+   * than the reads when there are many writes. The snapshot ends before any write of this process is answered, so that
+   * callers see their writes, and after `snapshotMs`, so that writes of other processes become visible.
    */
   #inSnapshot = false;
   #snapshotTimer: NodeJS.Timeout | undefined;
-  /** Queries that the writer knows. */
+  /** Ids of queries that were sent to the writer. */
   readonly #told = new Set<number>();
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Answers that are not resolved yet, from `#nextAnswer` on. */
+  /** Received answers. Those from `#nextAnswer` on are not resolved yet. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -168,7 +168,7 @@ class SqliteDatabase implements Database {
       return run(prepared, values);
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // A write that is run as a read is a bug, too.
+      // A write that is run as a read is also a bug.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
@@ -178,7 +178,7 @@ class SqliteDatabase implements Database {
   #endSnapshot(): void {
     if (!this.#inSnapshot) return;
     this.#inSnapshot = false;
-    // A failed read may have ended the transaction.
+    // A failed read may have ended the transaction already.
     if (this.#reader.inTransaction) this.#commit.run();
   }
 
@@ -197,7 +197,7 @@ class SqliteDatabase implements Database {
     if (statements.length === 0) return new UnitResult(unit, []);
     this.#intake.admit(bytes, unit.ofAgent);
     const id = ++this.#lastId;
-    // A single message for all writes of this turn of the event loop.
+    // Sends all writes of this turn of the event loop in one message.
     if (this.#outbox.length === 0) setImmediate(() => this.#send());
     this.#outbox.push({ id, statements });
     return new Promise((resolve, reject) => this.#waiting.set(id, { unit, bytes, resolve, reject }));
@@ -259,13 +259,13 @@ class SqliteDatabase implements Database {
     reject(errorOf(unit, answer));
   }
 
-  /** Handles the loss of the writer: the process must exit, and open writes get no answer. */
+  /** Ends the use of a lost writer. The process must exit, and open writes are rejected. */
   #lose(reason: Error): void {
     if (this.#lost) return;
     this.#lost = reason;
     this.#intake.close();
     this.#outbox = [];
-    // Answered writes are committed.
+    // Writes that the writer has answered are committed.
     this.#passOn(Number.POSITIVE_INFINITY);
     this.#onFatal(reason);
     for (const { unit, reject } of this.#waiting.values()) reject(new OutcomeUnknown(unit.name, reason.message));
@@ -297,7 +297,7 @@ class SqliteDatabase implements Database {
     });
     if (!this.#lost) {
       this.#send();
-      // The reader first: only the last connection to close can checkpoint the log.
+      // Closes the reader first, because only the last connection that closes can checkpoint the log.
       this.#reader.close();
       this.#post({ kind: 'close' });
       await closed;

@@ -5,7 +5,7 @@ import { isUlid } from '@muster/protocol';
 
 const ending = '.cast';
 
-/** The files `ID.cast` of a directory. An id that is no ULID could name another path: it has no file. */
+/** The files `ID.cast` of a directory. An id that is not a ULID has no file, because it could refer to another path. */
 export class TranscriptFiles {
   readonly #directory: string;
 
@@ -20,8 +20,8 @@ export class TranscriptFiles {
   }
 
   /**
-   * Creates the file of a session that has none. Its name survives a power failure.
-   * @returns its path, and a handle for appending
+   * Creates the file of a session that has none. The name of the file survives a power failure.
+   * @returns the path of the file, and a handle for appending
    */
   async create(sessionId: string): Promise<{ path: string; handle: FileHandle }> {
     if (!isUlid(sessionId)) throw new TypeError(`${sessionId} is not a session id`);
@@ -37,7 +37,7 @@ export class TranscriptFiles {
     return { path, handle };
   }
 
-  /** Size in bytes; null when there is no file. */
+  /** @returns the size in bytes; null if no file exists */
   async size(sessionId: string): Promise<number | null> {
     if (!isUlid(sessionId)) return null;
     try {
@@ -48,12 +48,12 @@ export class TranscriptFiles {
     }
   }
 
-  /** The first bytes. Opens the file at the first read, so that an unread iterator needs no closing. */
+  /** Iterates over the first bytes. Opens the file at the first read, so that an unread iterator need not be closed. */
   async *beginning(sessionId: string, length: number): AsyncGenerator<Uint8Array> {
     if (length > 0) yield* createReadStream(this.#pathOf(sessionId), { end: length - 1 }) as AsyncIterable<Buffer>;
   }
 
-  /** Bytes `from` to `to`, or fewer at the end of the file. @throws an error of the file system */
+  /** @returns bytes `from` to `to`, or fewer at the end of the file. @throws an error of the file system */
   async part(sessionId: string, from: number, to: number): Promise<Uint8Array> {
     const handle = await open(this.#pathOf(sessionId), 'r');
     try {
@@ -82,7 +82,7 @@ export class TranscriptFiles {
     if (isUlid(sessionId)) await rm(this.#pathOf(sessionId), { force: true });
   }
 
-  /** The sessions with a file. */
+  /** @returns the ids of sessions that have a file */
   async ids(): Promise<string[]> {
     const names = (await readdir(this.#directory)).filter((name) => name.endsWith(ending));
     return names.map((name) => name.slice(0, -ending.length)).filter(isUlid);

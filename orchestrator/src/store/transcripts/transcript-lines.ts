@@ -1,8 +1,8 @@
 import { beginsExact, CastReplay, maxLineBytes } from '../cast.ts';
 
 /**
- * The bytes that a transcript showed. At most a piece and a line are in memory: lines that are not events or are too
- * long are skipped.
+ * Reads the output bytes from a transcript. Skips lines that are not events or are too long, so at most one piece and one
+ * line are in memory.
  */
 export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const replay = new CastReplay();
@@ -14,8 +14,8 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /**
- * The length of the complete events in the end of a transcript. If the incomplete last line begins a `b` event, the
- * output before it is not counted either.
+ * @returns the length of the complete events in the last part of a transcript. If the incomplete last line begins a `b`
+ *   event, excludes the output before it as well.
  */
 export function wholeLines(bytes: Uint8Array): number {
   const end = bytes.lastIndexOf(0x0a) + 1;
@@ -41,7 +41,7 @@ class Lines {
     this.#keep(piece.subarray(from));
   }
 
-  /** The text after the last line end; empty when it is too long for a line. */
+  /** The text after the last line end; empty if it is too long for a line. */
   get rest(): string {
     return this.#length > maxLineBytes ? '' : Buffer.concat(this.#begun).toString('utf8');
   }
@@ -49,7 +49,7 @@ class Lines {
   #keep(bytes: Uint8Array): void {
     this.#length += bytes.length;
     if (this.#length > maxLineBytes) this.#begun = [];
-    // A copy: a reader may reuse its memory.
+    // Copies the bytes, because a reader may reuse its memory.
     else if (bytes.length > 0) this.#begun.push(bytes.slice());
   }
 }

@@ -4,27 +4,27 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 
 /** Hash and size of a complete transcript. */
 export interface TranscriptDigest {
-  /** Of the file, in hex. */
+  /** Hash of the file, in hex. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** A transcript that is being written: lines are appended, and count when they are in the file. */
+/** A transcript that is being written. Appended lines count as recorded when they are in the file. */
 export interface Recording {
-  /** Bytes in the file: whole lines. */
+  /** Bytes in the file, which contains only whole lines. */
   readonly written: number;
   /** Bytes in the file and in the queue. */
   readonly size: number;
   /**
-   * Appends whole lines. After a failure nothing more is written, and `done` is not called.
+   * Appends whole lines. After a failure, writes nothing and does not call `done`.
    * @param done called when the lines are in the file, in the order of the calls
    */
   append(lines: string, done?: () => void): void;
-  /** Writes and syncs the rest, and closes the file. After a failure the digest covers the bytes in the file. */
+  /** Writes and syncs the remaining lines, and closes the file. After a failure, the digest covers the bytes in the file. */
   finish(): Promise<TranscriptDigest>;
 }
 
-/** With the duration of a sync, a power failure loses less than a second of output. */
+/** Interval in milliseconds. Together with the duration of a sync, a power failure loses less than a second of output. */
 const syncMs = 500;
 
 /**
@@ -69,7 +69,7 @@ export interface FileRecordingParts {
   readonly handle: FileHandle;
   readonly path: string;
   readonly sync: TranscriptSync;
-  /** The file can no longer be written or synced; called once. */
+  /** Called once, when the file can no longer be written or synced. */
   readonly onFailure: (reason: Error) => void;
   readonly onWritten: (bytes: number) => void;
 }
@@ -85,7 +85,7 @@ export class FileRecording implements Recording {
   #failed = false;
   #closed = false;
 
-  /** @param parts with an empty file, opened for appending */
+  /** @param parts contains an empty file that is open for appending */
   constructor(parts: FileRecordingParts) {
     this.#parts = parts;
   }
@@ -118,7 +118,7 @@ export class FileRecording implements Recording {
     const written = this.#written;
     await handle.datasync();
     sync.count++;
-    // Writes to a deleted or replaced file succeed, but record nothing.
+    // Writes to a deleted or replaced file would succeed, but record nothing.
     const ours = await handle.stat();
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -134,7 +134,7 @@ export class FileRecording implements Recording {
     await this.sync();
     this.#closed = true;
     this.#parts.sync.forget(this);
-    // Cuts off a partial line: it was not shown, and the hash does not cover it.
+    // Cuts off a partial line, which was not shown and which the hash does not cover.
     if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
@@ -155,7 +155,8 @@ export class FileRecording implements Recording {
       } catch (error) {
         failure = error as Error;
       }
-      // A full disk takes part of a batch. The appends it took whole count: a batch can hold everything that a session showed.
+      // A full disk may store part of a batch. Appends that it stored completely count as recorded, because a batch may
+      // contain all output of a session.
       let whole = 0;
       let end = 0;
       for (const one of batch) {

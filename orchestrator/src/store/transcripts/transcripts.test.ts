@@ -56,7 +56,7 @@ test('writes a transcript in order, for its owner only, and returns its digest',
   expect(existsSync(file)).toBe(false);
 });
 
-test('refuses ids that leave the directory', async () => {
+test('refuses ids that refer to a path outside the directory', async () => {
   const directory = join(root, 'inner');
   const transcripts = await openTranscripts(directory, new ManualClock());
   writeFileSync(join(root, `${id}.cast`), 'not theirs');
@@ -70,7 +70,7 @@ test('refuses ids that leave the directory', async () => {
   expect(existsSync(join(root, `${id}.cast`))).toBe(true);
 });
 
-test('finds the length of an incomplete character', () => {
+test('finds the length of an incomplete UTF-8 character', () => {
   for (const [bytes, count] of [
     ['', 0],
     ['61', 0],
@@ -90,7 +90,7 @@ test('finds the length of an incomplete character', () => {
     expect(unfinishedBytes(Buffer.from(bytes, 'hex')), bytes).toBe(count);
 });
 
-/** As in a recording: incomplete characters wait for the next piece. */
+/** Splits pieces as a recording does: incomplete characters wait for the next piece. */
 function recorded(pieces: readonly Uint8Array[]): string[] {
   let held: Uint8Array = new Uint8Array(0);
   const lines = pieces.map((piece, at) => {
@@ -118,7 +118,7 @@ const cutAt = (bytes: Uint8Array, at: readonly number[]) => {
   return places.slice(1).map((end, n) => bytes.subarray(places[n], end));
 };
 
-test('returns any bytes unchanged, from a file that players can read', async () => {
+test('reads back any bytes unchanged from a file that players can read', async () => {
   await fc.assert(
     fc.asyncProperty(anyPieces, cuts, async (pieces, at) => {
       const all = Buffer.concat(pieces);
@@ -132,14 +132,14 @@ test('returns any bytes unchanged, from a file that players can read', async () 
         if (kind === 'o') text += data;
         else expect(kind).toBe('b');
       }
-      // A player shows the same text as a terminal.
+      // A player must show the same text as a terminal.
       const exact = new TextDecoder('utf-8', { ignoreBOM: true }).decode(all);
       if (!exact.includes('\uFFFD')) expect(text).toBe(exact);
     }),
   );
 });
 
-test('writes characters complete that were split between pieces', () => {
+test('joins characters that were split between pieces', () => {
   const bytes = Buffer.from('żółw 🐢 €');
   const single = [...bytes].map((byte) => Uint8Array.of(byte));
   expect(recorded(single).map((line) => JSON.parse(line)[2])).toEqual([...'żółw 🐢 €']);
@@ -186,13 +186,13 @@ test('repairs a file that a kill truncated, without changing its output', async 
       expect(await buffer(shownBytes(each(repaired)))).toEqual(await buffer(shownBytes(each(left))));
     }),
   );
-  // No transcript of Muster has so long a line.
+  // Muster never writes a line of this length.
   const strange = `{}\n${'x'.repeat(2_000_000)}`;
   writeFileSync(file, strange);
   await transcripts.repair(id);
   expect(readFileSync(file, 'utf8') === strange).toBe(true);
   rmSync(file);
-  // A transcript that is being written is not repaired, either.
+  // A transcript that is being written is not changed.
   const recording = await transcripts.create(id, never);
   await new Promise<void>((done) => recording.append('{}\n[0,', done));
   await transcripts.repair(id);
@@ -200,7 +200,7 @@ test('repairs a file that a kill truncated, without changing its output', async 
   await recording.finish();
 });
 
-test('never has a huge line of a hostile file in memory', async () => {
+test('does not hold a huge line of a hostile file in memory', async () => {
   const before = process.memoryUsage().arrayBuffers;
   let maxBytes = 0;
   async function* endless() {

@@ -15,23 +15,23 @@ export interface Transcripts {
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
   /** Whether the session has a transcript. */
   has(sessionId: string): Promise<boolean>;
-  /** The output as it was shown; null without a transcript. */
+  /** The output bytes as they were shown; null without a transcript. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** The file, as far as it is written; null without a transcript. */
+  /** The content of the file as far as it was written; null without a transcript. */
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** Bytes `from` to `to` of the file, or fewer at its end. @throws an error of the file system */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
-  /** Cuts off an incomplete last line that a killed process left: it was never shown. */
+  /** Cuts off an incomplete last line that a killed process left, which was never shown. */
   repair(sessionId: string): Promise<void>;
   /** The digest of the file; null without a transcript. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
   /** Removes the transcript of the session, if any. */
   remove(sessionId: string): Promise<void>;
-  /** The sessions with a transcript. */
+  /** Ids of the sessions that have a transcript. */
   ids(): Promise<string[]>;
-  /** Bytes recorded since the start. */
+  /** Number of bytes recorded since the start of the process. */
   readonly recorded: number;
-  /** Syncs of files since the start. */
+  /** Number of file syncs since the start of the process. */
   readonly syncs: number;
   /** Stops syncing. Finish all recordings first. */
   stop(): void;
@@ -43,7 +43,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   const sync = new TranscriptSync(clock);
   const recordings = new Map<string, Recording>();
   let recorded = 0;
-  /** Bytes that may be read: of a recording in progress, whole lines. Null without a transcript. */
+  /** Number of bytes that may be read: for a recording in progress, only whole lines. Null without a transcript. */
   const lengthOf = async (sessionId: string): Promise<number | null> =>
     recordings.get(sessionId)?.written ?? (await files.size(sessionId));
   const cast = async (sessionId: string) => {
@@ -81,7 +81,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       if (length === null || recordings.has(sessionId)) return;
       const from = Math.max(0, length - 2 * maxLineBytes);
       const end = from + wholeLines(await files.part(sessionId, from, length));
-      // No line is that long: the file was not written by Muster.
+      // Muster never writes a line of this length, so another program wrote the file.
       if (end === length || (end === from && from > 0)) return;
       await files.truncate(sessionId, end);
     },

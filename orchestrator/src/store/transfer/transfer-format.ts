@@ -11,7 +11,7 @@ import { TransferRefused, type TransferRow } from './transfer-table.ts';
  *     …
  *     {"trailer":{"tables":21,"rows":1,"sha256":"…"}}
  *
- * `sha256` of a table covers the lines of its rows, in key order; that of the trailer covers every byte before it.
+ * The `sha256` of a table covers the lines of its rows, in key order. The `sha256` of the trailer covers all bytes before it.
  * `counted` is the last number that the table's counter produced.
  */
 
@@ -40,7 +40,7 @@ export type Line = Header | TableStart | TableEnd | Trailer | TransferRow;
 
 const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
 
-/** Maximum length of a line: a row may hold the whole text of a module or the payload of an operation. */
+/** Maximum bytes of a line. A row may contain the whole text of a module or the payload of an operation. */
 const maxLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 
@@ -54,7 +54,7 @@ export class RowDigest {
     this.rows += rows.length;
   }
 
-  /** Call it once, at the end. */
+  /** Call once, after the last row. */
   end(): string {
     return this.#hash.digest('hex');
   }
@@ -84,8 +84,8 @@ export class ExportWriter {
 }
 
 /**
- * The lines of an export, with a check that it is complete.
- * @throws TransferRefused when it is cut off, modified, or not an export
+ * Reads the lines of an export, and checks that the export is complete.
+ * @throws TransferRefused if the text is truncated, modified, or not an export
  */
 export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Exclude<Line, Trailer>> {
   const hash = createHash('sha256');

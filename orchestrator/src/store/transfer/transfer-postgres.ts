@@ -15,14 +15,14 @@ import {
   type TransferType,
 } from './transfer-table.ts';
 
-/** The caller holds the lock of the database, so that no other process uses it; only a snapshot is taken without it. */
+/** The caller holds the lock of the database, so that no other process uses it. Only a snapshot needs no lock. */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** The first rows show how long rows are; further batches have about `batchCharacters`. */
+/** Number of rows in the first batch, from which the length of rows is estimated. Later batches have about `batchCharacters`. */
 const firstRows = 8;
 const batchCharacters = 4 * 1024 * 1024;
-/** Approximate maximum of one insert. */
+/** Approximate maximum characters of one insert. */
 const insertCharacters = 4_000_000;
 
 const types: Readonly<Record<string, TransferType>> = {
@@ -64,7 +64,7 @@ class PostgresDatabase implements TransferTarget {
     return newest?.version ?? 0;
   }
 
-  /** Leaves out partitioned tables: samples are kept for a day only, and are in another file on SQLite. */
+  /** Omits partitioned tables: samples are kept for a day only, and are in a separate file on SQLite. */
   async tables(): Promise<readonly TransferTable[]> {
     const found = await this.#all<{
       name: string;
@@ -128,7 +128,7 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    // Schema and rows are in one transaction: an import that fails leaves nothing behind and moves nothing aside.
+    // Creates schema and rows in one transaction, so that an import that fails leaves nothing behind and moves nothing aside.
     await this.#client.query('begin isolation level repeatable read');
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
@@ -182,7 +182,7 @@ class PostgresDatabase implements TransferTarget {
   }
 }
 
-/** Rows of a select in batches. Needs a transaction. */
+/** Reads the rows of a select in batches. Requires a transaction. */
 async function* fetched(client: Client, select: string): AsyncGenerator<(string | number | null)[][]> {
   await client.query(`declare all_rows no scroll cursor for ${select}`);
   try {
@@ -214,7 +214,7 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
     this.#id = id;
   }
 
-  /** Uses a transaction of its own with the same snapshot: a partition can only be dropped while no one reads it. */
+  /** Uses a separate transaction with the same snapshot, because a partition that is being read cannot be dropped. */
   async *samples(): AsyncGenerator<readonly TransferRow[]> {
     const client = await connect(connectionSettings({ url: this.#url, applicationName: snapshotName }));
     try {
@@ -231,7 +231,7 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
 const snapshotName = 'muster-backup';
 
 /**
- * The database as it is now, without its lock, while an orchestrator uses it.
+ * Opens a snapshot of the database, without its lock, while an orchestrator uses it.
  * @param place its name in messages
  */
 export async function postgresSnapshot(url: string, place: string): Promise<Snapshot> {
@@ -256,7 +256,7 @@ const opened = async (
 
 /**
  * @param place           its name in messages
- * @param applicationName of the connection that holds the lock
+ * @param applicationName `application_name` of the connection that holds the lock
  */
 export async function postgresSource(url: string, place: string, applicationName: string): Promise<TransferSource> {
   const database = await opened(url, place, applicationName, () => 0);
@@ -265,7 +265,7 @@ export async function postgresSource(url: string, place: string, applicationName
 }
 
 /**
- * @param now   Unix seconds, for the record of migrations
+ * @param now   returns Unix seconds, for the record of migrations
  * @param aside the schema that keeps existing data after the commit; null: the database must be empty
  */
 export const postgresTarget = (
@@ -276,7 +276,7 @@ export const postgresTarget = (
   aside: string | null = null,
 ): Promise<TransferTarget> => opened(url, place, applicationName, now, aside);
 
-/** Whether there are Muster's tables, and the value of a setting in them. */
+/** @returns whether Muster's tables exist, and the value of a setting in them */
 export async function postgresHolds(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
   const client = await connect(connectionSettings({ url }));
   try {

@@ -18,12 +18,12 @@ import {
 } from './transfer-table.ts';
 
 /**
- * The caller holds the data directory, so that no other process uses the file; only a snapshot is taken without that.
+ * The caller holds the lock of the data directory, so that no other process uses the file. Only a snapshot needs no lock.
  */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Rows with long texts are read in smaller batches. */
+/** Maximum characters of a batch. Rows with long texts are read in smaller batches. */
 const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {
@@ -116,8 +116,8 @@ class SqliteSource implements TransferSource {
 }
 
 /**
- * Reads in one transaction, which neither blocks others nor sees their writes; meanwhile the write-ahead log cannot be
- * checkpointed.
+ * Reads in one transaction, which neither blocks other connections nor sees their writes. Until it ends, the write-ahead
+ * log cannot be checkpointed.
  */
 class SqliteSnapshot extends SqliteSource implements Snapshot {
   readonly #samples: Database | null;
@@ -161,7 +161,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   }
 }
 
-/** Fills a temporary file, which gets its final name when it is complete and synced. */
+/** Fills a temporary file, which is renamed to its final name when it is complete and synced. */
 class SqliteTarget extends SqliteSource implements TransferTarget {
   readonly #file: string;
   readonly #now: () => number;
@@ -179,7 +179,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     if (existsSync(this.#file) && statSync(this.#file).size > 0)
       throw new TransferRefused(`a database already exists at ${this.#file}: import into a data directory without one`);
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
-    // No one else uses this file: after a failure it is deleted.
+    // The file needs no write-ahead log: no other process uses it, and it is deleted after a failure.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
     this.db.pragma('foreign_keys = off');
@@ -253,7 +253,7 @@ export function sqliteSource(file: string): TransferSource {
 export const sqliteTarget = (file: string, now: () => number): TransferTarget => new SqliteTarget(file, now);
 
 /**
- * Both files as they are now, while an orchestrator writes them.
+ * Opens a snapshot of both files while an orchestrator writes to them.
  * @param samplesFile null: without samples
  * @throws TransferRefused when the database does not exist
  */

@@ -10,7 +10,7 @@ export interface TransferColumn {
 export interface TransferTable {
   readonly name: string;
   readonly columns: readonly TransferColumn[];
-  /** The columns that define the row order, which both databases share: the primary key, or all columns. */
+  /** The columns that define the same row order in both databases: the primary key, or all columns. */
   readonly key: readonly string[];
   /** Tables whose rows must be inserted first. */
   readonly parents: readonly string[];
@@ -21,7 +21,7 @@ export interface TransferTable {
 /** A row in the order of the columns; bytes as base64. */
 export type TransferRow = readonly (string | number | null)[];
 
-/** A database that no other process uses, opened to read all of it. */
+/** A database, used by no other process, that is opened to read all of its rows. */
 export interface TransferSource {
   /** Location of the database, for messages; contains no password. */
   readonly place: string;
@@ -55,7 +55,7 @@ export interface TransferTarget extends TransferSource {
   commit(): Promise<void>;
 }
 
-/** Why an export or import is refused, as a message for people. Nothing was changed. */
+/** An export or import was refused, and nothing was changed. The message is for operators. */
 export class TransferRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -63,7 +63,7 @@ export class TransferRefused extends Error {
   }
 }
 
-/** Parents before their children, otherwise by name. */
+/** Sorts tables: parents before their children, otherwise by name. */
 export function parentsFirst(tables: readonly TransferTable[]): TransferTable[] {
   const sorted: TransferTable[] = [];
   const left = new Map([...tables].sort((a, b) => (a.name < b.name ? -1 : 1)).map((table) => [table.name, table]));

@@ -40,7 +40,7 @@ const nasty = [
   'x'.repeat(3000),
 ];
 
-/** Rows that fit the table: keys are unique, and a child has the value of its parent in the column of the same name. */
+/** Creates valid rows for a table: keys are unique, and a child row refers to a row of its parent by equal column names. */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
   const shared = (name: string) =>
     all.filter(({ columns }) => columns.some((column) => column.name === name)).length > 1;
@@ -61,7 +61,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   const tables = await target.tables();
   for (const table of tables) {
     await target.insert(table, rowsFor(table, count, tables));
-    // Simulates pruned rows: their numbers are not reused.
+    // Simulates pruned rows, whose numbers must not be reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
   }
   await target.commit();
@@ -81,7 +81,7 @@ async function exported(source: TransferSource): Promise<{ text: string; report:
 async function imported(text: string | Buffer, target: TransferTarget): Promise<TransferReport> {
   const bytes = Buffer.from(text);
   async function* pieces() {
-    // Pieces of arbitrary length, as from a pipe.
+    // Splits the text into pieces of arbitrary length, as a pipe does.
     for (let at = 0; at < bytes.length; at += 777) yield bytes.subarray(at, at + 777);
   }
   try {
@@ -161,7 +161,7 @@ describe('a transfer between databases', () => {
         const two = await exported(await databases[to].source(second));
         expect(two.text).toBe(one.text);
 
-        // Covers every table, also of later migrations, except samples.
+        // Covers every table except samples, including tables of later migrations.
         const tables = (await databases[from].tables(first))
           .filter((name) => name !== 'schema_version' && !/^samples/.test(name))
           .sort();
@@ -230,15 +230,15 @@ describe('a transfer between databases', () => {
       await expect(imported(make(), await databases[to].target(place))).rejects.toThrow(reason);
       if (to === 'sqlite')
         expect(readdirSync(directory).filter((name) => join(directory, name).startsWith(place))).toEqual([]);
-      // A complete export can be imported into the same place.
+      // After a refusal, a complete export can be imported into the same database.
       expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
     });
 
-    test('keeps nothing when a row reads back differently', async () => {
+    test('keeps nothing if a row reads back differently after the import', async () => {
       const place = await databases[to].place();
       const target = await databases[to].target(place);
       const insert = target.insert.bind(target);
-      // A database that silently loses a row.
+      // Simulates a database that silently loses a row.
       target.insert = (table, rows) => insert(table, table.name === 'settings' ? rows.slice(1) : rows);
       await expect(imported(text, target)).rejects.toThrow(/differs from the import \(2 rows of 3\)/);
       expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
@@ -275,7 +275,7 @@ describe('a transfer between databases', () => {
     });
   });
 
-  test('transfers many rows with little memory', async () => {
+  test('transfers many rows in bounded memory', async () => {
     const rows = 120_000;
     const place = file();
     const target = sqliteTarget(place, now);
@@ -319,7 +319,7 @@ describe('a transfer between databases', () => {
     } finally {
       clearInterval(watch);
     }
-    // The export has over 100 MB; only a few batches are in memory, besides garbage.
+    // The export has over 100 MB, but only a few batches and garbage are in memory.
     expect(maxRss).toBeLessThan(160 * 1024 * 1024);
   });
 });

@@ -8,7 +8,7 @@ import {
   type TransferTarget,
 } from './transfer-table.ts';
 
-/** The result for one table. */
+/** Result of the transfer of one table. */
 export interface TableReport {
   readonly table: string;
   readonly rows: number;
@@ -22,7 +22,7 @@ export interface TransferReport {
 }
 
 export interface TransferProgress {
-  /** Called when a table is complete. */
+  /** Called when the transfer of a table is complete. */
   readonly onTable?: ((table: TableReport) => void) | undefined;
 }
 
@@ -31,8 +31,8 @@ const insertRows = 500;
 const insertCharacters = 4_000_000;
 
 /**
- * Writes the whole database to an export, read a few rows at a time.
- * @param write resolves when it can take more
+ * Writes the whole database to an export. Reads a few rows at a time.
+ * @param write receives text, and resolves when it can accept more
  * @throws TransferRefused when the database is empty or from a newer release
  */
 export async function exportDatabase(
@@ -86,7 +86,7 @@ export async function importDatabase(
   return report;
 }
 
-/** {@link importDatabase} without the commit, which the caller does. */
+/** {@link importDatabase} without the commit. The caller commits. */
 export async function fillDatabase(
   bytes: AsyncIterable<Uint8Array>,
   target: TransferTarget,
