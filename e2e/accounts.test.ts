@@ -73,7 +73,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('replaces a key, and deletes the file with the last key', async () => {
+  test('replaces a key, and deletes the file when its last key is removed', async () => {
     await sh('useradd -m rot');
     const before = machine.changes();
     const one = resolved({ 'ssh-authorized-key': { user: 'rot', key } });
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel busy');
   });
 
-  test('keeps and reports a declared home directory, and mail', async () => {
+  test('keeps and reports a declared home directory and a mailbox', async () => {
     const before = machine.changes();
     const home = resolved({ 'directory-unix': { path: '/srv/kept', mode: '0750' } });
     const [kept, twin] = declared(
@@ -179,7 +179,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('does not follow a link that replaced a home directory, and reports that it keeps it', async () => {
+  test('keeps and reports a link that replaced a home directory, and does not follow it', async () => {
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'moved' } }));
     await sh('mv /home/moved /home/old; ln -s /etc /home/moved');
@@ -192,7 +192,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('waits for a lock that another program holds for a while', async () => {
+  test('waits for the account lock while another program holds it', async () => {
     await sh('(sleep 1; rm /etc/group.lock) > /dev/null 2>&1 & echo $! > /etc/group.lock');
     expect(said(await apply(...declared({ 'group-unix': { name: 'late' } })))).toEqual([
       { status: 'changed', message: null },
@@ -200,7 +200,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('leaves an account of a directory service to that service', async () => {
+  test('does not change an account of a directory service', async () => {
     // Replaces the name service: this machine has no module of a directory service.
     await sh(`
       cp /etc/nsswitch.conf /srv/nsswitch.conf
@@ -277,7 +277,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('reports a parameter that does not exist, cannot be set, or differs at boot', async () => {
+  test('reports a kernel parameter that does not exist, cannot be set, or differs at boot', async () => {
     const parameter = (name: string, value: string) => resolved({ sysctl: { key: name, value } });
     expect(said(await apply(parameter('net.ipv4.no_such_thing', '1'), parameter('kernel.ostype', 'Other')))).toEqual([
       failed(/has no parameter net\.ipv4\.no_such_thing/),

@@ -93,7 +93,7 @@ describe('muster agent', () => {
     expect(help.lastLines(40).join('\n')).toContain('Examples:');
   });
 
-  test('remembers its orchestrator, prints only JSON lines, says goodbye, and refuses loose modes', async ({
+  test('the agent remembers its orchestrator, prints only JSON lines, sends `bye`, and refuses files that others can read', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -115,7 +115,7 @@ describe('muster agent', () => {
     expect(loose.lastLines(5).join('\n')).toContain(`chmod 0600 ${agent.dataDir}/agent.key`);
   });
 
-  test('reads its configuration again when it changes; a broken one changes nothing', async ({ stage }) => {
+  test('reloads a changed configuration, and keeps the current one if the file is invalid', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const path = join(stage.folder('etc'), 'agent.yaml');
     const write = (text: string) => {
@@ -150,7 +150,7 @@ describe('muster agent', () => {
     },
   );
 
-  test('takes its token from the environment, and starts no program with it', async ({ stage }) => {
+  test('reads the token from the environment, and does not pass it on to programs', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const env = { MUSTER_TOKEN: await orchestrator.token('web-1') };
     const agent = stage.agentAt('web-1', connectLine(orchestrator, orchestrator.agentPort), { env });
@@ -168,7 +168,7 @@ describe('muster agent', () => {
     expect(operation.status).toBe('succeeded');
   });
 
-  test('delivers a large report over a link that breaks repeatedly in the middle of it', async ({ stage }) => {
+  test('delivers a large report although the link repeatedly breaks during it', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);
     await cutter.listen();
@@ -202,7 +202,7 @@ describe('muster agent', () => {
     }
   });
 
-  test('starts if its bundle cannot be written', ({ skip }) => {
+  test('starts even if the agent’s bundle cannot be written', ({ skip }) => {
     const reason = missing('linux', 'root', 'namespaces');
     if (reason) skip(reason);
     // A mount that only this program sees: empty and read-only.

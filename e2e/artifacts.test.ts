@@ -14,7 +14,7 @@ describe.skipIf(!isBuilder)('a release', () => {
   const run = (program: string, ...args: string[]) =>
     execFileSync(program, args, { cwd: made.folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-  test('contains exactly the files that its checksums list', () => {
+  test('the release contains exactly the files that its checksums list', () => {
     const { version } = made.build;
     const names = readFileSync(join(made.folder, 'SHA256SUMS'), 'utf8').match(/(?<= {2}).+$/gm);
     expect(names).toEqual(
@@ -26,7 +26,7 @@ describe.skipIf(!isBuilder)('a release', () => {
     run('sha256sum', '--check', '--strict', 'SHA256SUMS');
   });
 
-  test('contains stripped executables, with the third-party licenses in each form', () => {
+  test('the release contains stripped executables, and third-party licenses in each package format', () => {
     expect(run('readelf', '--section-headers', 'muster')).not.toMatch(/\.(symtab|debug_info)/);
     const licences = readFileSync(join(made.folder, 'THIRD-PARTY-LICENCES'), 'utf8');
     for (const other of ['fastify', 'react-dom']) expect(licences).toContain(`\n${other} `);
@@ -41,7 +41,7 @@ describe.skipIf(!isBuilder)('a release', () => {
     );
   });
 
-  test('contains a bill of materials without build and test dependencies', () => {
+  test('the release contains a bill of materials without build and test dependencies', () => {
     const text = readFileSync(join(made.folder, `muster-${made.build.version}.cdx.json`), 'utf8');
     const { components } = JSON.parse(text) as { components: { name: string; licenses: object[] }[] };
     const names = components.map(({ name }) => name);

@@ -185,12 +185,12 @@ describe('backup and restore', () => {
   afterAll(() => server?.stop());
   const postgres = async (): Promise<Place> => ({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
 
-  test('restores a backup of SQLite at work to PostgreSQL', async ({ stage }) => {
+  test('restores a backup of SQLite, taken under load, to PostgreSQL', async ({ stage }) => {
     const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
     await drill(stage, { env: {} }, await postgres(), { env, closing: [], opening: [] });
   });
 
-  test('restores a backup of PostgreSQL at work to SQLite', async ({ stage }) => {
+  test('restores a backup of PostgreSQL, taken under load, to SQLite', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
     // The format of `age-keygen`.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';

@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         `printf '[Service]\\nExecStart=/bin/sleep 999\\n' > /etc/systemd/system/planned.service; systemctl daemon-reload`,
         'rm /etc/systemd/system/planned.service; systemctl daemon-reload',
       ],
-    ])('changes nothing if a %s was changed by hand since the plan', async (_name, byHand, undo) => {
+    ])('applies nothing of a plan if a %s was changed by hand after it', async (_name, byHand, undo) => {
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       },
     );
 
-    test('finishes and reports a batch that is cancelled while it runs, and skips the rest', async () => {
+    test('finishes and reports the running batch of a cancelled operation, and skips the rest', async () => {
       const before = machine.changes();
       const desired = [...declared(...names.map(runs)), file('/var/tmp/after', { content: 'x' })];
       const { reported } = await agent.interruptedAt(
@@ -161,7 +161,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       depends_on: ['path:/var/tmp/conf'],
     });
 
-    test('does not restart for a source that failed, and keeps a due restart when a later resource fails', async () => {
+    test('does not restart a service if its source failed, and keeps a due restart if a later resource fails', async () => {
       await sh(
         `printf '[Service]\\nExecStartPre=/bin/sh -c "echo first started >> ${log}"\\nExecStart=/bin/sleep 1000\\n' > /etc/systemd/system/first.service; systemctl daemon-reload; systemctl start first`,
       );

@@ -11,7 +11,7 @@ const filesEach = 600;
 const rounds = process.env.MUSTER_EVERY_STEP === undefined ? 5 : 16;
 
 describe('a real agent with thousands of resources', () => {
-  test('loses no link and no result while it reports as fast as it may', async ({ stage }) => {
+  test('an agent that reports at the maximum rate loses no link and no result', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'busy');
     const root = stage.folder('many');

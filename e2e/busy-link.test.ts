@@ -62,7 +62,7 @@ class Spool implements ReportSpool {
   }
 }
 
-test('keeps links up on which agents send 37,000 results at full speed to an orchestrator with slow commits', async () => {
+test('links stay up while agents send 37,000 results at full speed and commits are slow', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'muster-busy-'));
   const clock = new ManualClock();
   const bus = createInProcessBus((error) => {

@@ -64,7 +64,9 @@ const moduleAt = (name: string, path: string) => ({
   }),
 });
 
-test('approves an agent twice without a change, keeps its name, and pages lists by Link', async ({ stage }) => {
+test('a second approval changes nothing and keeps the name, and lists are paged by the Link header', async ({
+  stage,
+}) => {
   const { ask, told, waiting } = await open(stage);
   const id = await waiting();
   expect(await told('DELETE', `/agents/${id}`)).toBe('409 agent_not_rejected');
@@ -106,7 +108,9 @@ test('approves an agent twice without a change, keeps its name, and pages lists 
   }
 });
 
-test('answers operations immediately if preferred, binds applies to plans, and pages by cursor', async ({ stage }) => {
+test('answers operations immediately for respond-async, binds applies to plans, and pages by cursor', async ({
+  stage,
+}) => {
   const { ask, told, waiting } = await open(stage);
   const id = await waiting();
   await ask('POST', `/agents/${id}`, { status: 'approved', name: 'web-1' });

@@ -9,7 +9,9 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
 /** Stops an orchestrator under load. */
-test('ends every answer in order, within seconds, when it stops under load, and loses nothing', async ({ stage }) => {
+test('an orchestrator that stops under load completes all answers within seconds and loses nothing', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');

@@ -31,7 +31,7 @@ resources:
         apply: "echo looking; echo no room here >&2; test \${{ attr.hostname }} = web-1"
 `;
 
-test('plans many agents together, applies as one run, leaves, cancels, and reports partial failure', async ({
+test('plans many agents together, applies as one run, detaches, cancels, and reports partial failure', async ({
   stage,
   onTestFinished,
 }) => {

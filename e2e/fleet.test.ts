@@ -147,7 +147,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     });
   }
 
-  test('reports manual changes from the watch: files, cron, units, users and groups', async () => {
+  test('the watch reports manual changes of files, cron, units, users, and groups', async () => {
     const edits: [string, string][] = [
       ['site', 'echo "# by hand" >> /etc/nginx/sites-enabled/web'],
       ['backup', "sed -i 's/^5 3/6 3/' /etc/cron.d/*backup*"],
@@ -160,7 +160,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('finds changes without a watch event on demand and at the scheduled check: sysctl and packages', async () => {
+  test('drift checks, requested or scheduled, find changes of sysctl and packages, which cause no watch event', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const asked = await call(checkDrift, { params: params('web-2') });

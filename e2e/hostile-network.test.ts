@@ -29,7 +29,7 @@ async function healthMs(port: number, localAddress: string): Promise<number> {
   return Math.round(performance.now() - begun);
 }
 
-test('4,100 silent connections of one address leave the API to another', async ({ stage }) => {
+test('4,100 silent connections from one address do not block the API for another', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const port = orchestrator.apiPort;
   const before = await healthMs(port, '127.0.0.1');
@@ -107,7 +107,7 @@ async function dialPatiently(port: number): Promise<{ agent: TestAgent; dials: n
   }
 }
 
-test('150 hostile hellos leave the API answering', async ({ stage }) => {
+test('the API answers during 150 hostile hellos', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const pid = orchestrator.program.pid as number;
   const count = 150;

@@ -73,7 +73,7 @@ describe('a new key for an agent', () => {
     expect(agent.nodeId).toBe(nodeId);
   });
 
-  test('survives kill -9 of either end at any moment', async ({ stage }) => {
+  test('a key rotation survives kill -9 of either program at any time', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const { nodeId } = agent;

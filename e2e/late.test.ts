@@ -93,7 +93,9 @@ function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
 }
 
 describe('an agent that is late', () => {
-  test('applies the unexpired operations from its time offline in order, even after a restart', async ({ stage }) => {
+  test('an agent applies the unexpired operations from its time offline in order, even after a restart', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -129,7 +131,9 @@ describe('an agent that is late', () => {
     expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
   });
 
-  test('continues without a link after a kill, and reports its results once after it reconnects', async ({ stage }) => {
+  test('a killed agent continues without a link, and reports its results once when it reconnects', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const cable = new Cable(orchestrator.agentPort);
@@ -164,7 +168,7 @@ describe('an agent that is late', () => {
     }
   });
 
-  test('yields as a copy to the first agent, which never disconnects, and operators are notified', async ({
+  test('a copied agent yields to the first one, which stays connected, and operators are notified', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -201,7 +205,7 @@ describe('a clock that is an hour off', () => {
     expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 1);
   };
 
-  test('shows that the clock of an agent is an hour off; reported times and time limits stay correct', async ({
+  test('a clock of an agent that is an hour off is shown, and affects no reported times or time limits', async ({
     stage,
     skip,
   }) => {
@@ -258,10 +262,7 @@ describe('a clock that is an hour off', () => {
     }
   });
 
-  test("breaks no link and ends no time limit early if the orchestrator's clock is set back", async ({
-    stage,
-    skip,
-  }) => {
+  test("setting the orchestrator's clock back breaks no link and ends no time limit early", async ({ stage, skip }) => {
     if (faketime === undefined) skip('needs libfaketime');
     const file = join(stage.dir, 'clock');
     const orchestrator = await stage.orchestrator({ env: clockFrom(file, `+${hour}`) });

@@ -5,14 +5,14 @@ import { muster, root } from '../tools/suite/cli.ts';
 
 // `npx muster` runs node_modules/.bin/muster, a link to a file below node_modules/@muster/cli, which is a link again.
 describe.each([
-  ['as npx calls it', join(root, 'node_modules/.bin/muster')],
-  ['as the file it is', muster],
+  ['called through the link that npx uses', join(root, 'node_modules/.bin/muster')],
+  ['called by its path', muster],
 ])('the launcher, %s', (_, program) => {
   test.each([
     { args: ['--version'], says: /^\d+\.\d+\.\d+/ },
     { args: ['orchestrator', '--help'], says: /^Usage: muster orchestrator/ },
     { args: ['agent', '--help'], says: /^Usage: muster agent/ },
-  ])('finds the part for $args', ({ args, says }) => {
+  ])('the launcher runs the program for $args', ({ args, says }) => {
     const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', cwd: '/' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(says);

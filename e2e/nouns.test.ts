@@ -11,7 +11,9 @@ import { test } from './harness.ts';
  * Runs the verbs for recorded and readable data against a real orchestrator and agent. The verbs run in this process, which
  * checks their `--json` output against their schemas; verbs that follow run in a separate process, since they do not end.
  */
-test('tags, metrics, the audit log, events, state, modules compared and operators', async ({ stage }) => {
+test('the verbs for tags, metrics, audit log, events, state, modules, and operators work on a real fleet', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_METRICS_POLL_INTERVAL: '1' } });
   const key = join(stage.folder('keys'), 'operator.key');
   writeFileSync(key, orchestrator.operator.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });

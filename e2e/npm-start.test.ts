@@ -99,7 +99,10 @@ describe('npm start', () => {
   };
   afterAll(() => ofAll.end());
 
-  test('the README brings a newcomer from nothing to an applied module, and back', async ({ stage, skip }) => {
+  test('the commands of the README start Muster, apply a module, and remove everything again', async ({
+    stage,
+    skip,
+  }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     try {
@@ -168,7 +171,7 @@ describe('npm start', () => {
     await eventually('nothing is left of it', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
   });
 
-  test('a program that dies stops the other, and its last log lines are shown', async ({ stage, skip }) => {
+  test('stops both programs when one dies, and shows its last log lines', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();
@@ -186,7 +189,7 @@ describe('npm start', () => {
     expect(pidsOf(folder, '--data-dir')).toEqual([]);
   });
 
-  test('what cannot be meant is one line, and an end', async ({ stage, skip }) => {
+  test('exits with a one-line error for invalid arguments', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const { start } = newcomer(stage, installedClone());
@@ -203,7 +206,7 @@ describe('npm start', () => {
     }
   });
 
-  test('a port in use is named, with the way out', async ({ stage, skip }) => {
+  test('names a port that is in use, and how to choose another one', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();
@@ -220,7 +223,7 @@ describe('npm start', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  test('a fresh clone installs missing packages once', async ({ stage, skip }) => {
+  test('installs missing packages of a fresh clone once', async ({ stage, skip }) => {
     const reason = missing('linux', 'git', 'registry');
     if (reason) skip(reason);
     const { start } = newcomer(stage, bareClone(stage));

@@ -65,7 +65,7 @@ const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
 describe('script output', () => {
-  test('streams output while a script or its undo runs, and is complete at the end', async ({ stage }) => {
+  test('streams the output of a script and of its undo, which is complete at the end', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const go = join(stage.dir, 'go');

@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
 `;
   const source = (repository: string) => `deb [trusted=yes] file://${repository} ./`;
 
-  test('plans and uses an apt source that a file or a package of the same operation adds', async () => {
+  test('plans with and uses an apt source that a file or a package of the same operation adds', async () => {
     await machine.sh(
       offer(
         '/srv/release',

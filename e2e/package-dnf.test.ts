@@ -57,7 +57,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
-  test('removes unneeded dependencies of the package, and no packages of others', async () => {
+  test('removes unneeded dependencies of the package, but no packages that others installed', async () => {
     // Manual installation of a package that needs one of our dependencies.
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
@@ -134,7 +134,7 @@ ${text}
     expect(ends(await apply())).toEqual({ lib: 'changed' });
   };
 
-  test('keeps what others install while a removal waits for the lock', async () => {
+  test('keeps packages that others install while a removal waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(`${removal}
     if ! test -e /run/locks-met; then ${holdLock('needs')}
@@ -191,7 +191,7 @@ ${text}
     await apply();
   });
 
-  test('ends a removal that waits for the lock when it is cancelled, and the package stays', async () => {
+  test('ends a removal that waits for the lock when it is cancelled, and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(heldForLong);
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
@@ -206,7 +206,7 @@ ${text}
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('completes a removal once if the agent is killed while it waits for the lock', async () => {
+  test('completes a removal once if the agent is killed during the wait for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(heldForLong);
     const { points, reported } = await agent.killedAt(operation('apply'), secondRemoval);
@@ -218,7 +218,7 @@ ${text}
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('keeps what others install between the query of a removal and its start', async () => {
+  test('keeps packages that others install between the query of a removal and its start', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await instead(`${removal}
     rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1
@@ -226,7 +226,7 @@ ${text}
     await keepsLib(await apply());
   });
 
-  test('keeps what others install after dnf resolved a removal and before it holds the lock', async () => {
+  test('keeps packages that others install after dnf resolved a removal and before it holds the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     const plugin = '/usr/lib/python3/dist-packages/dnf-plugins/meanwhile.py';
     await machine.run(['sh', '-euc', `mkdir -p "$(dirname ${plugin})"; cat > ${plugin}`], {
@@ -244,7 +244,7 @@ class Meanwhile(dnf.Plugin):
     await keepsLib(reported);
   });
 
-  test('plans and uses a dnf repository that a file or a package of the same operation adds', async () => {
+  test('plans with and uses a dnf repository that a file or a package of the same operation adds', async () => {
     await machine.sh(`mkdir -p /srv/build /srv/release /srv/extra
       cat > /srv/build/it.spec <<'END'
 Name: extra-release
@@ -296,7 +296,7 @@ END
     );
   });
 
-  test('removes the old version that a power cut left of an upgrade, once the agent is back', async () => {
+  test('removes the old version that an upgrade left at a power cut, once the agent runs again', async () => {
     await machine.sh(`cd /srv/rpms/noarch
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm
       rpm --install --justdb --force --nodeps --oldpackage hello-1.0-1.noarch.rpm`);

@@ -60,7 +60,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     ).toBe('sample-fan:installed sample-plain:not-installed ');
   });
 
-  test('keeps files created between a failed and the successful removal', async () => {
+  test('keeps files that were created between a failed removal and a successful one', async () => {
     await clear();
     repository.offer(({ name }) => name !== 'sample-plain');
     await machine.sh('apt-get update -qq');

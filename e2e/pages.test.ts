@@ -62,7 +62,7 @@ describe('every command that the documentation shows is understood', () => {
     },
   );
 
-  test('finds many commands in the documentation', () => {
+  test('the test finds many commands in the documentation', () => {
     expect(pages.flatMap(typedOn).length).toBeGreaterThan(100);
   });
 });
@@ -77,7 +77,7 @@ describe('every configuration that the documentation shows is taken', () => {
   );
 
   test.each(shown.filter(({ first }) => !others.has(first)))(
-    'accepts the configuration at $place',
+    'Muster accepts the configuration at $place',
     ({ source, first }) => {
       const orchestrators = configSchema.safeParse(parse(source));
       // Both configurations have the sections `metrics` and `discovery`.
@@ -87,7 +87,7 @@ describe('every configuration that the documentation shows is taken', () => {
     },
   );
 
-  test('finds configurations in the documentation', () => {
+  test('the test finds configurations in the documentation', () => {
     expect(shown.length).toBeGreaterThan(2);
   });
 });

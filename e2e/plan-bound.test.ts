@@ -21,7 +21,7 @@ const problemOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem : Promise.reject(error)),
   );
 
-test('applies exactly the plan, or nothing', async ({ stage }) => {
+test('a plan-bound apply changes exactly what was planned, or nothing', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');

@@ -27,7 +27,7 @@ const logged = (program: { lastLines(count: number): string[] }, text: string | 
   eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
 
 describe('refusals', () => {
-  test('sends nothing to an orchestrator with another key, and logs the reason', async ({ stage }) => {
+  test('an agent sends nothing to an orchestrator with another key, and logs the reason', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const address = `127.0.0.1:${orchestrator.agentPort}`;
@@ -83,7 +83,7 @@ describe('refusals', () => {
     expect((await orchestrator.call(listAgents, {})).map(({ node_id }) => node_id)).toEqual([first.nodeId]);
   });
 
-  test('supports trust on first use, and shows it', async ({ stage }) => {
+  test('an agent without a pinned key trusts the first orchestrator, and this is reported', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = stage.agentAt('web-1', [`127.0.0.1:${orchestrator.agentPort}`]);
     await agent.start();

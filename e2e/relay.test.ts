@@ -87,7 +87,7 @@ test("gives nothing to an attacker who answers at the orchestrator's address", a
   relay.close();
 });
 
-test('signs nothing for a relay that requests the bare form', async ({ stage }) => {
+test('signs nothing for a relay that requests a signature without the server name', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const relay = await startRelay(orchestrator.url, { downgrade: true });
   const { code, said } = await login(stage, orchestrator, relay, { MUSTER_FINGERPRINT: relay.fingerprint });

@@ -15,7 +15,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { siteModule } from './site.ts';
 
-test('keeps agents, keys, and modules across a restart', async ({ stage }) => {
+test('the orchestrator keeps agents, keys, and modules across a restart', async ({ stage }) => {
   const files = { orchestrator: join(stage.dir, 'orchestrator.yml'), agent: join(stage.dir, 'agent.yml') };
   for (const file of Object.values(files)) writeFileSync(file, '');
   const orchestrator = await stage.orchestrator({ flags: ['--config', files.orchestrator] });

@@ -10,7 +10,7 @@ const waitsIn = (lines: readonly string[]): number[] =>
     return wait === undefined ? [] : [Number(wait)];
   });
 
-test('reconnects agents within seconds after several restarts of the orchestrator in a row, killed or stopped', async ({
+test('agents reconnect within seconds after several kills and stops of the orchestrator in a row', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();

@@ -22,7 +22,7 @@ resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: hi } 
 `;
 
 describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
-  test('gives every agent one outcome, keeps limits and halts, and does nothing twice', async ({ stage }) => {
+  test('a run survives kills: one outcome per agent, limits and halts kept, nothing done twice', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const atWork = new Set<string>();

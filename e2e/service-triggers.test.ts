@@ -45,7 +45,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
   const happened = async () =>
     (await machine.sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
 
-  test('once, after all that they name, and a restart for both', async () => {
+  test('a service reloads or restarts once after all its sources; a restart replaces a due reload', async () => {
     const desired = (a: string, b: string) => [
       conf('a', a),
       conf('b', b),
@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect((await happened()).sort()).toEqual(['one reloaded', 'two reloaded']);
   });
 
-  test('never of one that does not run, and not later either', async () => {
+  test('a service that does not run is not restarted, not even once it runs', async () => {
     const desired = (content: string) => [conf('c', content), service('one', {}, { restart_on: [key('c')] })];
     await machine.sh('systemctl stop one');
     expect((await apply(desired('1'))).results[1]).toMatchObject({ action: 'none', status: 'unchanged' });
@@ -75,7 +75,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect(await happened()).toEqual([]);
   });
 
-  test('exactly once, for a kill of the agent at any point', async () => {
+  test('services reload and restart exactly once if the agent is killed at any step', async () => {
     const desired = (content: string) => [
       conf('d', content),
       service('one', { running: true }, { restart_on: [key('d')] }),
@@ -98,7 +98,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     }
   });
 
-  test('fifty units are asked about in one go', async () => {
+  test('queries fifty units with one command', async () => {
     await machine.sh(
       `printf '#!/bin/sh\\necho "$1" >> ${log}\\nexec /bin/systemctl "$@"\\n' > /usr/local/sbin/systemctl; chmod 755 /usr/local/sbin/systemctl`,
     );
@@ -112,7 +112,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     );
     expect(reported.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
     expect(await happened()).toHaveLength(1);
-    // That an account came has nothing to do with units.
+    // An account that the operation creates does not affect the query of units.
     const [first, second] = names.map((name) => service(name, { running: false })) as [never, never];
     const applied = await apply([first, resolved({ 'user-unix': { name: 'between' } }), second]);
     expect(applied.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'unchanged']);
@@ -157,7 +157,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect(await machine.sh('stat -c %a /etc/systemd/system/secretive.service')).toBe('600\n');
   });
 
-  test('a masked unit is not unmasked', async () => {
+  test('does not unmask a masked unit', async () => {
     await machine.sh(
       `mkdir -p /run/systemd/system; ln -s /dev/null /run/systemd/system/hidden.service; systemctl daemon-reload`,
     );

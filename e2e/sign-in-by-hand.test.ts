@@ -32,7 +32,7 @@ function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Prom
   });
 }
 
-test('signs in and runs the whole scenario of the page with openssl and curl', async ({ stage }) => {
+test('the commands of the page sign in and run its scenario with openssl and curl', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   await stage.agent(orchestrator, 'web-1', { token: null });
   await shell(stage, makeKey, {});

@@ -28,7 +28,7 @@ const result = (message: number, diff: number) =>
     ...{ message: long(message, 'm'), duration_ms: 0, sensitive: false },
   });
 
-test('reads the largest rows that an agent may cause, with a heap of 80 MiB', async ({ stage }) => {
+test('the orchestrator reads the largest rows that an agent may cause, with a heap of 80 MiB', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const module =

@@ -38,7 +38,7 @@ async function passage(port: number): Promise<{ port: number; cut(): void; close
   };
 }
 
-test('passes typed input to a terminal on an agent, restores the local terminal, and replays the session', async ({
+test('the CLI passes input to a terminal on an agent, restores the local terminal, and replays the session', async ({
   stage,
   onTestFinished,
 }) => {

@@ -24,7 +24,7 @@ function longText(): Buffer {
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-test('runs an editor and top in a resized window, accepts ten million pasted bytes, and records everything', async ({
+test('a terminal runs an editor and top in a resized window, accepts ten million pasted bytes, and records all output', async ({
   stage,
   skip,
   onTestFinished,

@@ -159,7 +159,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     afterAll(() => stage?.end());
     beforeEach(({ onTestFailed }) => onTestFailed(() => console.error(stage.report())));
 
-    test('passes input and size, ends with the exit code of its shell, and stores the shown output', async () => {
+    test('a terminal passes input and size, ends with the exit code of its shell, and stores its output', async () => {
       const { call } = orchestrator;
       const { session_id, screen, pid } = await opened(orchestrator, call, { cols: '100', rows: '30' });
       expect(screen.notices).toEqual([{ type: 'resize', cols: 100, rows: 30 }]);
@@ -191,7 +191,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
     });
 
-    test('waits for a client to return, restores its screen, and has one writer at a time', async () => {
+    test('a terminal waits for a client to return, restores the screen, and has one writer at a time', async () => {
       const { call } = orchestrator;
       const { session_id, screen } = await opened(orchestrator, call);
       const go = join(stage.dir, 'go');
@@ -219,7 +219,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
     });
 
-    test('lets others watch, and only its operator and admins see, type, and end', async () => {
+    test('operators may watch a shared terminal, but only its operator and admins may type and end it', async () => {
       const ada = orchestrator.call;
       const person = async (username: string, role: 'admin' | 'operator') => {
         const operator = newOperator();
@@ -280,7 +280,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(ada, other.session_id)).toMatchObject({ actor: { name: 'ada' } });
     });
 
-    test('leaves no shell and no terminal session when the agent is killed or stopped', async () => {
+    test('no shell or terminal session remains after the agent is killed or stopped', async () => {
       const { call } = orchestrator;
       for (const how of ['killed', 'stopped'] as const) {
         if (how === 'stopped') {
@@ -304,7 +304,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('keeps a prefix of the output in the transcript after a broken link, and each client received a prefix of that', async ({
+    test('after a broken link, the transcript has a prefix of the output, and each client a prefix of the transcript', async ({
       onTestFinished,
     }) => {
       const { call } = orchestrator;
@@ -334,7 +334,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('records all shown output before the orchestrator is killed, and the shell ends', async () => {
+    test('the transcript contains all output that was shown before the orchestrator was killed; the shell ends', async () => {
       const { call } = orchestrator;
       for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
         // A new process starts with the minimum backoff.
@@ -361,9 +361,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     });
   });
 
-  test('ends at the configured limits: no client, idle, or more output than the transcript limit', async ({
-    stage,
-  }) => {
+  test('a terminal ends at its limits: time without a client, idle time, transcript size', async ({ stage }) => {
     const env = await fresh({
       MUSTER_TERMINALS_REATTACH_SECS: '1',
       MUSTER_TERMINALS_IDLE_LIMIT: '3',
@@ -394,7 +392,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     }
   });
 
-  test('ends with the reason if its transcript cannot be stored or is removed, and other sessions continue', async ({
+  test('a terminal ends with the reason if its transcript cannot be stored or is removed; others continue', async ({
     stage,
     skip,
   }) => {

@@ -89,7 +89,7 @@ describe.skipIf(missing('linux') !== null)('a bench that is ended in the middle 
     expect(left(folder)).toEqual([]);
   });
 
-  test('leaves no process behind when it is killed, and the next run removes its files', async () => {
+  test('a killed bench leaves no process behind, and the next run removes its files', async () => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench.bench, 'SIGKILL');

@@ -26,7 +26,7 @@ const parts = 3;
 /** @param part from 0 */
 export function runsInSmokeForm(part: number): void {
   describe.each(all.filter((_, i) => i % parts === part))('$script $name', ({ script, name }) => {
-    test('runs in its smoke form', (context) => {
+    test('the bench runs with --smoke', (context) => {
       // The benches measure with /proc.
       const reason = missing('linux', ...(needs[name] ?? []));
       context.skip(reason !== null, reason ?? '');

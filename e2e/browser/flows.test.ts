@@ -276,7 +276,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     for (const agent of agents) agent.disconnect();
   });
 
-  test('approves fifty agents at once', async ({ tab, orchestrator }) => {
+  test('approves fifty agents together', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const numbers = Array.from({ length: 50 }, (_, index) => index + 1);
     const agents = await Promise.all(
@@ -302,7 +302,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     for (const agent of agents) agent.disconnect();
   });
 
-  test('shows hostile texts of an agent as text on every page', async ({ tab, orchestrator }) => {
+  test('every page shows hostile text from an agent as plain text', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const { call } = orchestrator;
     const evil = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202egnp.exe\u001b[2J\u0007';

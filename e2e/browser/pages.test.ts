@@ -52,7 +52,7 @@ async function firstLoad(): Promise<Map<string, Buffer>> {
   );
 }
 
-test('loads at most 200 kB before a page, without the terminal and the editor', async () => {
+test('loads at most 200 kB before a page, excluding terminal and editor', async () => {
   const files = [...(await firstLoad())];
   expect(files.length).toBeGreaterThan(2);
   expect(files.reduce((sum, [, content]) => sum + content.length, 0)).toBeLessThanOrEqual(200_000);
@@ -61,7 +61,7 @@ test('loads at most 200 kB before a page, without the terminal and the editor', 
 });
 
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('has no axe violations while empty', async ({ tab }) => {
+  test('pages have no axe violations without data', async ({ tab }) => {
     await tab.untraced();
     await tab.page.goto(tab.url);
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
@@ -71,7 +71,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     expect(await walk(tab, new Map(addresses.map((address) => [address, address])))).toEqual({});
   });
 
-  test('has no axe violations with a working fleet', async ({ tab, stage, orchestrator }) => {
+  test('pages have no axe violations with a working fleet', async ({ tab, stage, orchestrator }) => {
     const showcase = await Showcase.open(stage, orchestrator);
     await tab.untraced();
     await tab.signIn();

@@ -38,24 +38,27 @@ const moduleNamed = (name: string) =>
     resources: [{ resource: { 'package-apt': { name: 'jq' } } }],
   });
 
-test.skipIf(reason !== null)('reports a page that reads twice without news in between', async ({ tab }) => {
-  const { page, watch } = tab;
-  watch.expects(/asked twice within \d+ ms/, /answered 401/, /status of 401/);
-  await page.goto(`${tab.url}/`);
-  const reported = page.waitForEvent('console', (message) => /asked twice within .*modules/.test(message.text()));
-  await page.evaluate("Promise.all([fetch('/api/v1/modules'), fetch('/api/v1/modules')]).then(() => null)");
-  await reported;
-  const errors: string[] = [];
-  page.on('console', (message) => errors.push(message.text()));
-  // The answer to a write is news.
-  await page.evaluate(
-    "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
-  );
-  await page.evaluate(
-    "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
-  );
-  expect(errors.filter((text) => text.includes('asked twice'))).toEqual([]);
-});
+test.skipIf(reason !== null)(
+  'the fixture reports a page that repeats a request although nothing changed',
+  async ({ tab }) => {
+    const { page, watch } = tab;
+    watch.expects(/asked twice within \d+ ms/, /answered 401/, /status of 401/);
+    await page.goto(`${tab.url}/`);
+    const reported = page.waitForEvent('console', (message) => /asked twice within .*modules/.test(message.text()));
+    await page.evaluate("Promise.all([fetch('/api/v1/modules'), fetch('/api/v1/modules')]).then(() => null)");
+    await reported;
+    const errors: string[] = [];
+    page.on('console', (message) => errors.push(message.text()));
+    // The answer to a write is news.
+    await page.evaluate(
+      "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
+    );
+    await page.evaluate(
+      "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
+    );
+    expect(errors.filter((text) => text.includes('asked twice'))).toEqual([]);
+  },
+);
 
 describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` (${reason})`}`, () => {
   test('signs in with a key file by keyboard, and sends the key nowhere', async ({ tab, stage, orchestrator }) => {
@@ -83,7 +86,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     ).not.toMatch(/token|[0-9a-f]{32}/);
   });
 
-  test('signs in with a link of the CLI, which works once', async ({ tab, stage, orchestrator }) => {
+  test('signs in with a link from the CLI, which works once', async ({ tab, stage, orchestrator }) => {
     const program = stage.run('web-login', ['web-login'], operatorEnvironment(stage, orchestrator));
     await program.ended;
     const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
@@ -106,7 +109,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
   });
 
-  test('gives no session to a server that relays the challenge', async ({ tab, stage, orchestrator }) => {
+  test('opens no sign-in session for a server that relays the challenge', async ({ tab, stage, orchestrator }) => {
     const relay = await startRelay(orchestrator.url);
     const page = await tab.another();
     await page.goto(relay.url);
@@ -121,7 +124,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     relay.close();
   });
 
-  test('does not sign in by a declined link', async ({ tab, orchestrator }) => {
+  test('does not sign in with a link that the operator declines', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const { url } = await orchestrator.call(webLogin, {});
     await page.goto(url);
@@ -133,7 +136,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_out', 'auth.signed_in']);
   });
 
-  test('replaces the session by that of a link only after confirmation', async ({ tab, orchestrator }) => {
+  test('replaces the sign-in session with that of a link only after confirmation', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const bob = newOperator();
     const body = { public_key: bob.publicKey, username: 'bob', role: 'operator' as const };
@@ -226,7 +229,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
   });
 
-  test('keeps unsaved input when the session expires and the operator signs in again', async ({
+  test('keeps unsaved input when the sign-in session expires and the operator signs in again', async ({
     tab,
     stage,
     orchestrator,
@@ -254,7 +257,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     });
   });
 
-  test('works with a wrong browser clock, moves the focus on navigation, and keeps input on a stray click', async ({
+  test('tolerates a wrong browser clock, moves the focus on navigation, and keeps input on a stray click', async ({
     tab,
   }) => {
     const { page } = tab;
@@ -346,7 +349,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.getByRole('option', { name: 'meanwhile' }).waitFor();
   });
 
-  test('refuses a page of another origin', async ({ tab, orchestrator, stage }) => {
+  test('refuses requests from a page of another origin', async ({ tab, orchestrator, stage }) => {
     const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', terminals(stage)] });
     const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: agent.nodeId } });
     const server = createServer((_, response) =>

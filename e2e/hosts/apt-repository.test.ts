@@ -5,7 +5,7 @@ import { noHosts, test } from './test.ts';
 const reason = noHosts();
 
 describe.skipIf(reason !== null)(`the apt repository${reason === null ? '' : ` (${reason})`}`, () => {
-  test('signs its index, and its packages install, fail, and are removed and replaced like real packages', async ({
+  test('apt accepts the signed test repository, and its packages install, fail, and upgrade like real ones', async ({
     hosts,
   }) => {
     const [machine, repository] = await Promise.all([hosts.start('apt'), AptRepository.open(hosts)]);
@@ -34,7 +34,7 @@ describe.skipIf(reason !== null)(`the apt repository${reason === null ? '' : ` (
     await repository.end();
   });
 
-  test('accepts no index that another key signed', async ({ hosts }) => {
+  test('apt refuses an index that another key signed', async ({ hosts }) => {
     const machine = await hosts.start('wary');
     const [repository, other] = await Promise.all([AptRepository.open(hosts), AptRepository.open(hosts)]);
     await other.use(machine);

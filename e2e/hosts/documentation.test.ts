@@ -32,7 +32,7 @@ function everyKind(): string {
 }
 
 describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` (${reason})`}`, () => {
-  test('shows modules that a real machine can plan, and examples that it applies, keeps, and removes', async ({
+  test('a real machine can plan the modules in the documentation, and apply, keep, and remove the examples', async ({
     hosts,
     stage,
   }) => {

@@ -24,7 +24,7 @@ const byHand: [shell: string, identity: string, fields: string[], back: string][
 ];
 
 describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`, () => {
-  test('reports manual changes of accounts, units, and files from the watch', async ({ hosts, stage }) => {
+  test('the watch reports manual changes of accounts, units, and files', async ({ hosts, stage }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: 'web' };

@@ -6,7 +6,7 @@ import { noHosts, test } from './test.ts';
 const reason = noHosts();
 
 describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test("match the machine's own tools and follow changes on the same connection, and verify checks them after an apply", async ({
+  test("facts match the machine's tools and are updated over an open link, and `verify` checks them after an apply", async ({
     hosts,
     stage,
   }) => {

@@ -28,7 +28,7 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 });
 
 describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${reason})`}`, () => {
-  test('manages three machines from nothing with exactly the commands of the page', async ({ hosts, onTestFailed }) => {
+  test('the commands of the page set up Muster and manage three machines', async ({ hosts, onTestFailed }) => {
     onTestFailed(() => console.error(hosts.report()));
     const names = ['control', 'web-1', 'web-2', 'db-1'];
     const [{ debs }, control, ...others] = await Promise.all([

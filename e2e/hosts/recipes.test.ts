@@ -207,7 +207,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
-  test('refuses configuration that the programs do not accept', async () => {
+  test('refuses configuration that the configured programs do not accept', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
@@ -273,7 +273,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(JSON.stringify(planned)).not.toContain('pwned');
   });
 
-  test('removes all recipes, except for the paths that their pages name', async () => {
+  test('removes all recipes, except for the paths that their pages list', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const removed = await apply();

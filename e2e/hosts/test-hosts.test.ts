@@ -12,7 +12,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-test('uses the Debian mirror of this machine', () => {
+test('test machines use the Debian mirror of this machine', () => {
   expect(mirrorOf('deb [arch=amd64] https://mirror.example/debian/ bookworm main\n')).toBe(
     'https://mirror.example/debian',
   );
@@ -23,7 +23,7 @@ test('uses the Debian mirror of this machine', () => {
 });
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
-  test('run systemd with their own root, network, and names, and keep their data through a power cut', async ({
+  test('test machines run systemd with separate root, network, and names, and keep data through a power cut', async ({
     hosts,
   }) => {
     const [a, b] = await Promise.all([hosts.start('a'), hosts.start('b')]);
@@ -62,7 +62,10 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     await Promise.all([a.end(), b.end()]);
   });
 
-  test('run the real agent as a service, which restarts after a kill and a reboot', async ({ hosts, stage }) => {
+  test('test machines run the real agent as a service, which restarts after a kill and a reboot', async ({
+    hosts,
+    stage,
+  }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     const agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: agent.nodeId };
@@ -84,7 +87,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
   });
 
-  test('remove what a killed test run left, at the next run', async ({ hosts }) => {
+  test('the next test run removes what a killed test run left', async ({ hosts }) => {
     const script = `
       const { TestHosts } = await import('./e2e/hosts/test-hosts.ts');
       const hosts = await TestHosts.open();

@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     expect(readdirSync(place)).toEqual([like(4, '00')]);
   });
 
-  test('goes to at most one of many that start at once, also over the file of a dead process', async () => {
+  test('at most one of many concurrent processes gets the lock, even if a dead process left its file', async () => {
     const place = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     writeFileSync(join(place, `orchestrator-lock.4194304.1.b.00`), '');
     const all = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(place, 'orchestrator')));

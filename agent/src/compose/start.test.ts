@@ -212,7 +212,7 @@ describe('an agent without a known orchestrator', () => {
     await expect(startLost({ enabled: false, port: 4747 })).rejects.toThrow(NoOrchestratorError);
   });
 
-  test('stays with its orchestrator, and follows it to another address if configured', async () => {
+  test('the agent keeps its orchestrator, and follows it to another address if configured', async () => {
     const port = await freeUdpPort();
     const elsewhere = await TestOrchestrator.start();
     const connect = {

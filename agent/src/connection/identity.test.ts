@@ -177,7 +177,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
-  test('puts a new key in force from memory, because its file may be missing', async () => {
+  test('activates a new key from memory, because its file may be missing', async () => {
     const { identity, next } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
@@ -196,7 +196,7 @@ describe('the keys of a data directory', () => {
     expect(again.nodeId).toBe(identity.nodeId);
   });
 
-  test('makes one new key at a time, and never overwrites a waiting key', async () => {
+  test('creates one new key at a time, and never overwrites a waiting key', async () => {
     const { identity, next } = await prepared();
     expect(() => makeNextKey(dir, identity.current, 0, now)).toThrow(/EEXIST/);
     expect(identity.toShow(versions, orchestrator).key.publicKey).toEqual(next.key.publicKey);

@@ -10,7 +10,7 @@ const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA,
 const order = { host: 'new', port: 2, orchestratorKey: null, token: null };
 
 describe('the target', () => {
-  test('comes from the flag, then from the pinned key, then from first use', () => {
+  test('the pin comes from the flag, then from the pinned key, then from first use', () => {
     expect(chooseTarget(null, { ...order, orchestratorKey: keyB })).toMatchObject({
       orchestrator_key: keyB,
       pinSource: 'flag',

@@ -81,7 +81,7 @@ const samples = (): Sample[] =>
 const times = () => samples().map(({ collected_at }) => collected_at - 1_800_000_000);
 
 describe('samples', () => {
-  test('takes the first sample soon after the start, with the CPU usage since then and all measures', async () => {
+  test('takes the first sample soon after the start, with all measures and the CPU usage since the start', async () => {
     start();
     await pass(4_999);
     expect(samples()).toEqual([]);

@@ -159,7 +159,7 @@ test('reports each field that differs', () => {
   expect(diffAlternatives(declared(), manual).action).toBe('none');
 });
 
-test('declared absent, leaves the choice to the priorities', () => {
+test('leaves the choice to the priorities if the group is declared absent', () => {
   const absent = declared({ ensure: 'absent' });
   expect(diffAlternatives(absent, manual)).toMatchObject({
     action: 'remove',
@@ -221,7 +221,7 @@ test.each([
   expect(upload(resource.body)).toMatchObject({ ok: false });
 });
 
-test('takes names of groups as Debian has them', () => {
+test('accepts the names of alternatives groups in Debian', () => {
   for (const name of ['c++', 'libblas.so.3-x86_64-linux-gnu', 'x-www-browser']) {
     const resource = declared({ name });
     expect(() => alternatives.check(resource)).not.toThrow();

@@ -91,7 +91,7 @@ describe('a created parent directory', () => {
 });
 
 describe('an object that was as declared before the first apply', () => {
-  test('leaves an undeclared file as it was found, even after corrected drift', async () => {
+  test('restores an undeclared file to its original state, even after corrected drift', async () => {
     const [g, hh, d] = [`${h.root}/g`, `${h.root}/h`, `${h.root}/d`];
     for (const path of [g, hh]) writeFileSync(path, 'good\n');
     mkdirSync(d);

@@ -221,7 +221,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     await refused(/tool.*content/s);
   });
 
-  test('gives back a file without its set-user-ID bit after root wrote to it', async () => {
+  test('does not restore the set-user-ID bit of a file to which root wrote', async () => {
     const path = lay('tool', 'theirs\n', user, 0o4755);
     await apply(file(path, { owner: 'root' }));
     writeFileSync(path, 'of root\n');
@@ -251,7 +251,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(readFileSync(path, 'utf8')).toBe('good\n');
   });
 
-  test('gives back a new file, so that the previous owner has nothing open', async () => {
+  test('restores the content in a new file, so that the previous owner has no open descriptor of it', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
     const held = openSync(path, 'r+');

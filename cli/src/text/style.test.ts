@@ -15,7 +15,7 @@ test.each([
   expect(duration(seconds)).toBe(text);
 });
 
-test('ago prints an approximate age', () => {
+test('ago() formats an approximate age', () => {
   expect(ago(1000, 1004)).toBe('just now');
   expect(ago(1000, 1000 + 7199)).toBe('1h ago');
 });

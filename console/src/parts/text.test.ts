@@ -13,7 +13,7 @@ test.each([
   expect(visibleText(text)).toBe(shown);
 });
 
-test('leaves nothing invisible in any text', () => {
+test('makes invisible characters visible in any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       expect(visibleText(text)).not.toMatch(/(?![\n\t])[\p{Cc}\p{Cf}]/u);

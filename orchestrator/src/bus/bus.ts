@@ -55,9 +55,9 @@ export type Hint =
   | { type: 'operator_removed'; operator_id: string }
   /** A sign-in session ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
-  /** Audit events were written that have no place in the chain yet. */
+  /** Audit events were written that are not in the chain yet. */
   | { type: 'audited' }
-  /** The chain now extends to this place. */
+  /** The chain now extends to this position. */
   | { type: 'placed'; place: number };
 
 export interface Bus {

@@ -40,7 +40,7 @@ export class Schedules {
     const { settings, domain, clock } = this.#parts;
     const upkeep = this.#startUpkeep();
     this.#work.add(() => upkeep.stop());
-    /** Consumers of audit events. They run in the transaction that places the events. */
+    /** Consumers of audit events. They run in the transaction that chains the events. */
     const consumers: EventConsumer[] = [notificationsOf(domain.context)];
     const auditKeeping = startAuditKeeping(
       domain.context,
@@ -56,7 +56,7 @@ export class Schedules {
     if (settings.current.drift.enabled) this.#startDriftSweep();
   }
 
-  /** Stops all work except the audit log, which must place the events that other parts write while they stop. */
+  /** Stops all work except the audit log, which must chain the events that other parts write while they stop. */
   stop(): Promise<void> {
     return this.#work.dispose();
   }

@@ -59,7 +59,7 @@ export function readFile(file: string): ReadFile {
 const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 
-/** The place of an invalid value: the line in the file, unless a variable or flag overrides it. */
+/** The location of an invalid value: the line in the file, unless a variable or flag overrides it. */
 export function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
   return (path: readonly PropertyKey[]): string => {
     const elsewhere = over.some((part) => {

@@ -47,7 +47,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   const openAt = (at: string): Promise<Domain> =>
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
-  test('places announced events within 25 ms and others within two seconds, without further checks', async () => {
+  test('chains announced events within 25 ms and others within two seconds, without further checks', async () => {
     const domain = await openAt(await fixture.place());
     await happen(domain, 1);
     start(domain);
@@ -199,7 +199,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
     });
 
-  test('places all events of a database without a chain, and sends no notification of them', async () => {
+  test('chains all events of a database without a chain, and sends no notifications of them', async () => {
     const at = await fixture.place();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
     // Creates the database as the first release did.
@@ -221,7 +221,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('places an event of a transaction that stayed open while later events were placed, and streams it once', async () => {
+    test('chains and streams once an event whose transaction stayed open while later events were chained', async () => {
       const at = await fixture.place();
       const domain = await openAt(at);
       const keeping = start(domain);

@@ -4,7 +4,7 @@ import type { Sequencer } from '../domain/audit/event-sequencer.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createLease, type Fence } from '../domain/shared/leases.ts';
 
-/** Maintains the audit log: places events soon after they are written, and removes expired ones. */
+/** Maintains the audit log: chains events soon after they are written, and removes expired ones. */
 
 /** How long events are gathered for one transaction, milliseconds. */
 const gatherMs = 25;

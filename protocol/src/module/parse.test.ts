@@ -35,7 +35,7 @@ describe('parseModule accepts', () => {
     expect(parsed).toMatchObject({ ok: true, module: { name: 'm' }, warnings: [] });
   });
 
-  test('null for every optional field', () => {
+  test('parses null for every optional field', () => {
     const source = `
 name: m
 supports: null

@@ -92,7 +92,7 @@ test('refuses a key file whose scrypt parameters demand too much memory', async 
   expect((await refusal(text, keys.passphrase)).message).toMatch(/does not support/);
 });
 
-test.each(['with', 'without'])('signs %s WebCrypto', async (how) => {
+test.each(['with', 'without'])('signs a message %s WebCrypto', async (how) => {
   if (how === 'without') vi.stubGlobal('crypto', {});
   const message = bytesOfHex('00ff'.repeat(16));
   const signature = await signEd25519(await readKeyFile(keys.plain, null), message);

@@ -73,7 +73,7 @@ test('renews a token at three quarters of its lifetime', async () => {
   expect(await session.token()).toBe('ada-2');
 });
 
-test('gives a request that is refused during the renewal the new token', async () => {
+test('retries a request that is refused during a renewal with the new token', async () => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -138,7 +138,7 @@ test('resumes waiting requests once when the same person signs in again', async 
   expect(forgotten).toBe(0);
 });
 
-test('never sends a request of one person as another', async () => {
+test("never sends an operator's request with another operator's token", async () => {
   const { session, token } = underTest();
   await session.begin(token('ada-1'));
   const seen: string[] = [];
@@ -155,7 +155,7 @@ test('never sends a request of one person as another', async () => {
   expect(await session.token()).toBe('bob-1');
 });
 
-test('stays signed out after a sign-out during a sign-in', async () => {
+test('remains signed out after a sign-out during a sign-in', async () => {
   const { session, left, token } = underTest();
   await session.begin(token('ada-1'));
   const late = session.begin(token('ada-2'));
@@ -191,7 +191,7 @@ test('discards a renewal that is answered after the sign-out', async () => {
   expect(renewals).toHaveLength(1);
 });
 
-test('never gives out a refused token and settles every request once, in any order of events', async () => {
+test('never reuses a refused token and settles every request once, in any order of events', async () => {
   const step = fc.oneof(
     fc.constantFrom('ask', 'refuse', 'leave', 'ada', 'grace').map((what) => ({ what, seconds: 0 })),
     fc.integer({ min: 1, max: 200 }).map((seconds) => ({ what: 'pass', seconds })),

@@ -37,7 +37,7 @@ test('does not count checks of audit assignments as newer', async () => {
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
 
-test('says at least when no check shows the start of the drift', async () => {
+test('shows a minimum duration if no check shows the start of the drift', async () => {
   const { api } = await open();
   api.answer(listDrift, []);
   expect(await screen.findByText('at least', { exact: false })).toBeTruthy();

@@ -9,7 +9,7 @@ import type { PlacedEvent } from './placed-event.ts';
 /** Events to read before yielding to the event loop. */
 const atOnce = 250;
 
-/** The events behind one place, up to another, in pages. */
+/** Reads the events after a position, up to another one, in pages. */
 async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
@@ -22,7 +22,7 @@ async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: nu
   }
 }
 
-/** An event with its place and hash, as one JSON line. */
+/** Writes an event with its position and hash as one JSON line. */
 const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 

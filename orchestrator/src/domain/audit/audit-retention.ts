@@ -82,7 +82,7 @@ async function findCut({ db, now }: Context, from: Link, before: number): Promis
 }
 
 /**
- * Removes events that are older than a time and have a place in the chain. One transaction records the cut and the event
+ * Removes events that are older than a time and have a position in the chain. One transaction records the cut and the event
  * `audit.pruned`; if the prune is interrupted, the schedule finishes it.
  * @param before RFC 3339, exclusive
  * @returns the number of removed events

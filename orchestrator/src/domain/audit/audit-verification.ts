@@ -18,11 +18,11 @@ export interface Verdict {
   verified: number;
   /** The newest event that pruning removed; the chain begins behind it. */
   anchor: Link;
-  /** The newest event with a place. */
+  /** The newest event in the chain. */
   head: Link;
-  /** Number of events without a place yet. */
+  /** Number of events that are not in the chain yet. */
   unchained: number;
-  /** The first place that is invalid. */
+  /** The first invalid position; null if the chain is valid. */
   fault: { place: number; event_id: string | null; message: string } | null;
 }
 
@@ -42,7 +42,7 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
 }
 
 type Reached = Link & { seq: number };
-/** A position behind every row with the anchor's place. */
+/** A read position after all rows at the anchor's position. */
 const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
@@ -79,7 +79,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have removed events during this read. The chain then begins behind the expected place, possibly behind
+      // Pruning may have removed events during this read. The chain then begins after the expected position, possibly after
       // this event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();

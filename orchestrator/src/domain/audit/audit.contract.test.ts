@@ -62,7 +62,7 @@ async function openWith(fixture: DatabaseFixture, events: number): Promise<Domai
 
 describeDatabases('the audit log', (fixture) => {
   describe('the chain', () => {
-    test('gives every event a place without gaps that can be verified from the export', async () => {
+    test('chains all events without gaps, so that the export can be verified', async () => {
       const domain = await openWith(fixture, 1203);
       await happen(domain, 5);
       await placeAll(domain);
@@ -83,14 +83,14 @@ describeDatabases('the audit log', (fixture) => {
       });
     });
 
-    test('counts events without a place', async () => {
+    test('counts events that are not in the chain yet', async () => {
       const domain = await openWith(fixture, 3);
       await happen(domain, 2);
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 3, unchained: 2 });
       expect((await listAudit(domain.context, {})).events).toHaveLength(5);
     });
 
-    test('places an event whose number is below the last one', async () => {
+    test('adds an event to the chain although its number is below the last one', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       await run(domain, 'update audit_events set seq = seq + 100 where seq > 2');
@@ -190,7 +190,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 2, unchained: 2 });
     });
 
-    test('gives no event a place without the lease', async () => {
+    test('adds no event to the chain without the lease', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 2);
       const first = createLease(domain.context, 'audit', 'one');
@@ -209,7 +209,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).not.toBeNull();
     });
 
-    test('takes its own lease over after a restart, and fences the former process', async () => {
+    test('takes over its lease after a restart, and fences the former process', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 1);
       const before = await createLease(domain.context, 'audit', 'one').hold();
@@ -364,7 +364,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).fault?.place).toBe(11);
     });
 
-    test('keeps events without a place', async () => {
+    test('does not prune events that are not in the chain yet', async () => {
       const domain = await openWith(fixture, 3);
       await happen(domain, 4);
       domain.clock.advance(hour);

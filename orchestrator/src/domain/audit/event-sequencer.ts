@@ -10,7 +10,7 @@ import { hashOf } from './audit-chain.ts';
 import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 
 /**
- * Gives events their places in the chain. Writers record events without a place, so that no write waits for another. The
+ * Assigns events their positions in the chain. Writers record events without a position, so that no write waits for another. The
  * sequencer finds committed events and chains them, many in one transaction.
  */
 
@@ -29,7 +29,7 @@ export interface SequencerOptions {
 }
 
 export interface Sequencer {
-  /** Places one batch. @returns whether there may be more */
+  /** Adds one batch of events to the chain. @returns whether more events may wait */
   place(fence: Fence): Promise<boolean>;
 }
 
@@ -56,7 +56,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
   };
 
-  /** Skips rows in an unknown format. They get no place; verification reports them. */
+  /** Skips rows in an unknown format. They are not added to the chain, and verification reports them. */
   const passOver = (row: Row, error: unknown) => {
     if (unreadable.has(row.seq)) return;
     unreadable.add(row.seq);

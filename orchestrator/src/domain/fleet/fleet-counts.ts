@@ -14,7 +14,7 @@ export interface Census {
   readonly terminals: number;
   /** Messages that wait for delivery, counted up to {@link maxDeliveries}. */
   readonly deliveries: number;
-  /** Number of events without a place in the chain. */
+  /** Number of events that are not in the chain yet. */
   readonly unplacedEvents: number;
 }
 

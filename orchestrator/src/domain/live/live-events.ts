@@ -25,7 +25,7 @@ const maxPerSession = 32;
 export interface LiveEvents {
   /**
    * Begins a stream.
-   * @param wish `after`: the place of the last event that the client received; null starts at the current end
+   * @param wish `after`: the position of the last event that the client received; null starts at the current end
    * @throws MusterError rate_limited
    */
   follow(wish: LiveWish): Promise<LiveStream>;
@@ -148,13 +148,13 @@ function requireRoom(followers: ReadonlySet<Follower>, { session }: LiveWish): v
 }
 
 /**
- * @param after the place of the last event that the client received; null starts at the end
- * @param chain the place of the newest event, and the place before the oldest kept event
- * @returns the place after which the stream begins, and its first frames
+ * @param after the position of the last event that the client received; null starts at the end
+ * @param chain the position of the newest event, and the position before the oldest kept event
+ * @returns the position after which the stream begins, and its first frames
  */
 function beginningOf(after: number | null, { head, anchor }: { head: number; anchor: number }) {
   if (after === null) return { place: head, opening: openingFrame(head) };
-  // A place beyond the head comes from another log, such as one from before a restore from an older backup.
+  // A position beyond the head comes from another log, such as one from before a restore from an older backup.
   const reason = after > head ? 'unknown' : after < anchor ? 'pruned' : null;
   const place = reason === 'pruned' ? anchor : Math.min(after, head);
   const gap = reason === null ? '' : gapFrame({ after, next: place + 1, reason });

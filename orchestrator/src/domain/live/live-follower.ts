@@ -22,9 +22,9 @@ export class Follower {
   #bytes = 0;
   /** Wakes a reader that waits for a frame. */
   #wake: (() => void) | null = null;
-  /** The place of the last event that was buffered for the follower, or that its filter skipped. */
+  /** The position of the last event that was buffered for the follower, or that its filter skipped. */
   place: number;
-  /** The place of the last event that the client read. */
+  /** The position of the last event that the client read. */
   taken: number;
   /** Whether a passing hint was dropped because the follower was busy. */
   missed = false;

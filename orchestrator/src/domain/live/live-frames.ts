@@ -15,7 +15,7 @@ export function wants({ categories, node_id }: LiveFilter, event: PlacedEvent): 
   return node_id === undefined || event.target_id === node_id || event.actor_id === node_id;
 }
 
-/** The frame of an audit event. The frame id is the event's place, from which a disconnected client resumes. */
+/** The frame of an audit event. The frame id is the event's position, from which a disconnected client resumes. */
 export function eventFrame(event: PlacedEvent): string {
   const data = JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) });
   return `id: ${event.place}\ndata: ${data}\n\n`;
@@ -26,7 +26,7 @@ export const openingFrame = (place: number): string => `retry: 2000\nid: ${place
 
 export const heartbeatFrame = (place: number): string => `: still here\nid: ${place}\n\n`;
 
-/** The requested place does not exist, so the client must reload its view. */
+/** The requested position does not exist, so the client must reload its view. */
 export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>
   `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 

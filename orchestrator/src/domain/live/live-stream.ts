@@ -37,7 +37,7 @@ async function* catchUp(context: Context, clock: Clock, tail: LiveTail, follower
     if (follower.ended.aborted) return;
     const last = rows.at(-1);
     if (last) follower.place = last.place;
-    // Missing places below the tail were pruned.
+    // Missing positions below the tail were pruned.
     else follower.place = Math.max(follower.place, tail.place ?? follower.place);
     const text = rows
       .filter((event) => wants(follower.wish.filter, event))

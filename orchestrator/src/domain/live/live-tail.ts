@@ -12,7 +12,7 @@ export class LiveTail {
   readonly #context: Context;
   readonly #monotonic: () => number;
   readonly #live = new Set<Follower>();
-  /** The place of the last event that live followers received; meaningless without live followers. */
+  /** The position of the last event that live followers received; meaningless without live followers. */
   #place = 0;
   #reading = false;
   #again = false;
@@ -22,7 +22,7 @@ export class LiveTail {
     this.#monotonic = monotonic;
   }
 
-  /** The place of the last event that live followers received; null without live followers. */
+  /** The position of the last event that live followers received; null without live followers. */
   get place(): number | null {
     return this.#live.size > 0 ? this.#place : null;
   }
@@ -49,7 +49,7 @@ export class LiveTail {
     if (!follower.give(frame, this.#monotonic())) this.#live.delete(follower);
   }
 
-  /** Records that the chain has grown up to a place. */
+  /** Records that the chain has grown up to a position. */
   grown(place: number): void {
     if (place > this.#place) void this.read();
   }
@@ -95,6 +95,6 @@ export class LiveTail {
   }
 }
 
-/** @returns one page of events after a place */
+/** @returns one page of events after a position */
 export const readPlaced = async ({ db }: Pick<Context, 'db'>, after: number): Promise<PlacedEvent[]> =>
   (await db.all(placedEvents, { after, limit: pageSize })) as unknown as PlacedEvent[];

@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // Read marks from before the addition of the operator got its place are kept.
+    // Read marks remain that were set before the event of the operator's addition was chained.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -136,7 +136,7 @@ describeDatabases('notifications', (fixture) => {
     expect(await channelsToSend(context)).toEqual([one.id]);
   });
 
-  test('places events when a channel is removed concurrently', async () => {
+  test('adds events to the chain while a channel is removed concurrently', async () => {
     const { context, actor, domain, db, all } = await open();
     const { id } = await createChannel(context, actor, rule, hook('one'));
     const statements = await notificationsOf(context)([placedEvent(domain, 1)]);

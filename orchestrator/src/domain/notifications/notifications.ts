@@ -49,7 +49,7 @@ const maxSummaryLength = 1_000;
 const maxMetadataLength = 16_384;
 
 /**
- * Turns events into notifications and queues channel deliveries in the outbox, in the same transaction that places the events, so
+ * Turns events into notifications and queues channel deliveries in the outbox, in the same transaction that chains the events, so
  * that each happens exactly once.
  */
 export function notificationsOf(context: Context): EventConsumer {
@@ -82,7 +82,7 @@ export function notificationsOf(context: Context): EventConsumer {
   };
 }
 
-/** A new operator starts with everything read. Removing an operator deletes the read marks. */
+/** A new operator starts with all notifications read. Removing an operator deletes the read marks. */
 function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };
   if (event_type === 'operator.added') return [statement(raiseReadUpTo, { ...operator, place })];
