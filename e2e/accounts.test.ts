@@ -8,7 +8,7 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Accounts, keys, and settings of a real machine: together, and with a user or a program that interferes. */
+/** Tests accounts, keys, and settings of a real machine together, and while a user or a program interferes. */
 
 const reason = noHosts();
 const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;

@@ -9,7 +9,7 @@ import { eventually } from './eventually.ts';
 import { type Orchestrator, test } from './harness.ts';
 import { missing } from './requirements.ts';
 
-/** Lines of a program: JSON is parsed, other text stays text. */
+/** Output lines of a program. Parses JSON, and returns other lines as text. */
 const lines = (program: { lastLines(count: number): string[] }) =>
   program.lastLines(400).map((line) => {
     try {
@@ -205,7 +205,7 @@ describe('muster agent', () => {
   test('starts even if the agent’s bundle cannot be written', ({ skip }) => {
     const reason = missing('linux', 'root', 'namespaces');
     if (reason) skip(reason);
-    // A mount that only this program sees: empty and read-only.
+    // Mounts an empty, read-only file system that only this program sees.
     const command =
       'mkdir -p .cache/bundles && mount -t tmpfs -o ro none .cache/bundles && exec cli/bin/muster agent --help';
     const { status, stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', command], {

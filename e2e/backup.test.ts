@@ -20,7 +20,7 @@ import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestr
 import { eventually } from './eventually.ts';
 import { Orchestrator, type Stage, test } from './harness.ts';
 
-/** Backs up an orchestrator at work, kills it, and restores the backup in another orchestrator, which continues. */
+/** Backs up an orchestrator under load, kills it, and restores the backup in another orchestrator, which continues. */
 
 const keysWritten = 5;
 
@@ -69,7 +69,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await eventually('the script runs', async () => (existsSync(proof) ? true : null));
   const unused = await orchestrator.token('web-2');
 
-  // Keys are written in sequence, so a backup of any moment holds consecutive numbers.
+  // Keys are written in sequence, so a backup from any time contains consecutive numbers.
   let answered = 0;
   let writing = true;
   const writer = (async () => {
@@ -89,7 +89,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   expect(statSync(backup).mode & 0o777).toBe(0o600);
   expect(readFileSync(backup).includes('hunter2')).toBe(false);
 
-  // Changes after the backup, then the end of the orchestrator.
+  // Makes changes after the backup, then kills the orchestrator.
   await call(uploadModule, { body: moduleOf('later', file(motd, 'later\n')) });
   writing = false;
   await writer;
@@ -108,7 +108,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   // Earlier sign-in sessions are invalid.
   await expect(call(listModules, {})).rejects.toMatchObject({ problem: { code: 'unauthenticated' } });
   const again = restored.clientFor(orchestrator.operator);
-  // The history ends at the moment of the backup.
+  // The history ends at the time of the backup.
   expect((await again(listModules, {})).map(({ name }) => name).sort()).toEqual(['m', 'slow']);
   const { tags } = await again(getAgent, { params });
   const numbers = Array.from({ length: keysWritten }, (_, key) => Number(tags[`w${key}`])).sort(
@@ -192,7 +192,7 @@ describe('backup and restore', () => {
 
   test('restores a backup of PostgreSQL, taken under load, to SQLite', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
-    // The format of `age-keygen`.
+    // Writes the identity in the format of `age-keygen`.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
     writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
     const closing = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];

@@ -71,7 +71,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
   const links = new MemoryLinks();
   const committing = links.reported.bind(links);
   let commits = 0;
-  // Commits take no time, some milliseconds, or much longer, in turn. Stored results are not kept.
+  // Commits alternate between no delay, some milliseconds, and much longer. Results are discarded.
   links.reported = async (nodeId, instanceId, seq, reports) => {
     commits++;
     if (commits % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -94,7 +94,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
         const keys = await loadAgentIdentity(join(dir, `agent-${number}`));
         const spool = new Spool();
         for (let position = 0; position < results; position++) spool.add([result(position)]);
-        // Some output, which is sent in pieces.
+        // Adds output, which is sent in pieces.
         const output = { type: 'output', operation_id: operationId, resource: 'many/script', stderr: '' } as const;
         for (let more = 0; more < 20; more++)
           spool.add([{ ...output, stdout: 'x'.repeat(100_000), exit_code: 0, truncated: false }]);

@@ -36,7 +36,7 @@ test('an orchestrator that stops under load completes all answers within seconds
   const applied = call(applyAgent, { params, body: { modules: ['slow'] } });
   await eventually('the script runs', async () => (existsSync(begun) ? true : null));
 
-  // Half a request, whose rest never arrives, and an idle keep-alive connection.
+  // Opens a connection whose request never completes, and an idle keep-alive connection.
   const half = connect({ port: orchestrator.apiPort, host: '127.0.0.1', ca, checkServerIdentity: () => undefined });
   half.on('error', () => {});
   half.write(
@@ -77,7 +77,7 @@ test('an orchestrator that stops under load completes all answers within seconds
   const { tags } = await call(getAgent, { params });
   for (const tag of answered) {
     const [key = '', value = ''] = tag.split('=');
-    // The last write of each client may have been committed without an answer.
+    // The last write of each client may have been committed but not answered.
     expect(Number(tags[key])).toBeGreaterThanOrEqual(Number(value));
   }
   await eventually('the apply has ended', async () => {

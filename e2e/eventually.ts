@@ -8,9 +8,10 @@ import { FairTime } from '../tools/suite/fair-time.ts';
 const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
 
 /**
- * Polls until there is an answer: for conditions that cannot be awaited, since the process that would report may be dead.
+ * Polls until `ask` returns a value. Use for conditions that cannot be awaited, since the process that would report them
+ * may be dead.
  * @param ask       returns null, or throws, while the condition is false
- * @param timeoutMs in the time of a quiet machine
+ * @param timeoutMs timeout on an idle machine
  * @throws Error with the last reason at the timeout
  */
 export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 120_000): Promise<T> {
@@ -30,7 +31,7 @@ export async function eventually<T>(what: string, ask: () => Promise<T | null>, 
   }
 }
 
-/** The operation, once nothing can change it any more. */
+/** Waits until an operation has ended and can no longer change. */
 export const ended = (call: Client, operationId: string): Promise<Operation> =>
   eventually(`operation ${operationId} has ended`, async () => {
     const operation = await call(getOperation, { params: { operation_id: operationId } });

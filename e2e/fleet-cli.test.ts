@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** A script that runs until a file exists, at each apply. */
+/** A script that runs at each apply, until a file exists. */
 const gated = (name: string, gate: string) => `name: ${name}
 supports: [{ platform: linux }]
 resources:

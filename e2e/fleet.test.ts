@@ -21,7 +21,7 @@ import type { RootDifference } from './hosts/root-difference.ts';
 import { noHosts } from './hosts/test.ts';
 import { type WebModule, webModule } from './hosts/web-module.ts';
 
-/** The main scenario: a module is applied to real machines, watched, and removed again. */
+/** Tests the main scenario: applies a module to real machines, watches it, and removes it again. */
 
 const reason = noHosts();
 const kestrel = { files: { '/etc/os-release': 'ID=kestrel\nID_LIKE=debian\nVERSION_ID="3"\nNAME="Kestrel Linux"\n' } };
@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   });
   afterAll(() => fleet?.end());
 
-  /** The operations of a run, all of them succeeded. */
+  /** @returns the operations of a run, which must all have succeeded */
   async function operationsOf(run: Run): Promise<Operation[]> {
     const operations = await Promise.all(
       run.results.map(({ operation_id }) => call(getOperation, { params: { operation_id: operation_id as string } })),

@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { HostileAgent, type Strategy, strategies } from './hostile-agent.ts';
 
-/** Data that a hostile agent of each strategy gets into a real orchestrator, in rows, bytes, and links instead of time. */
+/** Measures the data that hostile agents get into a real orchestrator: rows, bytes, and links, independent of time. */
 
 const names = Object.keys(strategies) as Strategy[];
 const mebibyte = 1024 * 1024;
@@ -39,10 +39,10 @@ test('stores at most the budget of data from hostile agents, and ends links that
       name === 'versions' ? until(() => true) : submit(name).then(() => true),
     );
 
-  // Names and positions that the operation does not have: each attempt ends the link, and stores nothing.
+  // Reports with names and positions that are not in the operation end the link and store nothing.
   for (const name of ['long-names', 'other-positions'] as const)
     await eventually(`${name} is cut off`, () => until(() => countsOf(name).ended > 3));
-  // The other agents finish their operation, however much they send.
+  // The agents of these strategies complete their operation, however much they send.
   for (const name of ['huge-results', 'many-results'] as const)
     await eventually(`${name} ends`, () => until(() => countsOf(name).finished > 0), 100_000);
   for (const name of ['drift-hints', 'flapping'] as const)
@@ -84,6 +84,6 @@ test('stores at most the budget of data from hostile agents, and ends links that
   expect(of('long-names')).toBeUndefined();
   expect(of('other-positions')).toBeUndefined();
   expect(of('huge-results')?.rows).toBe(resources);
-  // The budget of a day, the report that exceeded it, and the 64 KiB that each operation may always store.
+  // The daily budget, the report that exceeded it, and the 64 KiB that each operation may always store.
   expect(of('many-results')?.bytes).toBeLessThan(3 * mebibyte);
 });

@@ -20,10 +20,10 @@ export const strategies = {
 export type Strategy = keyof typeof strategies;
 
 export interface HostileCounts {
-  /** Opened links, and those that the orchestrator closed. */
+  /** Number of links that were opened, and that the orchestrator closed. */
   links: number;
   ended: number;
-  /** Reports that were acknowledged, and their bytes. */
+  /** Number of acknowledged reports, and their bytes. */
   reports: number;
   bytes: number;
   /** Operations with an acknowledged result. */
@@ -31,7 +31,7 @@ export interface HostileCounts {
 }
 
 const long = (i: number): string => `/${i}/${'n'.repeat(4_000)}`;
-/** Names are letters that JSON writes as they are: characters are bytes. */
+/** Names consist of letters that JSON does not escape, so characters equal bytes. */
 const changes: FieldChange[] = Array.from({ length: 64 }, (_, i) => ({
   field: `field-${i}`,
   from: 'f'.repeat(4_096),
@@ -100,7 +100,7 @@ export class HostileAgent {
       try {
         await this.#connect();
       } catch {
-        // The link was ended, or refused.
+        // The orchestrator ended or refused the link.
         if (!this.#stopped) this.counts.ended++;
       }
       this.#link?.end();

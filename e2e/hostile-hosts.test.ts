@@ -5,7 +5,7 @@ import type { HostAgent } from './hosts/agent.ts';
 import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
-/** Faults of a machine: each gives a clear result for its resource, the other resources proceed, and the agent survives. */
+/** Tests faults of a machine: each gives a clear result for its resource, other resources proceed, and the agent survives. */
 
 const reason = noHosts();
 /** Number of the system call that exchanges two names. */
@@ -16,7 +16,7 @@ const memoryLimit = 400;
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
 const script = (manages: string, apply: string) => ({ script: { program: 'sh', manages, apply } });
 
-// Another process holds the lock of apt for a while: an fcntl lock, which the agent waits for.
+// Another process temporarily holds apt's fcntl lock, for which the agent waits.
 const holdLock = `
   use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die $!;
   my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die $!;
@@ -173,7 +173,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
   });
 
   test('reports a read-only root, and works on writable mounts', async () => {
-    // The setting of a hardened unit.
+    // Uses the setting of a hardened systemd unit.
     const dropIn = '/run/systemd/system/muster-agent.service.d/read-only.conf';
     await sh(`
       mkdir -p "$(dirname ${dropIn})"

@@ -47,14 +47,14 @@ test('4,100 silent connections from one address do not block the API for another
     }
     const during = [await healthMs(port, '127.0.0.1'), await healthMs(port, '127.0.0.3')];
     console.log(`/healthz: ${before} ms before, ${during.join(' and ')} ms beside 4,100 silent connections`);
-    // A share of 1,024 stays open, until its handshakes time out.
+    // The network's share of 1,024 connections stays open until the handshakes time out.
     await expect.poll(() => closed).toBeGreaterThanOrEqual(3_076);
   } finally {
     for (const socket of sockets) socket.destroy();
   }
 });
 
-/** @returns milliseconds of the processor that a process has used */
+/** @returns the CPU time of a process in milliseconds */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
@@ -64,8 +64,8 @@ function processorMs(pid: number): number {
 }
 
 /**
- * Asks `/healthz` again and again from a process of its own, which the clients of the test do not hold up.
- * @returns ends it, and gives the longest time that an answer took, in milliseconds
+ * Requests `/healthz` repeatedly from a separate process, which the clients of the test do not delay.
+ * @returns a function that ends the process and returns the longest response time in milliseconds
  */
 function longestHealthMs(port: number): () => Promise<number> {
   const asks = `
@@ -93,7 +93,7 @@ function longestHealthMs(port: number): () => Promise<number> {
 const maxDials = 5;
 
 /**
- * Dials again after a cut: with 150 clients, this process can be too slow for the limit of a handshake, as agents can.
+ * Dials again after a disconnect: with 150 clients, this process may be too slow for the handshake limit.
  * @returns the agent, and the number of dials
  */
 async function dialPatiently(port: number): Promise<{ agent: TestAgent; dials: number }> {
@@ -133,7 +133,7 @@ test('the API answers during 150 hostile hellos', async ({ stage }) => {
       if (attempt === maxDials) throw new Error(`${found.redials} of ${count} clients were cut before their hello`);
     }
   };
-  // An invalid token: the key is proved, and no record exists. The first run warms up.
+  // With an invalid token, the key is proved but no record is created. The first run warms up.
   const valid = async (agent: TestAgent) => {
     agent.send(await agent.hello({ token: 'mt_none' }));
     expect((await agent.next('refused')).code).toBe('token_invalid');
@@ -150,6 +150,6 @@ test('the API answers during 150 hostile hellos', async ({ stage }) => {
     `processor per hello: small valid ${small.ms.toFixed(1)} ms, hostile ${hostile.ms.toFixed(1)} ms, ratio ${ratio.toFixed(2)}; ` +
       `/healthz beside them: ${small.health} and ${hostile.health} ms`,
   );
-  // Validated in full it is four times as much; read and refused, between 0.9 and 1.3.
+  // The factor would be 4 with full validation; an early refusal gives 0.9 to 1.3.
   expect(ratio).toBeLessThan(2);
 });

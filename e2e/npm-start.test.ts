@@ -30,7 +30,7 @@ function bareClone(stage: Stage): string {
   return folder;
 }
 
-/** A person with a shell in a clone. */
+/** Simulates a user with a shell in a clone. */
 function newcomer(stage: Stage, folder: string) {
   const env = stage.environment({
     PATH: plainPath(),
@@ -89,7 +89,7 @@ const direct = 'node_modules/.bin/muster';
 describe('npm start', () => {
   const ofAll = new Stage();
   let copied = false;
-  /** A clone with the packages that this one has, for one test after the other, each of which begins without any data. */
+  /** A clone with the packages of this one. Tests use it one after the other, and each begins without data. */
   const installedClone = () => {
     const folder = ofAll.folder('clone');
     if (!copied) copyRepository(folder, true);

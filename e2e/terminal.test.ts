@@ -219,7 +219,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
     });
 
-    test('operators may watch a shared terminal, but only its operator and admins may type and end it', async () => {
+    test('only the operator of a terminal and admins may watch it, type, and end it', async () => {
       const ada = orchestrator.call;
       const person = async (username: string, role: 'admin' | 'operator') => {
         const operator = newOperator();

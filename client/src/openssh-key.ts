@@ -29,14 +29,14 @@ export class SshFields {
 
 const magic = 'openssh-key-v1\0';
 
-/** The part of a private key file in front of the private half (PROTOCOL.key of OpenSSH). */
+/** The part of a private key file before the private half (PROTOCOL.key of OpenSSH). */
 export interface SshKeyHead {
   /** `none` for a plain key. */
   readonly cipher: string;
   readonly kdf: string;
   readonly kdfOptions: Uint8Array;
   readonly publicBlob: Uint8Array;
-  /** The private half follows. */
+  /** Reader at the start of the private half. */
   readonly fields: SshFields;
 }
 

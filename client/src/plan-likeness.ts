@@ -1,6 +1,6 @@
 import type { Operation } from '@muster/protocol/http';
 
-/** Characters. A longer diff may have been truncated by the agent. */
+/** Maximum characters of a diff that is certainly complete. The agent may have truncated a longer diff. */
 const maxCompleteDiff = 60_000;
 
 /** Drops the content hash if a complete diff shows the content, because the hash differs with every agent name in it. */
@@ -9,13 +9,13 @@ const comparedChanges = ({ changes, diff }: Operation['resources'][number]) =>
     ? changes
     : changes.filter(({ field }) => field !== 'content');
 
-/** Replaces the agent's own name in compared texts. */
+/** Replacement for the agent's name in compared texts. */
 export const ownName = '\u241fagent\u241f';
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * The text by which operations of several agents are compared: changed resources without durations, with the agent's own
+ * The text by which operations of several agents are compared: changed resources without durations, with the agent's
  * name replaced by {@link ownName}. Files that differ only in the name of their machine compare as equal.
  * @param name null if the agent has none
  */

@@ -32,15 +32,15 @@ export interface SignInParts {
   readonly call: Client;
   /** 64 lower-case hexadecimal characters. */
   readonly publicKey: string;
-  /** The names by which the signature may call the server, best first. Called after the challenge came over a connection. */
+  /** Returns the server names that the signature may contain, best first. Called after the challenge was received. */
   readonly servers: () => readonly string[];
   /** Returns the 64 bytes of an Ed25519 signature. */
   readonly sign: (message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
 }
 
 /**
- * Signs in with an operator's key. Signs only messages that name the server that this end sees: a bare signature over a
- * nonce of the server's choice could be passed on to another orchestrator, so there is no fallback to it.
+ * Signs in with an operator's key. Signs only messages that contain the server's name as this client sees it. A server
+ * could pass a signature over a bare nonce on to another orchestrator, so there is no fallback to such signatures.
  * @throws UnboundSignIn, UnknownKey; ApiError if the orchestrator refuses
  */
 export async function signIn({ call, publicKey, servers, sign }: SignInParts) {

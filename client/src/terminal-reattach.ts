@@ -7,8 +7,8 @@ export const reattachDelayMs = (failures: number, maxMs: number): number => Math
 export const stableConnectionMs = 10_000;
 
 /**
- * Returns whether the orchestrator refused to attach for a reason that lasts. A rate limit, a limit on open terminals, an
- * expired ticket, and an error of the orchestrator may pass.
+ * @returns whether the orchestrator refused to attach for a permanent reason. A rate limit, a limit on open terminals, an
+ *   expired ticket, and an internal error of the orchestrator are temporary.
  */
 export function isFinalRefusal(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;

@@ -37,7 +37,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** A bench at work: its orchestrator and its agents run. */
+/** Starts a bench, and waits until its orchestrator and agents run. */
 async function benchAtWork(folder: string) {
   const bench = spawn('npm', ['run', '--silent', 'bench', '--', 'agent', '--settle', '600', '--files', '0'], {
     cwd: root,

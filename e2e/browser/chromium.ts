@@ -21,7 +21,7 @@ const flags = [
 export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: browserProgram, args: flags });
 
 const proxyPort = 3128;
-/** From a port in the browser's network to a socket in a folder, which is outside of every network. */
+/** Forwards a port in the browser's network namespace to a Unix socket, which namespaces do not separate. */
 const splice = `
   const { connect, createServer } = require('node:net');
   createServer((near) => {

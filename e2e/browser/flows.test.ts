@@ -40,7 +40,7 @@ const columnsOn = (screen: Locator): Promise<number> =>
     return columns === undefined ? null : Number(columns);
   });
 
-/** Has one real machine. Its agent awaits approval until the first test approves it. */
+/** The tests share one real machine, whose agent waits for approval until the first test approves it. */
 const test = base.extend<{ $file: { web: HostAgent } }>({
   web: [
     async ({ orchestrator }, use) => {
@@ -198,7 +198,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.keyboard.press('Control+Shift+L');
     expect(await focused(page)).not.toContain('xterm');
     await page.locator('.xterm-helper-textarea').focus();
-    // Connected operators are shown on a phone, too.
+    // Connected operators are also shown on a phone.
     const watcher = await Tab.open(browser, orchestrator, { viewport: { width: 390, height: 800 } });
     await watcher.signIn('/terminals');
     await watcher.page.getByRole('row', { name: 'web-1' }).getByText('ada, ada').first().waitFor();

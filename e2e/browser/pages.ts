@@ -7,7 +7,7 @@ const views: Readonly<Record<string, readonly string[]>> = {};
 /**
  * Every page of the console with its parameters filled in from a showcase, by its address in the table.
  * @param addresses with parameters as `$name`
- * @throws Error for a parameter that the showcase has no value for: a new page needs data to show
+ * @throws Error for a parameter without a value in the showcase: add data for a new page there
  */
 export async function pagesOf(addresses: readonly string[], showcase: Showcase): Promise<Map<string, string>> {
   const { call } = showcase.orchestrator;

@@ -1,6 +1,6 @@
 /** A second request for the same URL within this time is a fault, unless the page has handled news in between. */
 const doubleFetchMs = 1_000;
-/** The console holds a read back until the event stream opens; news of that moment may already concern the read. */
+/** Milliseconds. The console delays a read until the event stream opens, whose first events may already affect the read. */
 const heldBackMs = 500;
 
 /**
@@ -13,7 +13,7 @@ export const reportRepeatedFetches = `{
   let newsAt = -Infinity;
   const news = () => { newsAt = performance.now(); };
   const fetched = new Map();
-  // An address that the person opens reads what it needs.
+  // After a navigation by the user, the page may repeat requests.
   navigation.addEventListener('navigate', () => fetched.clear());
 
   const note = (url) => {

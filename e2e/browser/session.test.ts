@@ -49,7 +49,7 @@ test.skipIf(reason !== null)(
     await reported;
     const errors: string[] = [];
     page.on('console', (message) => errors.push(message.text()));
-    // The answer to a write is news.
+    // The page may read again after the answer to a write.
     await page.evaluate(
       "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
     );
@@ -101,7 +101,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('navigation', { name: 'Main' }).waitFor();
     expect(tab.page.url()).toBe(`${tab.url}/`);
-    // The same link again, in a signed-out tab.
+    // Opens the same link again, in a signed-out tab.
     tab.watch.expects(/40\d.*redeem|40\d \(/);
     await tab.page.goto('about:blank');
     await tab.page.goto(link);
@@ -178,7 +178,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     expect(await editor.innerText()).toContain('name: half');
     await page.getByText('Live', { exact: true }).waitFor();
 
-    // A used link signs no one in and ends no session.
+    // A used link neither signs in nor ends a sign-in session.
     tab.watch.expects(/^answered 401: POST .*redeem/, /^console: .* status of 401 .*redeem/);
     await page.goto(used);
     const failed = page.getByRole('dialog', { name: 'This link does not sign in' });

@@ -40,7 +40,7 @@ export class Tab {
       reducedMotion: 'reduce',
       ...options,
     });
-    // Catches only hanging requests, because the machine may be busy.
+    // The limit is long and catches only requests that hang, because the machine may be busy.
     context.setDefaultTimeout(300_000);
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
@@ -75,7 +75,7 @@ export class Tab {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Ends the sign-in session without the page, as its expiry or another administrator would. */
+  /** Ends the sign-in session outside of the page, as its expiry or another administrator would. */
   async endSession(): Promise<void> {
     const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
     const call = createClient({
@@ -111,7 +111,7 @@ export class Tab {
     return await this.#context.newPage();
   }
 
-  /** Stops the trace: it stores the whole page with each inspection, which takes longer than the inspection. */
+  /** Stops the trace, which stores the whole page at each inspection and so takes longer than the inspections. */
   async untraced(): Promise<void> {
     await this.#context.tracing.stop();
   }

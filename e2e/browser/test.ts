@@ -7,7 +7,7 @@ import { openBrowserApart } from './chromium.ts';
 import { Tab } from './tab.ts';
 
 /**
- * Returns the reason why no browser can run on this machine; null: it can.
+ * @returns the reason why no browser can run on this machine; null if one can
  * @throws Error in CI, which must have a browser
  */
 export function noBrowser(): string | null {

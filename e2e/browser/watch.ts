@@ -36,7 +36,7 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // The console repeats a request that was cut.
+      // The console repeats a request that the browser aborted.
       if (reason === networkChanged) return;
       // The page aborted the request itself, by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
@@ -53,7 +53,7 @@ export class PageWatch {
     return watch;
   }
 
-  /** Allows faults that match: the test causes them. */
+  /** Allows matching faults, which the test causes. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }

@@ -12,7 +12,7 @@ export interface AgentOptions {
   service?: readonly string[];
   /** Additional arguments. */
   flags?: readonly string[];
-  /** False: the test approves and names the agent itself. */
+  /** Whether to approve and name the agent. If false, the test does so. */
   approved?: boolean;
 }
 
@@ -30,7 +30,7 @@ export class HostAgent {
 
   /**
    * Installs the agent in a running machine, approves it under the machine's name, and waits until it is connected.
-   * @param address of the orchestrator, as the machine reaches it
+   * @param address address at which the machine reaches the orchestrator
    */
   static async install(
     machine: Machine,

@@ -47,14 +47,14 @@ export class AptRepository {
     return `http://${this.#address}:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** ASCII-armored, for `signed_by`. */
+  /** The public key, ASCII-armored, for `signed_by`. */
   get publicKey(): string {
     return this.#key.publicKey;
   }
 
   /**
    * Sets the offered packages; test hosts see them at their next `apt-get update`.
-   * @param wanted e.g. a package in one version only; all when absent
+   * @param wanted selects packages, such as one version of a package; default: all packages
    */
   offer(wanted: (offered: { name: string; version: string }) => boolean = () => true): void {
     const stanzas = this.#pool.filter(wanted).map((entry) => {

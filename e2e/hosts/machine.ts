@@ -102,7 +102,7 @@ export class Machine {
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
-      // The guest can set only the kernel parameters of its own network.
+      // The guest can set only the kernel parameters of its network namespace.
       SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network',
       GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
       BASE: base,

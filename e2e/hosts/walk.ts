@@ -21,7 +21,7 @@ export class Walk {
 
   readonly #file: string;
 
-  /** @param transcript file for the raw commands and output, for people to read */
+  /** @param transcript file to which the commands and their raw output are written, for debugging */
   constructor(machines: readonly Machine[], transcript: string) {
     this.#machines = new Map(machines.map((machine) => [machine.name, machine]));
     this.#file = transcript;

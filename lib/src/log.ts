@@ -1,4 +1,4 @@
-/** A log. Fields come first, then a message for people. Neither may hold a secret. pino implements it. */
+/** A log. Methods take the fields first, then the message. Neither may contain a secret. pino implements this interface. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -1,6 +1,6 @@
 import type { Clock } from '../src/clock.ts';
 
-/** A clock that stands still until a test moves it. */
+/** A clock that advances only when a test advances it. */
 export class ManualClock implements Clock {
   #time = 1_800_000_000_000;
   /** Wall clock minus monotonic clock, in milliseconds. */

@@ -47,7 +47,7 @@ export async function readGroup(name: string, context: Context): Promise<LinkGro
   const result = await run(['--query', name], context);
   if (result.exitCode === 0 && !result.truncated)
     return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: isEntry });
-  // Exit code 2 stands for every error.
+  // Every error has exit code 2.
   if (/: no alternatives for /.test(result.stderr)) return null;
   const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
   throw new HostFailure(`the link group ${name} cannot be read with dpkg's update-alternatives: ${reason}`);

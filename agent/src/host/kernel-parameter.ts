@@ -20,7 +20,7 @@ export function parameterPath(key: string): string {
 export const parameterName = (path: string): string =>
   path.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
 
-/** Normalizes white space, because the kernel separates numbers with tabs and people use spaces. */
+/** Normalizes white space, because the kernel separates numbers with tabs, but operators use spaces. */
 export const plainValue = (text: string): string => text.trim().replace(/\s+/g, ' ');
 
 /**

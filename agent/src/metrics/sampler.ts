@@ -150,7 +150,7 @@ export class Sampler {
   }
 
   /**
-   * The time of this sample in Unix seconds, later than that of all others, so that the store keeps each sample in order.
+   * The time of this sample in Unix seconds, later than the times of all other samples, so that the store keeps each sample in order.
    * @returns null to skip the sample, because the clock was set back a little and that time already has samples
    */
   async #time(): Promise<number | null> {

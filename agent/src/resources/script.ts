@@ -33,7 +33,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
 
   async observe(resource, circumstances, machine) {
     const { check } = resource.body;
-    // A script that runs anyway needs no check.
+    // A script that runs in any case needs no check.
     if (check == null || circumstances.rerunBy.length > 0) return { checkExit: null };
     const result = await execute(resource, check, machine.limits.checkMs, 4096, machine);
     if (result.timedOut)

@@ -40,7 +40,7 @@ function lay(name: string, content: string, uid: number, mode: number, gid = uid
   chmodSync(path, mode);
   return path;
 }
-/** The user replaces the file with a program of their own. */
+/** Replaces the file with a program, as the user. */
 function plant(path: string, mode = 0o4755, uid = user): void {
   writeFileSync(path, 'evil\n');
   chownSync(path, uid, uid);
@@ -208,7 +208,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     await refused(/tool.*content/s);
     await apply(file(path, { ensure: 'absent' }));
     await refused(/tool.*content/s);
-    // The remedy: an operator creates the file for its previous owner by hand.
+    // The remedy: an operator manually creates the file for its previous owner.
     lay('tool', 'by hand\n', 0, 0o755);
     await apply();
     expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['by hand\n', '0:0 0755']);

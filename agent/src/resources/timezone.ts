@@ -37,7 +37,7 @@ type Declared = ResolvedResource<'timezone'>;
 
 const zones = '/usr/share/zoneinfo';
 
-/** Both files as resources of their own, so that they are observed, written, and restored like declared files. */
+/** Both files as separate resources, so that they are observed, written, and restored like declared files. */
 function linkOf(resource: Declared): ResolvedResource {
   const { name, ensure } = resource.body;
   const path = '/etc/localtime';

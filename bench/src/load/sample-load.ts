@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 
-/** Samples like those of machines at work: constant totals, varying levels, increasing counters. */
+/** Samples like those of real machines: constant totals, varying levels, increasing counters. */
 export class SampleLoad {
   readonly nodes: readonly string[];
   private readonly levels: { memory: number; disk: number; rx: number; tx: number; cpu: number }[];

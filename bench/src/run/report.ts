@@ -7,7 +7,7 @@ export interface Verdict {
   name: string;
   /** In the unit of the bar. */
   value: number;
-  /** For people, e.g. `≤ 1.4 ×`. */
+  /** The bar as readable text, such as `≤ 1.4 ×`. */
   bar: string;
   met: boolean | null;
   detail?: string;

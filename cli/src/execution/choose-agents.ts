@@ -36,7 +36,7 @@ const beginsWith = (name: string | null, wanted: string): boolean =>
   name?.startsWith(wanted) === true && !(/\p{Nd}$/u.test(wanted) && /^\p{Nd}/u.test(name.slice(wanted.length)));
 
 /**
- * Matches an agent by its whole name or node id, otherwise by the beginning of either.
+ * Matches an agent by its complete name or node id; without such a match, by the beginning of its name or node id.
  * Ignores hostnames: a pending agent chooses its own.
  */
 export function matchAgent(wanted: string, agents: readonly Agent[]): Match {

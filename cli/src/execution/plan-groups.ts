@@ -17,7 +17,7 @@ export interface PlanGroup {
   readonly names: readonly string[];
   /** The plan of the first agent. */
   readonly operation: Operation;
-  /** True if the plans differ only in the name of their own agent. */
+  /** True if the plans differ only in the names of their agents. */
   readonly holdsName: boolean;
 }
 

@@ -22,7 +22,7 @@ export class ReplayFilter {
     return this.#sequences.isAtRest;
   }
 
-  /** @returns what may be written, in order; incomplete sequences follow with a later piece */
+  /** @returns the allowed output, in order; an incomplete sequence is returned with a later piece */
   feed(piece: string): string {
     return this.#sequences
       .feed(piece)
@@ -122,7 +122,7 @@ export class PlainText {
             ? token.character
             : '';
       if (said === '') continue;
-      // An overwritten line becomes a line of its own, unless it is empty. CR CR LF, as terminals send it, is one line
+      // An overwritten line becomes a separate line, unless it is empty. CR CR LF, as terminals send it, is one line
       // end.
       if (this.#heldReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
       this.#heldReturn = said === '\r';

@@ -234,7 +234,7 @@ class PinnedAgent extends Agent {
     return socket;
   }
 
-  /** A handshake that Node's own authorities accept, or otherwise those of the machine. */
+  /** A handshake with a certificate that Node's authorities accept, or otherwise the authorities of the machine. */
   async #vouched(host: string, port: number): Promise<TLSSocket> {
     try {
       return await this.#handshake(host, port, { rejectUnauthorized: true });

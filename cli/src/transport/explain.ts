@@ -4,7 +4,7 @@ import { CliError, type Exit, exits } from '../exit.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
 import type { Colors } from '../text/style.ts';
 
-/** An error for people and scripts: what happened, and what to do. */
+/** An error for operators and scripts: the cause, and the remedy. */
 export interface Explanation {
   exit: Exit;
   code: string;

@@ -8,7 +8,7 @@ import { followSignInLinks } from './sign-in-link.ts';
 
 /**
  * Starts work that does not need the user interface: signing in by link, the event stream, and the first queries. It is a
- * chunk of its own that runs as soon as it is loaded (vite.config.ts), so that the orchestrator answers while the browser
+ * separate chunk that runs as soon as it is loaded (vite.config.ts), so that the orchestrator answers while the browser
  * loads the rest.
  */
 

@@ -32,7 +32,7 @@ function usualStep(samples: readonly Sample[], step: number): number {
 }
 
 /**
- * Seconds between two samples. `collected_at` is the start of a bucket, but its counters are those of its last sample. The
+ * Seconds between two samples. `collected_at` is the start of a bucket, but its counters are the values of its last sample. The
  * uptime belongs to the same sample as the counters, so its difference is exact.
  */
 function elapsed(before: Sample, now: Sample): number {

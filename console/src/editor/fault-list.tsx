@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import { visibleText } from '../parts/text.tsx';
 import type { Mark } from './faults.ts';
 
-/** The faults of a text in its order. A click goes to the line. */
+/** The faults of a text, in the order of the text. A click moves the cursor to the line. */
 export function FaultList({
   marks,
   onGo,

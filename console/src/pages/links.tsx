@@ -55,7 +55,7 @@ export function AssignmentLink({ name }: { readonly name: string }) {
   );
 }
 
-/** The name of an operator. Operators have no page of their own. */
+/** The name of an operator, without a link: operators have no page. */
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
   // Shows the start of the id until names are loaded. Actions of the configuration have a word instead of an id.

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 
 /**
- * Shows untrusted text from machines and people. Invisible characters and characters that reorder the line are shown as
+ * Shows untrusted text from machines and operators. Invisible characters and characters that reorder the line are shown as
  * their codes. Long text is truncated; the reader can expand it.
  */
 

@@ -4,9 +4,9 @@ export interface PackageRecipe {
   name: string;
   version: string;
   depends?: string;
-  /** Files by path. */
+  /** Content of the package's files, by path. */
   files?: Readonly<Record<string, string>>;
-  /** The files that belong to the administrator after installation. */
+  /** Paths of configuration files, which the administrator owns after installation. */
   conffiles?: readonly string[];
   postinst?: string;
   prerm?: string;

@@ -1,6 +1,6 @@
 /**
- * Time in which this process was able to read its sockets. Deadlines for peers use it: while the process was stopped or
- * one turn of its event loop took long, data that a peer sent in time stayed unread in the kernel.
+ * A clock that counts only time in which this process was able to read its sockets. Deadlines for peers use this clock:
+ * while the process is stopped or blocked, data that a peer sent in time waits unread in the kernel.
  */
 export class AttendedClock {
   private readonly clock: { monotonic(): number };
@@ -15,7 +15,7 @@ export class AttendedClock {
     this.tickedAt = clock.monotonic();
   }
 
-  /** Milliseconds from a fixed point; never goes back. */
+  /** Milliseconds since a fixed time; never decreases. */
   monotonic(): number {
     return this.attendedMs + Math.min(this.maxTickMs, this.clock.monotonic() - this.tickedAt);
   }

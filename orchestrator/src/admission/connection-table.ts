@@ -2,7 +2,7 @@
  * Decides which connections a port keeps when it is full. Uses no sockets, addresses, or time, so that the rules can be
  * read and tested directly.
  *
- * A connection whose client has signed in is protected, and so is one of a trusted proxy, which carries many clients.
+ * A connection whose client has signed in is protected, and so is a connection of a trusted proxy, which carries many clients.
  * All others are exposed: each network has a share, and within a network connections are dropped in this order:
  *
  * 1. silent: no request has arrived;
@@ -27,7 +27,7 @@ export interface ConnectionLimits {
 interface Network {
   readonly name: string;
   exposed: number;
-  /** In order of arrival at this rank. */
+  /** Connections by rank. Within a rank, in the order in which they reached it. */
   readonly byRank: Record<Rank, Set<Entry<unknown>>>;
 }
 
@@ -107,7 +107,7 @@ export class ConnectionTable<T> {
   }
 
   private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
-    // A network's busy connections are not dropped for its own newer ones.
+    // A network does not lose busy connections to newer connections of the same network.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
     let most = 0;
     for (const { exposed } of this.networks.values()) most = Math.max(most, exposed);
@@ -115,14 +115,14 @@ export class ConnectionTable<T> {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
-        // Clients are silent during their handshake, so a small network's are not dropped while a large network has many.
+        // Clients are silent during their handshake, so a small network loses no silent connections while a large one has many.
         if (network.exposed * 2 < most) continue;
-        // Drops no connection for a network that has as many itself.
+        // Drops no connection in favor of a network that has as many connections.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }
       if (largest === null) continue;
-      // Drops no busy connection for a network that would then have as many.
+      // Drops no busy connection in favor of a network that would then have as many connections.
       if (rank === 'busy' && !isProtected && largest.exposed <= asking.exposed + 1) continue;
       return first<T>(largest, rank);
     }

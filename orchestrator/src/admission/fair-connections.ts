@@ -15,7 +15,7 @@ export interface FairConnectionsOptions {
   readonly log: Log;
 }
 
-/** Interval of log lines about drops, milliseconds. The first drop is logged immediately, later ones are counted. */
+/** Interval, in milliseconds, of log lines about drops. The first drop is logged immediately; later drops are counted. */
 const logEveryMs = 60_000;
 
 /** Shares the connections of an HTTP or HTTPS server among networks by the rules of {@link ConnectionTable}. */
@@ -26,7 +26,7 @@ export class FairConnections {
   private readonly log: Log;
   /** Sockets of connections that are in their TLS handshake. */
   private readonly handshakes = new Map<string, Socket>();
-  /** The accepted socket by the socket that requests arrive on. They differ with TLS. */
+  /** Maps the socket on which requests arrive to the accepted socket. With TLS, they differ. */
   private readonly accepted = new WeakMap<Socket, Socket>();
   private readonly droppedSinceStart: Record<DropReason, number> = { share: 0, full: 0 };
   private unlogged = { count: 0, network: '' };

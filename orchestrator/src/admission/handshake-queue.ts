@@ -8,19 +8,19 @@ import { nextNetwork } from './next-network.ts';
 
 /** Limits of a handshake queue. Times are in milliseconds. */
 export interface HandshakeLimits {
-  /** Slots: connections that are in their handshake or not released. */
+  /** Number of slots: maximum connections that are in their handshake or not released. */
   readonly handshakesInFlight: number;
-  /** Handshakes started in one turn of the event loop. */
+  /** Maximum handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
-  /** A connection that takes longer gives its slot to the next, and continues without one. */
+  /** Time after which a connection loses its slot to the next one, and continues without a slot. */
   readonly handshakePlaceMs: number;
-  /** A TLS handshake that takes longer is ended. */
+  /** Time after which a TLS handshake is ended. */
   readonly handshakeTimeoutMs: number;
-  /** Connections of one network that have started and are not released, with or without a slot. */
+  /** Maximum connections of one network that have started and are not released, with or without a slot. */
   readonly unfinishedOfNetwork: number;
-  /** Sockets that wait for their handshake to start. */
+  /** Maximum sockets that wait for their handshake to start. */
   readonly waitingSockets: number;
-  /** Waiting sockets of one network. */
+  /** Maximum waiting sockets of one network. */
   readonly waitingSocketsPerAddress: number;
   readonly waitingTimeoutMs: number;
 }
@@ -118,7 +118,7 @@ export class HandshakeQueue {
     });
   }
 
-  /** Sockets dropped since the start because too many waited, or waited too long. */
+  /** Number of sockets dropped since the start, because too many waited or they waited too long. */
   get dropped(): number {
     return this.droppedCount;
   }
@@ -146,7 +146,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * When the queue is full, drops the newest socket of the network with the most, or refuses the new socket of that network.
+   * When the queue is full, drops the newest socket of the network with the most waiting sockets, or refuses the new
+   * socket if it belongs to that network.
    * @param asking waiting sockets of the new socket's network
    */
   private makeRoom(asking: Waiting[] | undefined): boolean {
@@ -164,7 +165,7 @@ export class HandshakeQueue {
     return this.waitingCount > 0 && this.placesTaken < this.limits.handshakesInFlight;
   }
 
-  /** Starts each handshake in its own turn of the event loop, so that timers and other sockets run in between. */
+  /** Starts each handshake in its own turn of the event loop, so that timers and other sockets are served in between. */
   private schedule(): void {
     if (this.scheduled || !this.hasPlace) return;
     this.scheduled = true;
@@ -221,7 +222,7 @@ export class HandshakeQueue {
     this.placesTaken--;
   }
 
-  /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. The owner's timer calls this. */
+  /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. Called by the owner's timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
@@ -229,7 +230,7 @@ export class HandshakeQueue {
       const age = now - begun.since;
       if (age < this.limits.handshakePlaceMs) break;
       if (begun.place === 'held') this.losePlace(begun);
-      // The timeout of Node uses the wall clock: after a long turn it ends handshakes whose client answered in time.
+      // Node's timeout uses the wall clock, and after a long turn would end handshakes whose clients answered in time.
       if (age >= this.limits.handshakeTimeoutMs) begun.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {

@@ -51,7 +51,7 @@ describe('nextNetwork', () => {
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
         const agents = 500;
         const share = Math.floor(places / (hostile + 1));
-        // The site's share of the slots, from the moment when the first silent connections lose theirs.
+        // The site's share of the slots, from the time at which the first silent connections lose their slots.
         const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
         expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);
       }),

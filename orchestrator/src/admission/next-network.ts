@@ -1,6 +1,6 @@
 /**
- * The network that gets the next slot: the one with the fewest slots; among equals the first in order. Peers that
- * hold slots silently for long therefore use only their network's share.
+ * Chooses the network that gets the next slot: the network with the fewest slots; among equals, the first in order.
+ * Peers that silently hold slots for a long time therefore use only their network's share.
  * @param waiting networks with waiting sockets, in order
  * @param held    number of slots of each network; a missing entry is 0
  * @param mayBegin whether a network may start now

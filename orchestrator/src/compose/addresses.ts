@@ -16,7 +16,7 @@ export class Addresses {
   readonly #config: Config;
   /** Certificate of the API in PEM; null for plain HTTP. A reload may replace it. */
   certificate: string | null;
-  /** The configured port; the actual one once the API listens. */
+  /** The configured port, or the actual port once the API listens. */
   apiPort: number;
   agentPort: number;
 
@@ -49,7 +49,7 @@ export class Addresses {
     return `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
   }
 
-  /** Where agents dial; a null host means each address of this machine. */
+  /** Address that agents dial; a null host means every address of this machine. */
   get agents(): { host: string | null; port: number } {
     const { advertised_host, agent_host } = this.#config;
     return { host: advertised_host ?? oneAddress(agent_host), port: this.agentPort };
@@ -103,7 +103,7 @@ export async function readTls({ tls_enabled, tls_cert, tls_key }: Config): Promi
 const keyDigestOf = (pem: string): string =>
   hash('sha256', new X509Certificate(pem).publicKey.export({ format: 'der', type: 'spki' }), 'base64');
 
-/** Null for "all addresses", in any spelling. */
+/** @returns null if the host means all addresses, in any spelling */
 const oneAddress = (host: string | null): string | null => (host === null || /^[0:.]+$/.test(host) ? null : host);
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

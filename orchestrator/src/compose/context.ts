@@ -17,7 +17,7 @@ export async function createContext(
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
   // Ids keep increasing over a restart, even if the clock was set back, because operations run in the order of their ids.
-  // A finished drift check leaves only its drift record, which has its id.
+  // Of a finished drift check, only the drift record remains, which has the id of the operation.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   return {

@@ -42,7 +42,7 @@ export interface Running {
   operators: boolean;
   /**
    * Applies the reloadable keys. Other changed keys are only reported, compared with the configuration at the start.
-   * @throws Error if a certificate cannot be used; then nothing has changed
+   * @throws Error if a certificate cannot be used, before any key is applied
    */
   reload(next: Config, sources: Invocation['sources']): Promise<Changes>;
   /** Accepts no new work, finishes work in progress, and releases all resources. */
@@ -183,12 +183,12 @@ interface StopParts {
   readonly log: Logger;
 }
 
-/** How long a stop waits for open requests before it closes them, milliseconds, so that an idle client does not delay it. */
+/** Milliseconds that a stop waits for open requests before it closes them, so that an idle client does not delay the stop. */
 const cutOffMs = 5_000;
 
 /** Stops the parts that serve requests and agents, and those that write on their behalf. */
 async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
-  // First, accepts no new requests, and answers requests that wait for agents with the current state.
+  // First stops accepting requests, and answers requests that wait for agents with the current state.
   app.drain();
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
@@ -205,7 +205,7 @@ async function stop({ app, gateway, domain, schedules, clock, log }: StopParts):
   await domain.refusals
     .close()
     .catch((error: unknown) => log.warn({ err: error }, 'failed to record refusals in the audit log'));
-  // The audit log stops last, so that the events of all other parts are placed.
+  // The audit log stops last, so that the events of all other parts are added to the chain.
   await schedules.stopAuditKeeping();
 }
 

@@ -12,7 +12,7 @@ import { openSamples } from '../store/samples/open-samples.ts';
 import type { SampleStore } from '../store/samples/samples.ts';
 import { openTranscripts, type Transcripts } from '../store/transcripts/transcripts.ts';
 
-/** Everything that is kept on disk or in the database, and the keys of secrets. */
+/** The stores on disk and in the database, and the keys of secrets. */
 export interface Store {
   readonly db: Database;
   readonly samples: SampleStore;
@@ -24,7 +24,7 @@ export interface StoreOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onFatal: (reason: Error) => void;
-  /** A transaction was committed. @param units number of writes that shared it */
+  /** Called after a commit. @param units number of writes that shared the transaction */
   readonly onCommit: (units: number, ms: number) => void;
 }
 

@@ -6,7 +6,7 @@ export class DatabaseUrl {
 
   /**
    * @param url `postgres://user:password@host:port/database`
-   * @throws TypeError, which does not repeat the value, when it is not such a URL
+   * @throws TypeError if the text is not such a URL. The message does not repeat the text.
    */
   constructor(url: string) {
     if (!isDatabaseUrl(url)) throw new TypeError('must look like postgres://user:password@host:5432/database');

@@ -2,7 +2,7 @@ import { closest } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { configSchema, sectionOf } from './schema.ts';
 
-/** Errors in the configuration, displayed to its author. */
+/** Errors in the configuration. The message is for the operator who wrote it. */
 export class ConfigError extends Error {}
 
 /** Describes every fault of a configuration, one per line. @param where returns the location of a value */

@@ -33,7 +33,7 @@ export interface Invocation {
  */
 export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
   const values = parseFlags(args);
-  // Show help despite other errors.
+  // Shows the help despite other errors.
   if (values.help === true)
     return {
       help: true,
@@ -152,7 +152,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** Whether the key is a text, so that a name that consists of digits is not converted. */
+/** Whether the value of the key is text. If so, a value that consists of digits is not converted. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();

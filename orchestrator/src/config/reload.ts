@@ -34,7 +34,7 @@ export const reloadable: readonly string[] = [
 export interface Changes {
   /** Keys that changed since the last load and take effect immediately. */
   readonly now: readonly string[];
-  /** Keys that differ from the start and take effect at the next one. */
+  /** Keys that differ from the configuration at the start, and take effect at the next start. */
   readonly atStart: readonly string[];
 }
 

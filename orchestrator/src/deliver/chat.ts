@@ -24,7 +24,7 @@ export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event,
         footer: { text: `Muster ${delivery_id}` },
       },
     ],
-    // Mentions in the text notify no one.
+    // Disables mentions in the text.
     allowed_mentions: { parse: [] },
   };
   return { url: webhook_url, headers: json, body: JSON.stringify(body) };
@@ -34,7 +34,7 @@ export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, del
   const summary = oneLine(event.summary, maxSummaryLength);
   const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
   const body = {
-    // Shown in notifications of the client, which otherwise shows the blocks.
+    // The chat client shows this text in its notifications, and the blocks elsewhere.
     text: forSlack(`${heading}: ${summary}`),
     mrkdwn: false,
     link_names: false,

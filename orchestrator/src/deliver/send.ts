@@ -30,8 +30,8 @@ export interface SendLimits {
 class Refused extends Error {}
 
 /**
- * Resolves a name and filters its addresses. The connection itself calls it, so the checked address is the one that is
- * used, even if the name resolves to another address later.
+ * Resolves a name and filters its addresses. The connection itself calls this function, so the checked address is the
+ * address that it uses, even if the name resolves to another one later.
  */
 export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve = resolve): LookupFunction {
   return (hostname, options, callback) => {

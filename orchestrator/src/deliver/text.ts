@@ -1,5 +1,5 @@
 /**
- * Escapes untrusted text of machines, such as names and hostnames, for chat messages. It must not mention people, create
+ * Escapes untrusted text of machines, such as names and hostnames, for chat messages. It must not mention users, create
  * links, or imitate Muster's text.
  */
 

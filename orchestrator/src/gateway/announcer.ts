@@ -12,7 +12,7 @@ const sendTimeoutMs = 5_000;
 const bracketed = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** Sends each announcement on a socket of its own, which never receives data. */
+/** Sends each announcement on a new socket, which never receives data. */
 export function createAnnouncer(): Announcer {
   return {
     async broadcast(port, datagramFor) {

@@ -518,7 +518,7 @@ describe('limits of a link', () => {
     }
     while (acknowledged < 61) acknowledged = ((await answered('ack')) as { seq: number }).seq;
     expect(clock.monotonic() - began).toBeGreaterThanOrEqual(((60 + parts - 20) / 10) * 1000);
-    // Other messages have a rate of their own.
+    // Other messages have a separate rate limit.
     for (let i = 0; i < 15; i++) agent.send({ type: 'drift_hint', keys: ['path:/x'] });
     await agent.settled();
     expect(agent.count('refused')).toBe(0);
@@ -1451,7 +1451,7 @@ describe('many connections', () => {
     await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
     const longest = turns.stop();
     expect(gateway.presence.count).toBe(200);
-    // The dialing side runs in this event loop, so the measured time is twice that of the gateway alone.
+    // The dialing side runs in this event loop, so the measured time is twice the time of the gateway alone.
     expect(longest).toBeLessThan(500);
   });
 

@@ -19,7 +19,7 @@ function faultOf(resource: ResolvedResource): string | null {
 
 /**
  * Finds the provider of a step. A resource with an invalid body has none, because no provider could handle it. A removal
- * is tried anyway, because an earlier version of the agent accepted that body.
+ * is tried nevertheless, because an earlier version of the agent accepted that body.
  * @returns null if there is none; `whyNoProvider` has the reason
  */
 export const providerFor = ({

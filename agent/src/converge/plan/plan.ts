@@ -131,7 +131,7 @@ export class Picture {
   readonly #mayCome: Map<Brought, string[]>;
   /** Effects that a changing step may provide to its dependents only, by key of that step. */
   readonly #toDependents: Map<string, readonly Brought[]>;
-  /** Labels of changing steps without a path of their own, by key; `isWide`: they may create any path. */
+  /** Labels of changing steps that have no path, by key; `isWide`: they may create any path. */
   readonly #makers: Map<string, { label: string; isWide: boolean }>;
   readonly #steps: readonly Step[];
 
@@ -169,7 +169,7 @@ export class Picture {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
     if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
-    // The step was skipped because of its own condition, not of a dependency. That blocks no other step.
+    // The step was skipped because of its condition, not because of a dependency, so it blocks no other step.
     if (status === 'skipped' && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }

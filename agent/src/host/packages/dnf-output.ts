@@ -4,7 +4,7 @@ const maxLines = 6;
 const noise =
   /^(Last metadata expiration check|Unable to detect release version|Dependencies resolved|Complete!|Operation aborted|rpm: |\s*$)/;
 
-/** Summarizes the failure of a transaction, for people. */
+/** Summarizes the failure of a transaction for operators. */
 export function dnfComplaint(output: string): string {
   const lines = output.split('\n');
   const found: string[] = [];

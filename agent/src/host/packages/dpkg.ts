@@ -125,7 +125,7 @@ function conffilesOf(text: string): Map<string, string> {
   return conffiles;
 }
 
-/** The native architecture is that of the `dpkg` package. */
+/** The native architecture, which is the architecture of the `dpkg` package. */
 function nativeArchitecture(packages: ReadonlyMap<string, DpkgPackage>): string {
   for (const { name, architecture, state } of packages.values())
     if (name === 'dpkg' && state !== 'not-installed' && architecture !== 'all') return architecture;

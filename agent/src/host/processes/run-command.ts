@@ -64,7 +64,7 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
 
 function launched({ printed, ...command }: Command, { program, args, hasBegun }: ScopedLaunch): Command {
   if (printed === undefined) return { ...command, program, args };
-  // Shows only the output of the program, not that of systemd-run.
+  // Shows only the output of the program, not the output of systemd-run.
   return { ...command, program, args, printed: (stream, piece) => hasBegun() && printed(stream, piece) };
 }
 

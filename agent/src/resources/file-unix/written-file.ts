@@ -17,7 +17,7 @@ export interface WrittenFile {
 export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
 
-/** The file as a resource of its own, so that it is observed, written, and restored like a declared file. */
+/** The file as a separate resource, so that it is observed, written, and restored like a declared file. */
 const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): ResolvedResource => ({
   ...owner,
   type: 'file-unix',

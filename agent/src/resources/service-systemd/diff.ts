@@ -119,7 +119,7 @@ function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances
   };
 }
 
-/** The unit is stopped, disabled, and has no unit file of its own. A packaged unit file stays. */
+/** The unit is stopped, disabled, and has no unit file that the agent wrote. A packaged unit file remains. */
 function diffAbsent(
   resource: ResolvedResource,
   { unit, file, dropIn }: SeenService,

@@ -96,7 +96,7 @@ const quoted = (value: string): string =>
     .replaceAll('\t', '\\t')
     .replaceAll('%', '%%');
 
-/** A parsed unit or drop-in: known fields as text for people, and all other lines. */
+/** A parsed unit or drop-in: known fields as readable text, and all other lines. */
 export interface ParsedUnit {
   fields: Partial<Record<UnitField, string>>;
   others: string[];

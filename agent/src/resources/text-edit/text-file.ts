@@ -16,7 +16,7 @@ import type { Circumstances, Difference, Machine } from '../provider/provider.ts
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
-/** A file that belongs to others and of which a resource declares a part. */
+/** A file that others own and of which a resource declares a part. */
 
 /**
  * The object with this path. The journal does not keep `content`, so after a restart null means that the content is

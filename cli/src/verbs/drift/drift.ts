@@ -257,7 +257,7 @@ async function mendingLine(call: Client, agent: string, record: DriftRecord): Pr
   return gone.length === 0 ? line : `upload ${sanitiseLine(gone.join(', '))} again, then ${line}`;
 }
 
-/** The modules that an apply includes anyway, from assignments. */
+/** The modules that an apply includes because of assignments. */
 async function assignedModules(call: Client, node_id: string, modules: readonly string[]): Promise<Set<string>> {
   const enforced = (await call(listAssignments, {})).filter(
     (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),

@@ -352,7 +352,7 @@ async function planToFollow(context: Context, call: Client, name: string, option
   return planThrough(context, call, name);
 }
 
-/** Refuses removals that no one has seen. */
+/** Refuses removals that the operator has not seen. */
 function refuseRemovals(plan: Run, name: string): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

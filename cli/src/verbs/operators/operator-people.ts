@@ -63,7 +63,7 @@ export function registerPeople(command: Command, act: Act): void {
 const everybody = (call: Client): Promise<Operator[]> =>
   call(listOperators, { query: { include_removed: 'true' }, all: true });
 
-/** By username or id. If a removed operator has the same name, the present one wins. */
+/** Finds an operator by username or id. Prefers a current operator to a removed one with the same name. */
 function findOperator(wanted: string, operators: readonly Operator[]): Operator {
   const isMeant = ({ username, operator_id }: Operator) =>
     username === wanted || (isKeyId(wanted.toLowerCase()) && operator_id === wanted.toLowerCase());
@@ -150,7 +150,7 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
   return exit;
 }
 
-/** The given public key as hex. */
+/** @returns the public key from the command line, as hex */
 async function keyOf(context: Context, key: string | undefined, fromSsh: string | undefined): Promise<string> {
   if ((key === undefined) === (fromSsh === undefined))
     throw usageError(
@@ -211,7 +211,7 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
   const { out } = context;
   const { call } = await context.connect();
   const all = await everybody(call);
-  // A wrong name fails before the question and before any removal.
+  // A wrong name fails before the confirmation and before any removal.
   const operators = wanted.map((name) => findOperator(name, all));
   const names = sanitiseLine(operators.map(({ username }) => username).join(', '));
   await confirmed(context, yes, {

@@ -148,7 +148,7 @@ test("never sends an operator's request with another operator's token", async ()
   const bobs = session.begin(token('bob-1'));
   await expect(waits).rejects.toThrow(SessionEnded);
   await bobs;
-  // The data was cleared before the other person saw the page.
+  // The data was cleared before the other operator saw the page.
   expect(seen).toEqual(['expired']);
   // A late answer to Ada.
   await expect(session.tokenAfter('ada-1')).rejects.toThrow(SessionEnded);

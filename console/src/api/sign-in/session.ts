@@ -13,7 +13,7 @@ export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
 export type SessionState =
   | { readonly status: 'signed_out'; readonly why: 'new' | 'left' }
   | { readonly status: 'live'; readonly person: Person }
-  /** The page stays as it is; requests wait for the next sign-in. */
+  /** The page remains unchanged, and requests wait for the next sign-in. */
   | { readonly status: 'expired'; readonly person: Person };
 
 /** The answer to a sign-in. */

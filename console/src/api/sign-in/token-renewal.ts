@@ -31,7 +31,7 @@ const checkMs = 60_000;
 export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalParts, onRefused: () => void) {
   let current: Token | null = null;
   let renewing: { readonly token: string; readonly done: Promise<void> } | null = null;
-  /** Tokens of the current person. */
+  /** Tokens of the current operator. */
   const own = new Set<string>();
   let cancel = () => {};
 

@@ -12,7 +12,7 @@ export const reasonTones: Readonly<Record<OffReason, Tone>> = {
   pending_removals: 'info',
 };
 
-/** Drift that is not accepted, including that of audit assignments. */
+/** Drift that is not accepted, including drift from audit assignments. */
 const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);
 
 /** Ids of drift records that can be accepted. */

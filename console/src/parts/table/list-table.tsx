@@ -6,7 +6,7 @@ import { DataTable, type DataTableProps } from './data-table.tsx';
 import { type Filter, FilterFields, type FilterTexts, useClearFilters, useFilterValues } from './filters.tsx';
 import { useSorting } from './sorting.ts';
 
-/** The state of a query; one that loads pages has the second part, too. */
+/** The state of a query. A query that loads pages also has the second part. */
 export interface ListQuery {
   readonly isPending: boolean;
   readonly isError: boolean;

@@ -47,7 +47,7 @@ export async function recordRefusedAgent(
   const row = from.node_id === null ? undefined : await db.get(agentById, { node_id: from.node_id });
   await refusals.record({
     type: 'agent.refused',
-    // Any client can create keys and prove them, so only recorded agents get entries of their own.
+    // Any client can create keys and prove them, so only recorded agents get separate entries.
     who: row ? 'agent' : 'unknown_agent',
     ...(row ? { target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname } } : {}),
     summary: `an agent at ${from.remote_ip} was refused: ${message}`,

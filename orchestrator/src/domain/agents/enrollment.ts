@@ -159,7 +159,7 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
-  /** Whether the agent gets an event of its own; otherwise it is reported later, together with others. */
+  /** Whether the agent gets a separate event; otherwise it is reported later, together with others. */
   told: boolean;
   /** The node id of the pending agent that the new agent displaces. */
   displaced: string | null;

@@ -50,7 +50,7 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** Matches no id. The empty id would match the system. */
+/** An id that matches no operator. The empty id would match the system. */
 const nobody = '-';
 
 /** Compares with current and former names, not with text in events: a hostname may equal another agent's name. */

@@ -10,7 +10,7 @@ import { LiveTail } from './live-tail.ts';
 
 /**
  * Streams audit events as they occur. The end of the chain is read once for all followers that are up to date. A
- * follower that reconnects or falls behind reads pages of its own, at its own speed, and then joins the others. A
+ * follower that reconnects or falls behind reads separate pages, at its own speed, and then joins the others. A
  * follower that stops reading is disconnected.
  */
 

@@ -6,7 +6,7 @@ import { eventFrame, wants } from './live-frames.ts';
 import { type LiveTail, pageSize, readPlaced } from './live-tail.ts';
 
 /**
- * Yields the frames of a follower: first the missed events, in pages of its own, then the live events.
+ * Yields the frames of a follower: first the missed events, in separate pages, then the live events.
  * @param opening the first frames
  */
 export async function* readStream(

@@ -215,7 +215,7 @@ describeDatabases('notifications', (fixture) => {
       const strangers = { target_type: '', target_id: '' };
       await happen(...flood(0, 7, strangers));
       await happen(...flood(7, 500, strangers), { summary: 'lost' });
-      // Known agents have a limit of their own.
+      // Known agents have a separate limit.
       await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
       const told = (await all()).map(({ summary }) => summary).reverse();
       expect(told).toHaveLength(21);

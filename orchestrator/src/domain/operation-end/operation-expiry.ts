@@ -62,7 +62,7 @@ async function endAll(
   );
 }
 
-/** Deletes expired sign-in sessions and codes, which are refused anyway, to keep the tables small. */
+/** Deletes expired sign-in sessions and codes, which are already refused, to keep the tables small. */
 export async function expireSessions(context: Context): Promise<void> {
   const now = seconds(context.now());
   const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];

@@ -15,7 +15,7 @@ import { type Context, seconds } from '../shared/context.ts';
 import { actorIn, actorOf, hashOfToken, type Sessions, type SignedIn } from './sessions.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 
-/** Single-use codes that a browser exchanges for a sign-in session of its own. */
+/** Single-use codes that a browser exchanges for a new sign-in session. */
 
 /** Seconds that a code is valid. */
 const codeSecs = 60;

@@ -31,7 +31,7 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** The larger part of the terms, stored in a table of its own. */
+/** The larger part of the terms, stored in a separate table. */
 export interface RunBasis {
   /** Null for a run on named agents, to which `modules` apply. */
   assignment: Assignment | null;

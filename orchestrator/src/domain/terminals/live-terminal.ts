@@ -368,7 +368,7 @@ export class LiveTerminal implements ShellEvents {
    * The terminal's size changes for a moment, which clients do not see.
    */
   #redraw(): void {
-    // A pending size change makes the program redraw anyway.
+    // A pending size change already makes the program redraw.
     if (this.#sizing || this.#end || !this.#shell || !this.#modes.alternate) return;
     const { cols, rows } = this.#size;
     this.#shell.resize(cols, rows > 1 ? rows - 1 : 2);

@@ -75,7 +75,7 @@ export class TerminalPermissions {
     for (const { live } of this.#open.all) live.signInEnded(tokenHash, renewedAs);
   }
 
-  /** Ends the sessions on those of the agents that are not approved. Does not wait for the agent's link, which ends too. */
+  /** Ends the terminal sessions on agents that are not approved. Does not wait for the agent's link, which ends too. */
   async #endOfRejected(nodeIds: readonly string[]): Promise<void> {
     const rows = await this.#context.db.all(approvedAgents, { ids: nodeIds });
     const approved = new Set(rows.map(({ node_id }) => node_id));
