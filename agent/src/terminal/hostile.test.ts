@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  test('answers each request once, whatever the order of messages, and leaves no records', async () => {
+  test('answers each request once, for any order of messages, and leaves no records', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {

@@ -224,7 +224,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     test('buffers input up to the window for a program that does not read, without blocking other terminals', async () => {
       const shell = await link.open();
       const other = await link.open();
-      // One line, because a shell in raw mode would also read a second line.
+      // The commands are in one line, because a shell in raw mode would also read a second line.
       await shell.type('stty raw -echo; echo rea"dy"; sleep 1000\r');
       await shell.shows('ready');
       const window = limits.terminalInputWindowBytes;

@@ -17,7 +17,7 @@ export async function createContext(
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
   // Ids keep increasing over a restart, even if the clock was set back, because operations run in the order of their ids.
-  // Of a finished drift check, only the drift record remains, which has the id of the operation.
+  // Only the drift record remains of a finished drift check. The record has the id of the operation.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   return {

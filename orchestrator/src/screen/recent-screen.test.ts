@@ -27,7 +27,7 @@ test('builds a screen of a large transcript without blocking the event loop', as
   expect(delay.percentile(50) / 1e6).toBeLessThan(50);
 });
 
-test('cancels a screen build that never finishes, and builds other screens meanwhile', async () => {
+test('cancels a screen build that never finishes, and builds other screens in the meantime', async () => {
   const clock = new ManualClock();
   const hostile = Buffer.from(outputLines(1, Buffer.from('\x1b[2000000000L'.repeat(100))));
   const kind = outputLines(1, Buffer.from('kind'));

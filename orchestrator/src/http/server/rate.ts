@@ -14,7 +14,7 @@ export interface Rates {
 export interface TicketRate {
   /** Counts a request. Rejects with `rate_limited` above the limit. */
   spend(address: string): Promise<void>;
-  /** Uncounts a request whose ticket turned out to be valid, so that only guesses count. */
+  /** Reverts the count of a request whose ticket is valid, so that only guesses count. */
   giveBack(address: string): void;
 }
 

@@ -262,7 +262,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** Stands in for a socket that never opened. Each send to it completes immediately. */
+/** Replaces a socket that never opened. Each send to it completes immediately. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

@@ -10,7 +10,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
     .where('agent_keys.public_key', '=', p.public_key),
 );
 
-/** Those of these keys that are recorded, each with its agent. */
+/** The keys among these that are recorded, each with its agent. */
 export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
   db
     .selectFrom('agent_keys')

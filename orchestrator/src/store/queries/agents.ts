@@ -60,7 +60,7 @@ export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: s
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** Those of these agents that are approved. */
+/** The agents among these that are approved. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -75,7 +75,7 @@ interface Listed {
   q?: boolean;
 }
 
-/** Agents by id. `q` prefilters them and may match too many, because it searches attributes as text. */
+/** Agents by id. `q` may match too many agents, because it searches attributes as text. The caller filters them again. */
 export const agents = defineVariants(
   'agents/list',
   (
@@ -236,7 +236,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** Those of these agents that {@link unseenAgents} would return before a time. */
+/** The agents among these that {@link unseenAgents} would return before a time. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>

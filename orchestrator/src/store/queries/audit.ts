@@ -110,7 +110,8 @@ export const auditKeys = defineVariants(
       return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
     };
     if (!v.agent) return page(null);
-    // One index finds events that target the agent, another one events that it caused. A page of each is read and merged.
+    // The query uses an index for events that target the agent, and another for events that it caused. A page of each is read
+      // and merged.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()

@@ -400,7 +400,7 @@ export const openBeside = defineQuery(
       .limit(1),
 );
 
-/** Those of these operations that have ended. */
+/** The operations among these that have ended. */
 export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operations')

@@ -33,7 +33,7 @@ export interface TransferSource {
   rows(table: TransferTable): AsyncIterable<readonly TransferRow[]>;
   /** The last number that the table's counter produced; null: none yet, or no counter. */
   counted(table: TransferTable): Promise<number | null>;
-  /** Closes the database; a target discards what it has not committed. */
+  /** Closes the database. A target discards uncommitted data. */
   close(): Promise<void>;
 }
 
