@@ -53,7 +53,7 @@ export interface AgentArguments {
   save?: true;
   /** Set: rotate the key and exit. */
   rotateKey?: {
-    /** How long the former key stays valid. */
+    /** Seconds for which the former key remains valid. */
     graceSecs: number;
     json: boolean;
   };

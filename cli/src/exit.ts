@@ -30,7 +30,7 @@ export class CliError extends Error {
   readonly exit: Exit;
   /** Stable, snake_case; shown with `--json` and `--verbose`. */
   readonly code: string;
-  /** What to do; null if the message suffices. */
+  /** The remedy; null if the message suffices. */
   readonly remedy: string | null;
   readonly faults: readonly Fault[];
 

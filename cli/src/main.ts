@@ -13,7 +13,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
-// Until there is a result, an exit is a failure.
+// An exit before the program has a result is a failure.
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,

@@ -18,7 +18,7 @@ export class SshFields {
   bytes(): Uint8Array {
     return this.take(this.number());
   }
-  /** At most the first 256 bytes, as Latin-1. */
+  /** Reads a field as Latin-1 text. @returns at most its first 256 bytes */
   text(): string {
     return String.fromCharCode(...this.bytes().subarray(0, 256));
   }

@@ -1,10 +1,10 @@
 /** Keys that were made for these tests with `muster`, `openssl` and `ssh-keygen`, and open nothing. */
 
 export const passphrase = 'pässword';
-/** Of the keys in PKCS#8. */
+/** The public key of all test keys in PKCS#8. */
 export const publicKey = '6818eda6b733253f9073590c56e0bf9e519888cf52f9a87906a8fc63ed18b602';
 export const seed = 'e22ebbc8fc40091c5ef0a029898f9d233a1d6302a2b1f64c1fb4c3648ea8ac3f';
-/** Of the keys in the form of OpenSSH. */
+/** The public keys of the test keys in OpenSSH format. */
 export const sshPublicKeys = {
   first: '0a437637251b2787392edf55a0d7ba1eccf7795fffb6cf7611386b9b32cb4ef2',
   second: '408b0faecb747a9478de1189a9d83b42374ae45208180bfca130da7087be8d10',

@@ -42,7 +42,7 @@ export const isTagKey = (key: string): boolean => tagKeyPattern.test(key);
 /** True if the value is valid for a tag; it may be empty. */
 export const isTagValue = (value: string): boolean => [...value].length <= 256 && !controlCharacter.test(value);
 
-/** In UTF-16 units. Longer selectors are refused before they are parsed. */
+/** Maximum length in UTF-16 units. Longer selectors are refused before they are parsed. */
 export const maximumSelectorLength = 4096;
 
 /** True if the selector has no terms. The caller decides whether it matches all agents or none. */

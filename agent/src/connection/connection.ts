@@ -26,7 +26,7 @@ export interface ConnectionOptions {
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   random: () => number;
   /** The current attributes, read for each hello. */
   attributes: () => Record<string, string>;

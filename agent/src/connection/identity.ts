@@ -12,7 +12,7 @@ import { type NextKey, nextKeyPath, readNextKey, type Statement } from './next-k
 
 /** First protocol version in which an orchestrator accepts a new key. */
 const keyChangeVersion = 4;
-/** First protocol version in which it accepts the statements of earlier key changes. */
+/** First protocol version in which an orchestrator accepts the statements of earlier key changes. */
 const earlierStatementsVersion = 5;
 
 /** A key for a hello, with the statements that prove its origin. */

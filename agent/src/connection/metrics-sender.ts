@@ -27,7 +27,7 @@ const jitter = 0.1;
 export interface MetricsSenderOptions {
   buffer: SampleBuffer;
   clock: Clock;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   random: () => number;
   /** Interval at which the orchestrator wants samples. */
   intervalMs: number;

@@ -2,7 +2,7 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { OutputTail } from '../converge/report/live-output.ts';
 
-/** How long to collect a burst before its first part is sent. */
+/** Milliseconds to collect a burst before its first part is sent. */
 const collectMs = 200;
 
 /** Sends live output: at most once a second, one message at a time, and after waiting results. */

@@ -34,7 +34,7 @@ export interface SessionOptions {
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   random: () => number;
   /** Creates the hello that answers this nonce. */
   hello(nonce: Buffer, versions: readonly number[]): AgentMessage;

@@ -33,7 +33,7 @@ export interface Engine {
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
   /** Ends an operation between two resources, or immediately if it has not begun. Ignores an unknown id. */
   cancel(operationId: string): void;
-  /** For the hello: all operations whose end is not acknowledged. */
+  /** @returns all operations whose end is not acknowledged, for the hello */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
   /** Unsent output of the running program. */

@@ -161,7 +161,7 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // At the next start, the new file would replace the old one, to which further lines are appended.
+        // Otherwise, the next start would replace the old file, to which more lines are appended, with the new one.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;

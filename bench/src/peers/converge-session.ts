@@ -14,7 +14,7 @@ import { type Peer, peers } from './peers.ts';
 export interface Measured {
   first: number[];
   again: number[];
-  /** Why there are no figures; null: there are. */
+  /** The reason why figures are missing; null if they exist. */
   missing: string | null;
 }
 

@@ -5,7 +5,7 @@ export type Cell = string | number | null;
 /** A bar and its measured value. `met` is null when the bench could not run; `detail` then says why. */
 export interface Verdict {
   name: string;
-  /** In the unit of the bar. */
+  /** The measured value, in the unit of the bar. */
   value: number;
   /** The bar as readable text, such as `≤ 1.4 ×`. */
   bar: string;

@@ -24,7 +24,7 @@ export interface Candidate {
   about: string;
 }
 
-/** What can be completed at the cursor. */
+/** The kind of word that can be completed at the cursor. */
 export interface Wanted {
   /** The part of the word before the completed value: `a,b,` of a list, `--flag=`. */
   before: string;

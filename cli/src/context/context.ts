@@ -11,7 +11,7 @@ import type { Target, TargetOptions } from './profile.ts';
 /** @returns `stay` to keep the program running; `leave` then ends it later as Ctrl-C would */
 export type Interrupted = (leave: () => void) => 'stay' | undefined;
 
-/** Everything a verb needs, so that it does not touch the process. */
+/** The environment of a verb, so that verbs do not use the process directly. */
 export interface Context {
   readonly env: Environment;
   readonly out: Output;

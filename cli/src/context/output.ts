@@ -29,9 +29,9 @@ interface Progress {
 export interface Output {
   readonly json: boolean;
   readonly verbose: boolean;
-  /** For stdout. */
+  /** Style of standard output. */
   readonly style: Style;
-  /** For stderr. */
+  /** Style of standard error. */
   readonly noteColor: Colors;
   /** Prints data as text, with a newline. Silent with `--json`. */
   print(text: string): void;

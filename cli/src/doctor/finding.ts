@@ -7,7 +7,7 @@ export interface Finding {
   what: string;
   /** Reason why the finding matters; null for `ok`. */
   why: string | null;
-  /** What to do; null if there is nothing. */
+  /** The remedy; null if none is needed. */
   remedy: string | null;
 }
 

@@ -8,7 +8,7 @@ export interface Shape {
   readonly form: 'document' | 'lines';
 }
 
-/** By the words of the verb. Null: prints no JSON. */
+/** Maps the words of a verb to the shape of its output; null: the verb prints no JSON. */
 export type Shapes = Readonly<Record<string, Shape | null>>;
 
 /** The output is a single JSON document. */

@@ -51,7 +51,7 @@ export interface LiveOptions {
   readonly sleep: (milliseconds: number) => Promise<void>;
 }
 
-/** How the session ended for this program. */
+/** The reason for which this program left the terminal session. */
 export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** The orchestrator ended the connection or the session, with a reason. */

@@ -39,7 +39,7 @@ const units: readonly (readonly [string, number])[] = [
   ['s', 1],
 ];
 
-/** In the largest unit that fits, e.g. `3m`; also its count and the remaining seconds. */
+/** @returns a duration in its largest unit, such as `3m`; the count of the unit; and the remaining seconds */
 function largestUnit(seconds: number): [text: string, count: number, rest: number] {
   for (const [unit, size] of units) {
     const count = Math.floor(seconds / size);

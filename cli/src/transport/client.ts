@@ -20,7 +20,7 @@ export interface UnknownCertificate {
   origin: string;
   fingerprint: Fingerprint;
   subject: string;
-  /** Why it was not accepted; an OpenSSL code. */
+  /** The reason why the certificate was not accepted; an OpenSSL code. */
   reason: string;
 }
 

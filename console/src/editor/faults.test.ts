@@ -18,9 +18,9 @@ describe('marks', () => {
     [4, 11, '"x y"'],
     [1, 1, 'name'],
     [2, 10, ':'],
-    // Of the whole.
+    // A fault of the whole text is marked at the first line.
     [undefined, undefined, 'name'],
-    // At the end of a line there is nothing to underline.
+    // A fault at the end of a line has no character to underline.
     [1, 40, ''],
     // Positions beyond the text, and invalid numbers.
     [400, 2, ''],

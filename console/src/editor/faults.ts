@@ -16,7 +16,7 @@ export interface Mark {
   readonly path: string;
 }
 
-/** Further faults are not shown. */
+/** Maximum number of marked faults. */
 export const maxMarks = 200;
 /** Longer texts are validated only by the orchestrator. */
 const maxLocalLength = 256 * 1024;

@@ -7,7 +7,7 @@ import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml';
 
 export interface DeclaredParameter {
   readonly name: string;
-  /** As written; may be an unknown type. */
+  /** The type as written, which may be unknown. */
   readonly type: string;
   readonly description: string | null;
   /** Undefined if there is none. */

@@ -12,7 +12,7 @@ import { useState } from 'react';
 const invisible = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u3164|\uffa0/u;
 const invisibleAll = new RegExp(invisible.source, 'gu');
 
-/** As `⟨1B⟩`. */
+/** Formats a character as its code, such as `⟨1B⟩`. */
 const codeOf = (character: string): string =>
   `⟨${(character.codePointAt(0) as number).toString(16).toUpperCase().padStart(2, '0')}⟩`;
 

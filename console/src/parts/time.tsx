@@ -51,7 +51,7 @@ export function shortDuration(seconds: number): string {
   return `${Math.floor(seconds / per)}${unit}`;
 }
 
-/** As `4m ago`, `in 3h`, `now`. Both in Unix milliseconds. */
+/** Formats a time relative to another, such as `4m ago`, `in 3h`, or `now`. Both are in Unix milliseconds. */
 export function relativeTime(at: number, from: number): string {
   const seconds = Math.round((from - at) / 1000);
   // The page's clock updates every five seconds, so a fresh time may be up to five seconds ahead of it.

@@ -61,7 +61,7 @@ test('reaches the same screen over a long distance without rendering it', async 
 });
 
 test('keeps margins, origin mode and a hidden cursor after a jump', async () => {
-  // More than is drawn.
+  // The text exceeds the amount that a jump draws on the visible screen.
   const much = Array.from({ length: 20 }, (_, at) => `\r\n${at} ${'·'.repeat(70)}`.repeat(750));
   const texts = [
     '\x1b[?1049h\x1b[?25l\x1b[3;5r\x1b[?6h',

@@ -50,7 +50,7 @@ export type Hint =
   | { type: 'windows_changed' }
   /** A message may be due for a channel. */
   | { type: 'deliveries_due' }
-  /** This operator has read some notifications, or all. */
+  /** An operator has read some or all notifications. */
   | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
   /** A sign-in session ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */

@@ -1,4 +1,4 @@
-/** How long a slot is reserved, milliseconds. If the agent is killed during this time, its next process must wait as well. */
+/** Milliseconds for which a slot is reserved. If the agent is killed during this time, its next process must wait as well. */
 const keptMs = 15_000;
 
 /**

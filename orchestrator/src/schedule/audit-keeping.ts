@@ -6,7 +6,7 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: chains events soon after they are written, and removes expired ones. */
 
-/** How long events are gathered for one transaction, milliseconds. */
+/** Milliseconds for which events are gathered for one transaction. */
 const gatherMs = 25;
 /** Interval of the search for events without a hint, milliseconds. The search also renews the lease. */
 const sweepMs = 2_000;

@@ -40,7 +40,7 @@ export interface RemoteWriteLoop {
 
 /** Samples in one request, with about a dozen points each. */
 const samplesOfBatch = 200;
-/** How long the first sample waits for others, milliseconds. */
+/** Milliseconds for which the first sample waits for others. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;

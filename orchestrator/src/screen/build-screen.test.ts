@@ -11,7 +11,7 @@ const write = (terminal: Terminal, bytes: string | Uint8Array) =>
   new Promise<void>((resolve) => terminal.write(bytes, resolve));
 const recorded = (text: string) => Buffer.from(outputLines(1, Buffer.from(text)));
 
-/** Everything that a user sees, and the modes that affect keys and mouse. */
+/** The visible content of a screen, and the modes that affect keys and mouse. */
 function look(terminal: Terminal) {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, y) => {

@@ -12,7 +12,7 @@ import { type Path, pointer } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {
-  /** In the order of the desired set; repeated names are skipped. */
+  /** Modules in the order of the desired set; repeated names are skipped. */
   readonly modules: readonly ModuleDocument[];
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
@@ -22,7 +22,7 @@ export interface ResolutionRequest {
 export type Resolution =
   | {
       ok: true;
-      /** In execution order. */
+      /** Resources in execution order. */
       resources: UnfilledResource[];
       verify: UnfilledVerification[];
       /** Names of all secrets that are used, sorted. */

@@ -60,7 +60,7 @@ describe('live output', () => {
         for (const stream of ['stdout', 'stderr'] as const) {
           const piece = message[stream];
           if (piece === null) continue;
-          // All bytes except an incomplete character.
+          // A piece contains all bytes except those of an incomplete character.
           expect(piece.to).toBeGreaterThanOrEqual(ends[stream] - 3);
           expect(piece.to).toBeLessThanOrEqual(ends[stream]);
           expect(piece.from).toBeLessThan(piece.to);

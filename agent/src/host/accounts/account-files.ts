@@ -15,7 +15,7 @@ export interface UserEntry {
 export interface GroupEntry {
   name: string;
   gid: number;
-  /** In the order of the file. */
+  /** Member names in the order of the file. */
   members: string[];
 }
 

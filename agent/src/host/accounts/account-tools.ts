@@ -25,7 +25,7 @@ export interface ToolContext {
   limits: { scriptMs: number };
 }
 
-/** How long to wait for another program to release the lock on the files. */
+/** Milliseconds to wait for another program to release the lock on the files. */
 const maxLockWaitMs = 20_000;
 const lockRetryMs = 250;
 

@@ -71,7 +71,7 @@ export function checkPath(path: string): void {
  */
 export class PathWalk {
   readonly #own = process.geteuid?.() ?? 0;
-  /** By real path. */
+  /** Open directories by real path. */
   readonly #held = new Map<string, HeldDirectory>();
   readonly #created: (path: string) => void;
 

@@ -6,9 +6,9 @@
 
 /** The only packages that a transaction may remove. */
 export interface AllowedRemoval {
-  /** In apt's notation: `name`, or `name:architecture` for a foreign architecture. */
+  /** Package names in apt's notation: `name`, or `name:architecture` for a foreign architecture. */
   names: readonly string[];
-  /** The machine's own architecture. */
+  /** The native architecture of the machine. */
   native: string;
   /** Whether installed packages may be removed, or only the configuration files that removed packages left. */
   what: 'installed' | 'leftovers';

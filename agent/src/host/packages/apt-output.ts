@@ -3,7 +3,7 @@
 export interface AptPolicy {
   /** The version that apt would install; null if no source offers one. */
   candidate: string | null;
-  /** All versions that the sources offer. */
+  /** Versions that the sources offer. */
   offered: string[];
 }
 

@@ -38,7 +38,7 @@ export interface DpkgPackage {
 export interface DpkgDatabase {
   /** The architecture of names that do not contain one. */
   native: string;
-  /** By `name:architecture`. */
+  /** Packages by `name:architecture`. */
   packages: ReadonlyMap<string, DpkgPackage>;
   /** Whether dpkg was interrupted and has changes that are not yet merged. */
   interrupted: boolean;
@@ -196,7 +196,7 @@ function read(path: string): string | null {
   }
 }
 
-/** In the order in which dpkg wrote them. */
+/** Names of the update files, in the order in which dpkg wrote them. */
 function namesOf(directory: string): string[] {
   try {
     return readdirSync(directory)

@@ -32,7 +32,7 @@ export interface Command {
 }
 
 export interface CommandResult {
-  /** Null if a signal ended it. */
+  /** Exit code; null if a signal ended the program. */
   exitCode: number | null;
   signal: string | null;
   stdout: string;
@@ -41,10 +41,10 @@ export interface CommandResult {
   timedOut: boolean;
 }
 
-/** How long to read output of background processes after the program has ended. */
+/** Milliseconds to read output of background processes after the program has ended. */
 const drainMs = 100;
 
-/** Umask of started programs, independent of the agent's own. */
+/** Umask of started programs, independent of the agent's umask. */
 export const umask = 0o022;
 
 /**

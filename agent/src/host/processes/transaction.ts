@@ -35,10 +35,10 @@ export interface Transaction {
 }
 
 export interface TransactionResult {
-  /** Null if a signal ended it. */
+  /** Exit code; null if a signal ended the program. */
   exitCode: number | null;
   signal: string | null;
-  /** Both streams, interleaved. */
+  /** Output of both streams, interleaved. */
   output: string;
   truncated: boolean;
   timedOut: boolean;

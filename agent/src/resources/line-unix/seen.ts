@@ -18,7 +18,7 @@ export interface Hit extends Place {
 }
 
 export interface SeenLine extends SeenText {
-  /** In file order. If the line is to be present, only the last few, because the last one counts. */
+  /** Matching lines in file order. If the line must be present, only the last few, because the last one counts. */
   hits: Hit[];
   /** Position at which a new line is added. */
   end: Place;

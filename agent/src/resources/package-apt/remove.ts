@@ -145,7 +145,7 @@ interface Judgement {
   trace: Trace;
   /** The package and the dependencies that were installed with it and are removed with it, as `name:architecture`. */
   group: string[];
-  /** Why deleting their remains would lose a change by others; null: it would not. */
+  /** @returns the reason why deleting the remains of packages would lose a change by others; null if it would not */
   kept: string | null;
 }
 

@@ -144,7 +144,7 @@ export function mayHaveBrought(
 
 interface Claims {
   has(path: string): boolean;
-  /** All of its paths, without shared directories. */
+  /** All paths of the package, without shared directories. */
   all: ReadonlySet<string>;
   /** Paths that the purge script names. */
   removed: string[];

@@ -18,7 +18,7 @@ export async function output(context: Context, id: string, options: { follow?: b
   const operation_id = await findOperation(call, id);
   const shown = new Shown(context);
   for (;;) {
-    // In this order: after the end the output is complete.
+    // Reads the operation before its output, because the output is complete after the end of the operation.
     const operation = await call(getOperation, { params: { operation_id } });
     const { node_id } = operation;
     const answer = await call(getOperationOutput, { params: { node_id, operation_id } });

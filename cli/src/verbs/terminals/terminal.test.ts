@@ -140,7 +140,7 @@ test('lists sessions with agents, operators, and attached operators', async () =
   expect(lines[2]).toMatch(/ closed .* 1m 30s +-$/);
   expect(sent('listTerminals')[0]?.query).toEqual({ limit: '50', status: 'active' });
   expect(await muster('list', '--status', 'open')).toMatchObject({ exit: 2 });
-  // The same on a terminal, unless it is narrow.
+  // A terminal shows the same list, unless it is narrow.
   const on = async (columns: number) => (await musterHere(['terminal', 'list'], env, '', { columns, prompt })).stdout;
   expect((await on(100)).split('\n')[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S /);
   expect((await on(70)).split('\n')[1]).toMatch(/^9V0P3A1S /);

@@ -34,7 +34,7 @@ const covers = (wide: Key, narrow: Key): boolean =>
   wide.length < narrow.length && wide.every((part, index) => part === narrow[index]);
 
 export function createStaleness({ mark, now, after }: StalenessParts) {
-  /** By the key as JSON. */
+  /** Entries by their query key as JSON. */
   const pending = new Map<string, Entry>();
 
   const markSoon = (text: string, key: Key, ms: number, named: boolean) => {

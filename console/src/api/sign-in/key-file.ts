@@ -2,7 +2,7 @@ import { bytesOfBase64, bytesOfHex, hexOf } from '../../../../client/src/bytes.t
 import { derContent, derNumber, derTags, derValues } from '../../../../client/src/der.ts';
 import { brokenKey, KeyFileError, maxKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
 
-/** By object identifier, as hexadecimal DER. */
+/** Kinds of keys by object identifier, as hexadecimal DER. */
 const keyKinds: Readonly<Record<string, string>> = {
   '2b6570': 'ed25519',
   '2b6571': 'an Ed448 key',

@@ -12,7 +12,7 @@ import { Time } from '../../parts/time.tsx';
 import { reasonTones } from '../reconcile/off.ts';
 import { agentParam, displayName, stateOf, stateSince, systemText, tones } from './agent-state.ts';
 
-/** Most urgent first. */
+/** Sort order of states, most urgent first. */
 const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>

@@ -38,7 +38,7 @@ function useKnown(): Known | null {
 export interface ModuleCheck {
   readonly judgement: Judgement;
   readonly outline: ModuleOutline;
-  /** Why the check failed. */
+  /** The reason why the check failed. */
   readonly error: unknown;
 }
 

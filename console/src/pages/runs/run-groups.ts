@@ -97,7 +97,7 @@ export function groupResults(
   }
   const groups = new Map<string, Draft>();
   const leftOver = new Map<string, RunResult[]>();
-  /** By coarse key: the groups that uncompared agents may belong to. */
+  /** Groups to which uncompared agents may belong, by coarse key. */
   const byCoarse = new Map<string, Set<Draft>>();
   const groupAt = (key: string, outcome: Outcome, example: Operation | null): Draft => {
     const found = groups.get(key);

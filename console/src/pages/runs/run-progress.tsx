@@ -7,7 +7,7 @@ interface Look {
   readonly fill: string;
 }
 
-/** In the order of the bar. */
+/** Appearance of each outcome, in the order of the bar. */
 export const looks: readonly Look[] = [
   { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good' },
   { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },

@@ -8,7 +8,7 @@ import { Line } from '../../parts/text.tsx';
 import { useMatchHint } from '../use-match-hint.ts';
 import type { RestrictionDraft, RestrictionKind } from './secret-form.ts';
 
-/** Which agents may use a secret. */
+/** Fields for the agents that may use a secret. */
 export function RestrictionFields({
   restriction,
   onChange,

@@ -24,7 +24,7 @@ export function LinkDot({ state }: { readonly state: LinkState }) {
   );
 }
 
-/** What happened to the session, with the next actions. Empty while the session is open. */
+/** Describes the state of the terminal session, with the next actions. Empty while the session is open. */
 export function LinkNotice({
   state,
   reason,

@@ -38,7 +38,7 @@ interface ResultListProps {
   readonly resultKind: ResultKind;
   /** Output of scripts by `module/identity`. */
   readonly output?: OperationOutput['output'] | undefined;
-  /** More results will follow. */
+  /** Whether more results will follow. */
   readonly running?: boolean;
   /** Shown if there are no results. */
   readonly empty?: ReactNode;

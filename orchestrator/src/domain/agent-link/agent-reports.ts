@@ -95,7 +95,7 @@ export async function reported(
   throw new Error(`report ${seq} of agent ${nodeId} was refused by the database after 5 attempts`);
 }
 
-/** How much of an agent's reports may be stored now. */
+/** Amount of an agent's reports that may be stored now. */
 async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
   if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
   const today = await usage.today(nodeId);

@@ -79,7 +79,7 @@ export async function applyEnd(
   return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
 }
 
-/** For an operation whose set is no longer stored. */
+/** The sent set of an operation whose payload is no longer stored. */
 const nothingSent: SentSet = { resources: [], keep_modules: [] };
 
 const isUnchanged = ({ resources }: SentSet, results: ReadonlyMap<number, ResourceResult>): boolean =>

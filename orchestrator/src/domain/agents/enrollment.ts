@@ -111,7 +111,7 @@ export async function listTokens({ db, now }: Context, ended: boolean, wish: Pag
   return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
 }
 
-/** How long ended tokens stay listed, so that an operator can find out how an agent was enrolled. */
+/** Time for which ended tokens remain listed, so that an operator can find out how an agent was enrolled. */
 const keptSecs = 30 * 86_400;
 
 export async function deleteOldTokens(context: Context): Promise<void> {

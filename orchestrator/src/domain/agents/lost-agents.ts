@@ -31,7 +31,7 @@ export interface LostWatchOptions {
    * reconnect.
    */
   upFor: () => number;
-  /** For tests. */
+  /** For tests: replaces the default number of agents in a step. */
   atOnce?: number;
 }
 

@@ -122,7 +122,7 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
   return true;
 }
 
-/** What ended with an operator's removal, and what an admin should review afterwards. */
+/** The sessions and work that ended with an operator's removal, and the records that an admin should review. */
 export type Removed = z.output<typeof removedOperatorSchema>;
 
 /**

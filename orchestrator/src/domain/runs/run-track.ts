@@ -3,7 +3,7 @@ import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
 
 /** In-memory state of a run in progress, so that an outcome needs no query. It can be rebuilt from the rows at any time. */
 
-/** How long an agent with an operation may be disconnected before its slot is freed. In seconds. */
+/** Seconds for which an agent with an operation may be disconnected before its slot is freed. */
 const sightSecs = 300;
 
 /** All current outcomes of the run, by position. */

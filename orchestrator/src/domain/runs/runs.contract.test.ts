@@ -32,7 +32,7 @@ resources:
     resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } }
 `;
 
-/** The same, with hooks before and after each read. */
+/** @returns the same context, with hooks before and after each read */
 function withReads(
   context: Context,
   before: (name: string) => Promise<void>,

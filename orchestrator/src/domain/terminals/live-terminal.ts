@@ -79,15 +79,15 @@ interface Place {
 /** Maximum bytes of a recording from which a screen is built; also the distance between possible starting points. */
 const screenBytes = 1024 * 1024;
 const placeBytes = 128 * 1024;
-/** How long an incomplete character is held back for its remaining bytes, milliseconds. */
+/** Milliseconds for which an incomplete character is held back for its remaining bytes. */
 const holdMs = 20;
 /** Debounce interval for size changes, milliseconds: only the last size within it is applied. */
 const resizeMs = 40;
-/** How long the temporary size of a redraw is set, milliseconds, so that the program notices the change. */
+/** Milliseconds for which the temporary size of a redraw is set, so that the program notices the change. */
 const redrawMs = 100;
 /** Maximum number of typed bytes that wait for recording. No more input is read beyond it. */
 const maxUnrecorded = 64 * 1024;
-/** How long a shell that ended before any client connected is kept, milliseconds, so that its output explains why it ended. */
+/** Milliseconds for which a shell that ended before any client connected is kept, so that its output explains the end. */
 const unseenMs = 10_000;
 
 /**

@@ -142,7 +142,7 @@ async function record(context: Context, session: EndedSession, actor: Actor, she
   await context.db.write({
     name: 'terminals/open',
     statements: [
-      // In the same transaction: an operator removed concurrently gets no terminal.
+      // The same transaction checks the operator, so that an operator who is removed concurrently gets no terminal.
       statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
       statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
       statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),

@@ -6,7 +6,7 @@ import { ended, interrupted } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
 import type { TerminalTickets } from './terminal-tickets.ts';
 
-/** How often operators' and agents' permissions are rechecked: a hint on the bus may be lost. */
+/** Interval at which permissions of operators and agents are checked again, because a hint on the bus may be lost. */
 const recheckMs = 5_000;
 
 /**

@@ -7,9 +7,9 @@ import { type Check, oneLine } from './format.ts';
  */
 export interface Field<T = unknown> {
   readonly shape: 'text' | 'integer' | 'boolean' | 'choice' | 'list' | 'map';
-  /** As written. The object schema handles optional and null. */
+  /** Schema of the value as written. The object schema handles optional and null. */
   readonly declared: z.ZodType;
-  /** As sent to an agent, with expressions evaluated. */
+  /** Schema of the value as sent to an agent, with expressions evaluated. */
   readonly resolved: z.ZodType<T>;
   /**
    * True if the field may contain `${{ secrets.x }}`. Only free text may: other values are validated before dispatch,
