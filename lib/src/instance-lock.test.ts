@@ -9,7 +9,7 @@ import { DirectoryInUse, holderOf, lockDirectory } from './instance-lock.ts';
 const directory = () => mkdtempSync(join(tmpdir(), 'muster-lock-'));
 
 describe.runIf(process.platform === 'linux')('the lock of a data directory', () => {
-  test('a data directory is locked by one process at a time, by any path', async () => {
+  test('only one process at a time can lock a data directory, by any path', async () => {
     const place = directory();
     const release = await lockDirectory(place, 'orchestrator');
     const link = `${place}-link`;
@@ -22,7 +22,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     (await lockDirectory(place, 'orchestrator'))();
   });
 
-  test('ends with its process, even if that is killed', async () => {
+  test('a lock ends with its process, even if the process is killed', async () => {
     const place = directory();
     const program = `
       const { lockDirectory } = await import(${JSON.stringify(join(import.meta.dirname, 'instance-lock.ts'))});

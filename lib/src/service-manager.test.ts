@@ -42,7 +42,7 @@ describe('the service manager', () => {
     expect(started({ PATH: '/bin' }).manager).toBeNull();
   });
 
-  test('reports readiness, then three signs of life within the timeout', () => {
+  test('reports readiness, then sends three watchdog notifications within the timeout', () => {
     const { manager, said, ends, calls, turn, env } = started();
     expect(env).toEqual({ PATH: '/bin' });
     manager?.ready('up');
@@ -56,7 +56,7 @@ describe('the service manager', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
   });
 
-  test('sends no sign of life after it reported the stop', () => {
+  test('sends no watchdog notification after it reported the stop', () => {
     const { manager, said, turn } = started();
     manager?.ready('up');
     manager?.stopping();
@@ -64,7 +64,7 @@ describe('the service manager', () => {
     expect(said).toEqual(['--ready --status=up', 'STOPPING=1']);
   });
 
-  test('sends no signs of life without a watchdog, or with one for another process', () => {
+  test('sends no watchdog notifications without a watchdog, or with one for another process', () => {
     for (const env of [environment({ WATCHDOG_USEC: '0' }), environment({ WATCHDOG_PID: '1' })]) {
       const { manager, calls } = started(env);
       manager?.ready('up');

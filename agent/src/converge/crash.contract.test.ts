@@ -70,7 +70,7 @@ const stepsOf = (total: number) =>
   );
 
 describe('an agent that is killed at any durable step', () => {
-  test('finishes an apply, and its removal still restores the original state', async () => {
+  test('a restarted agent finishes an apply, and its removal still restores the original state', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;

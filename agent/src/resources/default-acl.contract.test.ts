@@ -208,7 +208,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     expect(readFileSync(`${path}/tool`, 'utf8')).toBe('his\n');
   });
 
-  test('keeps the ACLs of a directory whose owner stays', async () => {
+  test('keeps the ACLs of a directory whose owner does not change', async () => {
     const path = home(null);
     keep(path, true);
     await apply(directory(path, { mode: '0750' }));

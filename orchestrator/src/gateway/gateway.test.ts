@@ -464,7 +464,7 @@ describe('limits of a link', () => {
     expect((await agent.next('refused')).message).toBe('a second hello');
   });
 
-  test('disconnects an agent that exceeds the message rate, including pings, and allows the rate itself', async () => {
+  test('allows an agent the message rate, and disconnects it above the rate, which includes pings', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -525,7 +525,7 @@ describe('limits of a link', () => {
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
   });
 
-  test('follows a burst of drift hints, then one per interval, and always the last one', async () => {
+  test('accepts a burst of drift hints, then one per interval, and always the last one', async () => {
     await start({ driftHintBurst: 3, driftHintIntervalMs: 60_000 });
     const agent = await dial();
     await agent.join();
@@ -1041,7 +1041,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test('logs a wrong clock of an agent once, and at most as often as it commits attributes', async () => {
+  test("logs an agent's wrong clock once, and changes at most as often as it commits attributes", async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1750,7 +1750,7 @@ describe('many connections', () => {
     late.end();
   });
 
-  test('counts the addresses of one IPv6 network as one', () => {
+  test('counts the addresses of one IPv6 network as one address', () => {
     for (const [ip, network] of [
       ['192.0.2.7', '192.0.2.7'],
       ['2001:db8:1:2:aaaa::1', '2001:db8:1:2'],
@@ -1835,7 +1835,7 @@ describe('the end of a link', () => {
     await until(() => links.calls.includes('closed: internal error'));
   });
 
-  test('on drain, sends when to reconnect, commits pending reports, and admits no agent', async () => {
+  test('on drain, sends agents the time to reconnect, commits pending reports, and admits no agent', async () => {
     await start();
     const agent = await dial();
     await agent.join();

@@ -57,7 +57,7 @@ describe('the output window of a terminal', () => {
 });
 
 describe('pieces of terminal output', () => {
-  test('keeps at most one piece more than the maximum in flight, and loses or stalls none', () => {
+  test('keeps at most one more piece than the maximum in flight, and loses or stalls none', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (most, steps) => {

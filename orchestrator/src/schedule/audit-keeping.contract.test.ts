@@ -70,7 +70,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await settled(domain, 6);
   });
 
-  test('retries a second after a failure', async () => {
+  test('retries one second after a failure', async () => {
     const domain = await openAt(await fixture.place());
     const write = domain.db.write;
     domain.db.write = () => Promise.reject(new Error('away'));
@@ -89,7 +89,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await settled(domain, 2);
   });
 
-  test('finishes the current round on stop and starts no other', async () => {
+  test('finishes the current round on stop, and starts no other round', async () => {
     const domain = await openAt(await fixture.place());
     await happen(domain, 2);
     let go = () => {};
@@ -158,7 +158,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     expect(await begin()).toBe(5);
   });
 
-  test('stops without the database', async () => {
+  test('stops even if the database does not answer', async () => {
     const domain = await openAt(await fixture.place());
     const keeping = start(domain);
     await keeping.round();

@@ -144,7 +144,7 @@ verify: [{ tcp: { port: 22 } }]
     fc.string({ unit: 'binary', maxLength: 4 }),
   );
 
-  test('never throws for any input', () => {
+  test('parsing never throws for any input', () => {
     const mangled = fc
       .array(fc.tuple(fc.nat({ max: valid.length }), fc.nat({ max: 12 }), piece), { minLength: 1, maxLength: 6 })
       .map((edits) =>

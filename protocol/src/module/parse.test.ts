@@ -19,7 +19,7 @@ const withResources = (...resources: string[]): string =>
 const motd = 'resource: { file-unix: { path: /etc/motd } }';
 
 describe('parseModule accepts', () => {
-  test('a module that has only a name', () => {
+  test('parses a module that has only a name', () => {
     const parsed = parseModule('name: m');
     expect(parsed).toEqual({
       ok: true,
@@ -30,7 +30,7 @@ describe('parseModule accepts', () => {
     });
   });
 
-  test('bytes with a byte order mark and Windows line ends', () => {
+  test('parses bytes with a byte order mark and Windows line ends', () => {
     const parsed = parseModule(new TextEncoder().encode('\uFEFFname: m\r\nsupports: [{ platform: linux }]\r\n'));
     expect(parsed).toMatchObject({ ok: true, module: { name: 'm' }, warnings: [] });
   });
@@ -55,7 +55,7 @@ resources:
     ]);
   });
 
-  test('keys with the prefix x- at every level', () => {
+  test('accepts keys with the prefix x- at every level', () => {
     const source = `
 name: m
 x-note: { any: [thing, 1] }
@@ -72,11 +72,11 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
     expect(JSON.stringify(parsed)).not.toContain('x-a');
   });
 
-  test('columns are counted after a byte order mark', () => {
+  test('counts columns after a byte order mark', () => {
     expect(faultsOf('\uFEFFname: a/b\n')).toEqual(['1:7 /name must not hold "/"']);
   });
 
-  test('anchors within the limits', () => {
+  test('accepts anchors within the limits', () => {
     const source = withResources(
       '{ id: a, resource: { user-unix: { name: a, additional_groups: &groups [audio, video] } } }',
       '{ id: b, resource: { user-unix: { name: b, additional_groups: *groups } } }',
@@ -633,7 +633,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(source)).toEqual(['1:1  too much text after aliases are followed: use each anchor less often']);
   });
 
-  test('accepts 10,000 values and refuses more', () => {
+  test('accepts a module of 10,000 values and refuses more', () => {
     const list = (values: number) => `name: m\nx-a:\n${'- a\n'.repeat(values)}`;
     // The mapping, the name, and the list are values too.
     expect(faultsOf(list(9_997))).toEqual([]);
@@ -641,7 +641,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(list(300_000))).toEqual(['10001:1  more than 10000 values: split the module']);
   });
 
-  test('accepts 32 levels and refuses more', () => {
+  test('accepts a module of 32 levels and refuses more', () => {
     const nested = (levels: number) => `name: m\nx-a: ${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}\n`;
     expect(faultsOf(nested(32))).toEqual([]);
     expect(faultsOf(nested(33))).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
@@ -650,7 +650,7 @@ describe('parseModule refuses YAML with', () => {
     expect(faultsOf(byAlias)).toEqual([expect.stringContaining('nested deeper than 32 levels')]);
   });
 
-  test('accepts 2 MiB and refuses more', () => {
+  test('accepts a module of 2 MiB and refuses more', () => {
     const limit = 2 * 1024 * 1024;
     const prefix = 'name: m\nx-a: ';
     expect(faultsOf(prefix + 'y'.repeat(limit - prefix.length))).toEqual([]);

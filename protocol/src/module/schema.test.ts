@@ -20,7 +20,7 @@ describe('moduleJsonSchema', () => {
   const resource = optional(schema.properties.resources).items;
   const bodies = optional(resource.properties.resource);
 
-  test('contains its own id and draft', () => {
+  test('the schema contains its id and draft', () => {
     expect(schema).toMatchObject({
       $id: '/schemas/module/v1.json',
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -28,13 +28,13 @@ describe('moduleJsonSchema', () => {
     });
   });
 
-  test('contains every kind', () => {
+  test('the schema contains every kind', () => {
     expect(Object.keys(bodies.properties).sort()).toEqual([...resourceTypes].sort());
     expect(bodies.oneOf).toHaveLength(resourceTypes.length);
     expect(optional(bodies.properties['file-unix']).required).toEqual(['path']);
   });
 
-  test('contains patterns for formatted values', () => {
+  test('the schema contains patterns for formatted values', () => {
     const user = optional(bodies.properties['user-unix']);
     expect(optional(user.properties.uid).anyOf[0]).toMatchObject({
       type: 'integer',
@@ -47,7 +47,7 @@ describe('moduleJsonSchema', () => {
     expect(new RegExp(optional(file.properties.mode).pattern as string).test('${{ tag.x }}')).toBe(true);
   });
 
-  test('refuses unknown keys at every level, except x- keys', () => {
+  test('the schema refuses unknown keys at every level, except x- keys', () => {
     let closed = 0;
     const walk = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -63,7 +63,7 @@ describe('moduleJsonSchema', () => {
     expect(closed).toBeGreaterThan(resourceTypes.length * 2);
   });
 
-  test('allows tags in clauses', () => {
+  test('the schema allows tags in clauses', () => {
     expect(optional(schema.properties.supports).items.patternProperties).toHaveProperty(['^tag\\.']);
   });
 });

@@ -69,7 +69,7 @@ export function providerContract({ begin, moved, ...kills }: ContractOptions): v
     ground = await begin();
   });
 
-  test('has a provider', () => {
+  test('the kind has a provider', () => {
     expect(providerOf(ground.desired.type)?.type).toBe(ground.desired.type);
   });
   test('plans without changes, applies exactly the plan, and changes nothing on the second apply', () =>

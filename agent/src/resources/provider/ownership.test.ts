@@ -43,7 +43,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('changes nothing the second time', () => {
+  test('decides the same ownership again after it was set', () => {
     fc.assert(
       fc.property(wanted, ownership, thing, ownership, (wants, found, what, created) => {
         const known = {

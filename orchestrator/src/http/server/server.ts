@@ -110,7 +110,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakePlaceMs: 250,
-      // No separate limit: a proxy carries many clients, and the code below limits the connections of each network.
+      // No separate limit: a proxy carries many clients, and FairConnections limits the connections of each network.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,

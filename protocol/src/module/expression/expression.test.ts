@@ -37,7 +37,7 @@ describe('parseExpressions', () => {
     ['${{param.a|default("none")|join("")}}', expression('param', 'a', 0, 'none', '')],
     ['${{ each.a | join("\\n") | default("x") }}', expression('each', 'a', 0, 'x', '\n')],
     ['${{ tag.a | default("\\"}} ${{ \\\\ \\n") }}', expression('tag', 'a', 0, '"}} ${{ \\ \n')],
-  ])('reads %s', (text, part) => {
+  ])('reads the expression %s', (text, part) => {
     expect(parseExpressions(text)).toEqual({ parts: [part], faults: [] });
   });
 
@@ -69,7 +69,7 @@ describe('parseExpressions', () => {
     [`\${{ param.a | join("${'-'.repeat(65)}") }}`, 'the separator of join has at most 64 characters'],
     ['${{ tag.a | default("a }}', 'default takes a text in quotes: | default("…")'],
     ['${{ tag.a', 'the expression is not closed with "}}"; write $${{ for a plain ${{'],
-  ])('refuses %s', (text, message) => {
+  ])('refuses the expression %s', (text, message) => {
     expect(faultOf(text)).toBe(message);
   });
 
