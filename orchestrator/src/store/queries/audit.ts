@@ -111,7 +111,7 @@ export const auditKeys = defineVariants(
     };
     if (!v.agent) return page(null);
     // The query uses an index for events that target the agent, and another for events that it caused. A page of each is read
-      // and merged.
+    // and merged.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()
