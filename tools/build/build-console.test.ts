@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { segmentsOf } from './build-console.ts';
 
-test('the orchestrator serves the page for exactly the addresses of the routes', () => {
+test('finds the first segments of all routes of the console', () => {
   const routes = "page('/', a); page('/agents', b);\npage(\n  '/agents/$agent', c); page('/runs/$run', d); other('/x')";
   expect(segmentsOf(routes)).toEqual(['agents', 'runs']);
   const own = segmentsOf(readFileSync(join(import.meta.dirname, '../../console/src/app/routes.tsx'), 'utf8'));

@@ -23,11 +23,11 @@ const root = join(import.meta.dirname, '../..');
 const sources = join(root, 'console');
 /** Holds a folder for each state of the sources, and `current`: the name of the newest. */
 const cache = join(root, '.cache', 'console');
-/** Of other branches or versions, beside the newest. */
+/** Maximum number of builds of other branches or versions to keep, in addition to the newest. */
 const kept = 2;
-/** List of the served files, written beside them (orchestrator/src/http/console/console-files.ts reads it). */
+/** List of the served files, in the same folder (orchestrator/src/http/console/console-files.ts reads it). */
 const listing = 'console.json';
-/** Folders of the packages whose code is in the console, for their licenses. */
+/** File that lists the folders of the packages whose code is in the console; used to include their licenses. */
 export const packagesFile = 'packages.json';
 const pageName = 'index.html';
 
@@ -43,10 +43,10 @@ const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
   '.ico': { type: 'image/vnd.microsoft.icon', packed: false },
   '.woff2': { type: 'font/woff2', packed: false },
 };
-/** Smaller ones fit into one packet as they are. */
+/** Minimum size of a compressed file in bytes. A smaller file fits into one packet without compression. */
 const packedFrom = 1024;
 
-/** All inputs that affect the build. */
+/** Lists the files that affect the build. */
 function inputs(): string[] {
   const below = (folder: string) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -91,7 +91,7 @@ interface ListedFile {
   encodings: string[];
 }
 
-/** Packs a file of the build beside where it is; packed ones are there only so. */
+/** Describes a file of the build. Replaces a compressible file by its `.br` and `.gz` versions. */
 async function list(folder: string, name: string): Promise<ListedFile> {
   const known = types[extname(name)];
   if (known === undefined)
@@ -122,7 +122,7 @@ interface Chunk {
 
 async function make(folder: string): Promise<void> {
   const { build } = (await import(createRequire(join(sources, 'package.json')).resolve('vite'))) as Bundler;
-  // Its code is made by it, not taken in as a module.
+  // Tailwind generates its code, so the bundle does not list it as a module.
   const packages = new Set(['node_modules/tailwindcss']);
   const take = (file: string): void => {
     const found = /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(file.replace(/^\0/, ''))?.[0];
@@ -158,7 +158,7 @@ async function make(folder: string): Promise<void> {
   writeFileSync(join(folder, packagesFile), JSON.stringify([...packages].sort(), null, 1));
 }
 
-/** Runs in a separate process: variables of a test runner or a person would change the build. */
+/** Builds in a separate process, because environment variables of a test runner or a shell would change the build. */
 function makeApart(folder: string): Promise<void> {
   const env = { ...process.env, NODE_ENV: 'production' };
   const child = spawn(process.execPath, [import.meta.filename, folder], { cwd: root, env, stdio: 'pipe' });
@@ -202,10 +202,10 @@ function forgetOld(newest: string): void {
 }
 
 /**
- * Builds it unless it is there.
- * @param begin called before it is built, which takes seconds
- * @returns the folder that has it
- * @throws Error when it cannot be built, or there is no place for it
+ * Builds the console unless the cache has a build of the present sources.
+ * @param begin called before a build, which takes seconds
+ * @returns the folder of the build
+ * @throws Error if the build fails or cannot be stored
  */
 export async function builtConsole(begin: () => void = () => {}): Promise<string> {
   const name = hashOfInputs();
@@ -216,12 +216,12 @@ export async function builtConsole(begin: () => void = () => {}): Promise<string
     const temporary = mkdtempSync(join(cache, 'tmp-'));
     try {
       await makeApart(temporary);
-      // Others than who made it may run it.
+      // Other users may read the build, too.
       chmodSync(temporary, 0o755);
       try {
         renameSync(temporary, folder);
       } catch (error) {
-        // Somebody else was faster.
+        // Another process has already stored this build.
         if (!existsSync(folder)) throw error;
       }
     } finally {

@@ -1,6 +1,6 @@
-// Makes the programs of Muster in one file each, where the sources have changed since they were made last, and prints
-// what to run for the part that is named: node tools/build/bundle.ts agent|orchestrator|cli. Stripping types and looking for
-// hundreds of files costs a process half a second of work at its start, and 20 MB for as long as it lives.
+// Bundles each program of Muster into one file if the sources have changed since the last build, and prints the file to run
+// for the given program: node tools/build/bundle.ts agent|orchestrator|cli. Without a bundle, a process strips types and looks
+// up hundreds of files: half a second of CPU time at the start, and 20 MB of memory until it exits.
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -21,10 +21,10 @@ import type { Metafile, Plugin } from 'esbuild';
 const root = join(import.meta.dirname, '../..');
 /** Holds a folder of programs for each state of the sources, and `current`: the name of the newest. */
 const cache = join(root, '.cache', 'bundles');
-/** Bundles of other branches or versions that stay beside the newest. */
+/** Maximum number of bundles of other branches or versions to keep, in addition to the newest. */
 const kept = 3;
 
-/** Programs by name: a part of Muster, a thread of a part, or a piece that few processes need. */
+/** Programs by name: a main program, a worker thread, or code that few processes need. */
 export const programs = {
   agent: 'agent/src/main.ts',
   orchestrator: 'orchestrator/src/main.ts',
@@ -36,7 +36,7 @@ export const programs = {
 } as const;
 export type ProgramName = keyof typeof programs;
 
-/** Native parts, by the name that bundles ask for: where their file is. */
+/** Path of a native addon's file. */
 export function addonFile(name: 'sqlite' | 'pty', platform: string = process.platform, arch: string = process.arch) {
   const path =
     name === 'sqlite'
@@ -47,7 +47,7 @@ export function addonFile(name: 'sqlite' | 'pty', platform: string = process.pla
 
 const workspaces = ['agent', 'cli', 'client', 'lib', 'orchestrator', 'protocol'];
 
-/** All inputs that affect the bundles. cli/bin/muster checks whether one of these has changed, so keep both lists equal. */
+/** Lists the files that affect the bundles. cli/bin/muster checks them for changes, so keep both lists equal. */
 function inputs(): string[] {
   const sources = workspaces.flatMap((workspace) =>
     readdirSync(join(root, workspace, 'src'), { recursive: true, encoding: 'utf8' })
@@ -64,7 +64,7 @@ function hashOfInputs(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Forty languages of error messages, of which Muster speaks one. */
+/** Leaves out Zod's error messages in forty languages other than English. */
 const englishOnly: Plugin = {
   name: 'english-only',
   setup(build) {
@@ -74,7 +74,7 @@ const englishOnly: Plugin = {
   },
 };
 
-/** Threads are files beside the one that starts them; `musterThread` is in the banner. */
+/** Worker threads are separate files, in the folder of the program that starts them. The banner defines `musterThread`. */
 const threads: Plugin = {
   name: 'threads',
   setup(build) {
@@ -91,7 +91,7 @@ const threads: Plugin = {
   },
 };
 
-/** Native parts are where `musterAddon` of the banner says; what few processes need is a file of its own. */
+/** Loads native addons with `musterAddon` from the banner, and code that few processes need from a separate file. */
 const apart: Plugin = {
   name: 'apart',
   setup(build) {
@@ -122,7 +122,7 @@ const startsNothing: Plugin = {
   },
 };
 
-// In the executable, which has all of it in itself, `muster` is there; elsewhere there are files.
+// The executable defines `globalThis.muster`, since it contains all parts. Other installations load files.
 const banner = `const musterThread = globalThis.muster?.thread ?? ((name) => new URL(name + '.cjs', require('node:url').pathToFileURL(__filename)));
 const musterAddon = (name) => require(require('node:path').join(__dirname, '../../../node_modules', {
   sqlite: \`better-sqlite3/prebuilds/\${process.platform}-\${process.arch}.node\`,
@@ -130,16 +130,17 @@ const musterAddon = (name) => require(require('node:path').join(__dirname, '../.
 }[name]));`;
 
 /**
- * Started by the launcher for a verb. Loads the V8 code cache beside it, which saves two thirds of the start time. If the
- * cache cannot be stored, as in a read-only clone, Node compiles. Long-running programs start once and have no cache.
+ * The launcher starts this file for a verb. It loads the V8 code cache in its folder, which saves two thirds of the start
+ * time. If the cache cannot be stored, as in a read-only clone, Node compiles. Long-running programs start once and have no
+ * cache.
  */
 const cachedFile = 'cli-cached.cjs';
 const cached = "require('node:module').enableCompileCache(__dirname + '/compiled');require('./cli.cjs');\n";
 
-/** Beside the programs: the packages whose code is in them. */
+/** File, in the folder of the programs, that lists the packages whose code they contain. */
 const packagesFile = 'packages.json';
 
-/** Folders of packages that something of is in the programs. */
+/** Folders of packages whose code is in the programs. */
 function packagesIn({ outputs }: Metafile): string[] {
   const files = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
@@ -167,24 +168,24 @@ async function bundle(outdir: string): Promise<void> {
     bundle: true,
     metafile: true,
     platform: 'node',
-    // Its other form looks for its parts while it runs.
+    // Its CommonJS version resolves its parts at run time.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     target: 'node24',
-    // The format that the single executable can run, and the fastest to start.
+    // The single executable can run only this format, which is also the fastest to start.
     format: 'cjs',
     supported: { 'dynamic-import': false },
-    // Names stay, so that a stack trace can be read.
+    // Keeps names, so that stack traces are readable.
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
     logLevel: 'warning',
-    // Of `ws`, which does without as well.
+    // `ws` also works without these addons.
     define: {
       'process.env.WS_NO_BUFFER_UTIL': '"1"',
       'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
       'import.meta.main': 'false',
     },
-    // Native parts that their users do without.
+    // Optional native addons; the packages also work without them.
     external: ['bufferutil', 'utf-8-validate', 'pg-native', 'cpu-features', '*.node'],
     banner: { js: banner },
     plugins: [englishOnly, threads, apart, startsNothing],
@@ -200,7 +201,7 @@ function forgetOld(newest: string): void {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** Says which is the newest, as of a time: what changes later is newer than this file. */
+/** Records the newest bundle. The file gets the given modification time, so sources that change later are newer. */
 function pointTo(name: string, time: Date): void {
   const temporary = join(cache, `current.${process.pid}.tmp`);
   writeFileSync(temporary, `${name}\n`);
@@ -209,17 +210,17 @@ function pointTo(name: string, time: Date): void {
 }
 
 /**
- * Makes them unless they are there.
- * @returns the folder that has them
- * @throws Error when there is no place for them, a read-only clone or a full disk
+ * Builds the programs unless the cache has a build of the present sources.
+ * @returns the folder of the programs
+ * @throws Error if they cannot be stored, as in a read-only clone or on a full disk
  */
 export async function bundles(): Promise<string> {
-  // A little before the sources are read: a file that changes in the same tick of the clock must count as newer.
+  // Slightly earlier than the sources are read: a file that changes in the same clock tick must count as newer.
   const asOf = new Date(Date.now() - 100);
   const name = hashOfInputs();
   const folder = join(cache, name);
   if (existsSync(folder)) {
-    // Only if necessary: a read-only clone may already have all files.
+    // Ignores a failed write: a read-only clone may already have all files.
     try {
       pointTo(name, asOf);
     } catch {}
@@ -229,12 +230,12 @@ export async function bundles(): Promise<string> {
   const temporary = mkdtempSync(join(cache, 'tmp-'));
   try {
     await bundle(temporary);
-    // Others than who made it may run it.
+    // Other users may run the programs, too.
     chmodSync(temporary, 0o755);
     try {
       renameSync(temporary, folder);
     } catch (error) {
-      // Somebody else was faster.
+      // Another process has already stored these bundles.
       if (!existsSync(folder)) throw error;
     }
   } finally {
@@ -245,7 +246,7 @@ export async function bundles(): Promise<string> {
   return folder;
 }
 
-/** @returns the file to run; its sources where there is no place for bundles: what cannot start repairs nothing */
+/** @returns the bundle; the source file if bundles cannot be stored, because a program that cannot start repairs nothing */
 async function programFile(name: ProgramName): Promise<string> {
   try {
     return join(await bundles(), `${name}.cjs`);

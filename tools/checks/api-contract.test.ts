@@ -7,7 +7,7 @@ import { fieldsOf, type JsonSchema } from '../docs/api-schema.ts';
 import { root } from '../suite/cli.ts';
 import { type ContractOperation, fixedOperations, furtherOperations } from './api-contract.ts';
 
-/** Operations that are missing or incomplete; remove each once it is complete. The final list is empty. */
+/** Operations that are missing or incomplete. Remove each when it is complete. */
 const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
@@ -34,7 +34,7 @@ const document = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'
 const describedAs = (route: { method: string; path: string }): Described | undefined =>
   document.paths[apiPrefix + route.path]?.[route.method.toLowerCase()];
 
-/** The object that a schema is or holds, by name or by itself. */
+/** The object that a schema describes or contains, inline or by reference. */
 function objectOf(schema: JsonSchema | undefined): JsonSchema | undefined {
   if (!schema) return undefined;
   if (schema.$ref) return objectOf(document.components.schemas[schema.$ref.split('/').at(-1) as string]);
@@ -46,7 +46,7 @@ const contentOf = (content: Record<string, { schema: JsonSchema }> | undefined) 
   Object.values(content ?? {})[0]?.schema;
 
 describe('the contract', () => {
-  test('has 67 operations, each once, and those that came to them', () => {
+  test('contains the 67 original operations and the later ones, each once', () => {
     expect(fixedOperations).toHaveLength(67);
     expect(new Set(all.map(titleOf)).size).toBe(all.length);
   });
@@ -99,7 +99,7 @@ describe('docs/api.md', () => {
   const rules = page.split('\n## Routes\n')[0] as string;
   const fieldNames = (section: string) => [...section.matchAll(/^\| `([^`]+)`\?? \|/gm)].map(([, name]) => name);
 
-  test('has the operations of the table and of the OpenAPI document, and no others', () => {
+  test('documents exactly the operations of the route table and the OpenAPI document', () => {
     const titles = [...sections.keys()].filter((title) => /^[A-Z]+ \//.test(title)).sort();
     expect(titles).toEqual(routes.map(titleOf).sort());
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -109,7 +109,7 @@ describe('docs/api.md', () => {
   });
 
   test.each(routes.map((route) => [titleOf(route), route] as const))(
-    '%s: parameters, fields, statuses, codes',
+    'documents the parameters, fields, statuses, and codes of %s',
     (title, route) => {
       const section = sections.get(title) as string;
       const described = describedAs(route) as Described;
@@ -127,7 +127,7 @@ describe('docs/api.md', () => {
         const name = response.$ref?.split('/').at(-1);
         if (name === undefined) continue;
         const problem = document.components.responses[name]?.content['application/problem+json'] as Problem;
-        // Each code either with the operation or, for those that many share, with the rules.
+        // A code is documented with the operation, or in the rules if many operations share it.
         for (const code of problem.schema.allOf[1].properties.code.enum)
           expect(
             section.includes(`\`${code}\` (${status})`) || rules.includes(`| \`${code}\` (${status}) |`),
@@ -138,7 +138,7 @@ describe('docs/api.md', () => {
   );
 
   test.each(Object.entries(document.components.schemas).filter(([name]) => !name.startsWith('__')))(
-    'shape %s has every field',
+    'documents every field of the shape %s',
     (name, schema) => {
       expect(fieldNames(sections.get(`${name} object`) ?? '')).toEqual(fieldsOf(schema).map(({ path }) => path));
     },

@@ -1,21 +1,21 @@
 /**
  * The contract that API clients rely on, as data: every operation with its permission, input, and answers. The route table
- * may have more; nothing listed here may be removed or changed. tools/checks/api-contract.test.ts compares the table, the
- * OpenAPI document, and the page with it.
+ * may have additional operations and fields, but nothing listed here may be removed or changed.
+ * tools/checks/api-contract.test.ts compares the route table, the OpenAPI document, and docs/api.md with the contract.
  */
 
 export interface ContractOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below `/api/v1`. */
+  /** Relative to `/api/v1`. */
   readonly path: string;
   readonly access: 'anyone' | 'operator' | 'admin';
   /** Query parameters. */
   readonly query: readonly string[];
   /** Fields of the body, optional ones with `?`. Null: no body. */
   readonly body: readonly string[] | null;
-  /** The usual one first. */
+  /** The usual status comes first. */
   readonly statuses: readonly number[];
-  /** Fields of the object in the usual answer, or of each in its list; empty where there is no body or no fixed field. */
+  /** Fields of the object in the usual answer, or of each item of its list; empty without a body or fixed fields. */
   readonly answer: readonly string[];
   readonly errors: readonly number[];
 }
@@ -44,7 +44,8 @@ const operationPage = 'operations limit offset has_more next_cursor';
 const operationQuery = 'limit offset cursor status kind';
 
 /**
- * A line: `METHOD path who` and then, each after its sign, `?` query parameters, `<` fields of the body, `>` statuses and the fields of the answer, `!` statuses of errors.
+ * Each line has the form `METHOD path access`, followed by sections that begin with a sign: `?` query parameters, `<` fields
+ * of the body, `>` statuses and fields of the answer, `!` statuses of errors.
  */
 const fixed = `
 POST /auth/challenge anyone < public_key > 200 nonce ! 400 403
@@ -158,7 +159,7 @@ GET /settings admin > 200
 POST /terminal/session/{session_id}/attach operator < mode > 200 ws_url ! 404
 `;
 
-/** One line of the lists above. */
+/** Parses a line of the lists above. */
 function parse(line: string): ContractOperation {
   const [method, path, access, ...words] = line.split(' ');
   const parts: Record<string, string[]> = {};
@@ -188,7 +189,7 @@ const operations = (text: string): ContractOperation[] =>
     .filter((line) => line !== '')
     .map(parse);
 
-/** The 67 operations that were there first. */
+/** The 67 original operations. */
 export const fixedOperations: readonly ContractOperation[] = operations(fixed);
-/** And those that came to them. */
+/** Operations that were added later. */
 export const furtherOperations: readonly ContractOperation[] = operations(beyond);

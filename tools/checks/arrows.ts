@@ -2,9 +2,9 @@ import { posix } from 'node:path';
 import { isNetwork } from './browser-calls.ts';
 
 /**
- * Which file may import which, decided on paths alone.
+ * Import rules, which depend on paths only.
  *
- * Everything may import the protocol. The apps never import each other; code that several of them need is in a library:
+ * Every workspace may import the protocol. The apps never import each other; code that several apps need is in a library:
  * `lib` for code that runs on Node, `client` for code that runs in browsers too. Inside an app, a layer may import the layers that
  * are listed here after its name, and no others. `compose` and `main.ts` wire the parts: they may import every layer, and
  * no layer imports them.
@@ -13,10 +13,10 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   orchestrator: {
     http: ['domain', 'bus', 'identity', 'admission'],
     gateway: ['domain', 'bus', 'identity', 'admission'],
-    // Which connections a port accepts, before the peer sends data.
+    // Decides which connections a port accepts, before the peer sends data.
     admission: [],
     schedule: ['domain', 'bus'],
-    // Commands on the database of a stopped orchestrator: no domain runs then.
+    // Commands on the database of a stopped orchestrator, which has no running domain.
     offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],
@@ -51,7 +51,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     context: ['transport', 'keys', 'terminal', 'text'],
     terminal: ['transport', 'text'],
     transport: ['keys', 'text'],
-    // The JSON that verbs print, as schemas.
+    // Schemas of the JSON that verbs print.
     shapes: [],
     keys: [],
     text: [],
@@ -61,7 +61,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
     // Pages get data from the API and show it with parts.
     pages: ['api', 'parts', 'terminal', 'editor', 'charts'],
     api: [],
-    // Heavy parts, loaded when they are needed. They get what they show as properties.
+    // Large parts, loaded on demand. They get their data as properties.
     terminal: ['parts'],
     editor: ['parts'],
     charts: ['parts'],
@@ -69,11 +69,11 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
 };
 
-/** Layers of an app that serve every other one, as files directly in `src` do. They import no layer. */
+/** Layers of an app that every other layer may import, as it may import files directly in `src`. They import no layer. */
 const shared: Record<string, readonly string[]> = { orchestrator: ['config'] };
 
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
-/** These test the whole from outside, so they may import everything. */
+/** These workspaces test the whole product from outside, so they may import everything. */
 const anywhere = ['e2e', 'bench'];
 const entryFiles = ['main.ts', 'main.tsx'];
 const entryFolder = 'compose';
@@ -85,7 +85,7 @@ const libraries: Record<string, { usedBy: readonly string[]; packages: readonly 
   client: { usedBy: ['cli', 'console', ...anywhere], packages: ['eventsource-parser'], node: false },
 };
 
-/** Packages and modules that only some layers of an app may import. A missing function belongs in the first of these layers. */
+/** Packages and modules that only some layers of an app may import. Add a missing function to the first of these layers. */
 const confined: { app: string; layers: readonly string[]; modules: readonly string[]; why: string }[] = [
   {
     app: 'orchestrator',
@@ -101,7 +101,7 @@ const confined: { app: string; layers: readonly string[]; modules: readonly stri
   },
   {
     app: 'agent',
-    // The journal syncs files of its own, in the agent's data directory.
+    // The journal syncs its own files in the agent's data directory.
     layers: ['host', 'journal'],
     modules: ['node:fs', 'node:fs/promises', 'fs', 'fs/promises'],
     why: 'host is the only access to the operating system',
@@ -112,7 +112,7 @@ const confined: { app: string; layers: readonly string[]; modules: readonly stri
  * Judges one import.
  * @param from path of the importing file, relative to the root, with `/`
  * @param specifier as written in the import
- * @returns null for an import that is allowed, else the arrow and what to do
+ * @returns null for an allowed import, else the arrow and the remedy
  */
 export function judge(from: string, specifier: string): string | null {
   const source = placeOf(from);
@@ -126,9 +126,9 @@ export function judge(from: string, specifier: string): string | null {
 }
 
 /**
- * Judges a call of the browser's by the console: only one layer makes requests, and no text becomes HTML.
- * @param name as `fetch` or `innerHTML`
- * @returns null for a call that is allowed
+ * Judges a browser call in the console: only one layer makes requests, and no text becomes HTML.
+ * @param name such as `fetch` or `innerHTML`
+ * @returns null for an allowed call
  */
 export function judgeBrowserCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
@@ -143,9 +143,9 @@ export function judgeBrowserCall(from: string, name: string): string | null {
 const ownershipFile = 'agent/src/host/files/ownership.ts';
 
 /**
- * Judges a call that sets an owner or permissions: one file of the agent does.
- * @param name as `fchmodSync`
- * @returns null for a call that is allowed
+ * Judges a call that sets an owner or permissions: only one file of the agent may.
+ * @param name such as `fchmodSync`
+ * @returns null for an allowed call
  */
 export function judgeOwnershipCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
@@ -190,7 +190,7 @@ function judgeFile(from: Place, to: Place): string | null {
   const rules = layers[from.workspace];
   if (!rules || from.layer === to.layer) return null;
   const isShared = ({ workspace, layer }: Place) => layer === '' || shared[workspace]?.includes(layer ?? '') === true;
-  // package.json is in no layer.
+  // package.json belongs to no layer.
   if (isShared(to) || to.path === `${to.workspace}/package.json`) return null;
   const where = `${from.workspace}/${from.layer || 'src'} → ${to.workspace}/${to.layer ?? to.path}`;
   if (isShared(from))
@@ -244,7 +244,7 @@ function judgePackage(from: Place, specifier: string): string | null {
   return null;
 }
 
-/** The package of a specifier without its subpath; built-in modules stay as they are. */
+/** The package of a specifier, without its subpath. Built-in modules are returned unchanged. */
 function packageOf(specifier: string): string {
   if (specifier.startsWith('node:')) return specifier;
   return specifier

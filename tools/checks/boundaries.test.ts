@@ -15,7 +15,7 @@ const write = (path: string, text: string) => {
   mkdirSync(join(root, dirname(path)), { recursive: true });
   writeFileSync(join(root, path), text);
 };
-/** The faults of a tree with one file. */
+/** The faults of a tree with this file only. */
 const faultsOf = (path: string, ...imports: string[]) => {
   write(path, imports.map((specifier) => `import '${specifier}';\n`).join(''));
   return wrongImports(root);
@@ -161,7 +161,7 @@ describe('refuses the import', () => {
     ]);
   });
 
-  test('reports a cycle of files, of types too, and of folders', () => {
+  test('reports import cycles of files and folders, including type imports', () => {
     write('protocol/src/wire/a.ts', "import type { B } from './b.ts';\nimport '../module/c.ts';\n");
     write('protocol/src/wire/b.ts', "const a = await import('./a.ts');\n");
     write('protocol/src/module/c.ts', "import '../wire/d.ts';\n");
@@ -176,7 +176,7 @@ describe('refuses the import', () => {
     expect(wrongImports(root)).toEqual([]);
   });
 
-  test('lets only console/src/api make requests', () => {
+  test('refuses requests outside console/src/api', () => {
     const asks = "fetch('/x');\nnew WebSocket(url);\nnew window.EventSource(url);\nnavigator.sendBeacon(url);";
     write('console/src/api/live.ts', asks);
     write('console/src/api/live.test.ts', asks);
@@ -203,7 +203,7 @@ describe('refuses the import', () => {
     expect(wrongImports(root)).toEqual([]);
   });
 
-  test('lets only ownership.ts set owners and permissions in the agent', () => {
+  test('refuses agent code outside ownership.ts that sets owners or permissions', () => {
     const calls =
       "import { fchmodSync } from 'node:fs';\nfs['lchown'](p, 1, 1);\nawait handle.chmod(1);\nrun('chown');\n";
     write('agent/src/host/files/ownership.ts', calls);

@@ -8,7 +8,7 @@ import { importsOf } from './imports.ts';
 import { ownershipCallsOf } from './ownership-calls.ts';
 import { isTestFile, sourceFiles } from './source-files.ts';
 
-/** Folders whose own folders may not import each other in a circle. */
+/** Folders whose direct subfolders must not form an import cycle. */
 const layeredFolders = [
   'agent/src',
   'agent/src/converge',
@@ -23,7 +23,7 @@ const layeredFolders = [
 ];
 
 /**
- * Every import that breaks a rule, and every import cycle, one line each: where it is, which rule, and what to do.
+ * Lists every import that breaks a rule and every import cycle, one per line: file and line, rule, and remedy.
  * @param root folder that holds the workspaces
  */
 export function wrongImports(root: string): string[] {

@@ -1,9 +1,9 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from './lines.ts';
 
-/** One place where a file asks the browser for something that not every layer of the console may. */
+/** A use of a browser function or property that only some layers of the console may use. */
 export interface BrowserCall {
-  /** As `fetch`, `WebSocket`, `innerHTML`. */
+  /** Such as `fetch`, `WebSocket`, `innerHTML`. */
   name: string;
   /** From 1. */
   line: number;
@@ -16,13 +16,13 @@ const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInn
 
 export const isNetwork = (name: string): boolean => network.includes(name);
 
-/** Every use of them in a source text. Similar names of our own functions or in types do not count. */
+/** Finds every use of these names in a source text. Similar names of our own functions or in types do not count. */
 export function browserCallsOf(file: string, text: string): BrowserCall[] {
   const { program } = parseSync(file, text);
   const found: { name: string; start: number }[] = [];
   const note = (name: string, start: number) => found.push({ name, start });
   const globals = ['window', 'globalThis', 'self', 'navigator'];
-  /** The name of what is called or constructed, if it is the browser's. */
+  /** The name of the called function or constructed class, if the browser provides it. */
   const called = (callee: { type: string; start: number }): void => {
     const node = callee as { type: string; start: number; name?: string; object?: unknown; property?: unknown };
     if (node.type === 'Identifier' && [...network, 'eval'].includes(node.name ?? '')) note(node.name ?? '', node.start);

@@ -1,4 +1,4 @@
-// Checks the messages of commits against commitlint.config.js. Commits up to `since` are older than the rules.
+// Checks commit messages against commitlint.config.js. Skips commits up to `since`, which are older than the rules.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
@@ -6,7 +6,7 @@ import { root } from '../suite/cli.ts';
 const since = '9e56236';
 
 const run = (command: string, args: string[]) => spawnSync(command, args, { cwd: root, encoding: 'utf8' });
-// An archive of the sources has no history, and a shallow clone may lack this commit.
+// A source archive has no history, and a shallow clone may lack this commit.
 const hasHistory = run('git', ['merge-base', '--is-ancestor', since, 'HEAD']).status === 0;
 if (hasHistory) {
   const commitlint = join(root, 'node_modules/.bin/commitlint');

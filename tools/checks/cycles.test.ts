@@ -9,14 +9,14 @@ test('finds no cycle in a tree', () => {
   expect(cyclesOf(graph({ a: ['b', 'c'], b: ['c'], c: [] }))).toEqual([]);
 });
 
-test('names each cycle once, in order of name', () => {
+test('lists each cycle once, sorted by name', () => {
   expect(cyclesOf(graph({ d: ['c'], c: ['d'], b: ['a'], a: ['x'], x: ['b', 'c'] }))).toEqual([
     ['a', 'b', 'x'],
     ['c', 'd'],
   ]);
 });
 
-test('finds two files in one cycle exactly when each reaches the other', () => {
+test('puts two files in one cycle only if each reaches the other', () => {
   const nodes = ['a', 'b', 'c', 'd', 'e', 'f'];
   fc.assert(
     fc.property(
@@ -47,7 +47,7 @@ test('finds two files in one cycle exactly when each reaches the other', () => {
   );
 });
 
-test('sees which folder imports which, without the files that compose them', () => {
+test('builds the import graph of folders, without files directly in the parent', () => {
   const files = graph({
     'x/src/main.ts': ['x/src/a/one.ts'],
     'x/src/a/one.ts': ['x/src/b/two.ts', 'x/src/a/three.ts', 'y/src/b/two.ts', 'x/src/main.ts'],

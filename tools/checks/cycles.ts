@@ -1,10 +1,10 @@
-/** For each file, the files it imports. */
+/** The imported files of each file. */
 export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * Import cycles: groups of files of which each reaches each other one (strongly connected components of more than one file).
- * Follows Tarjan, "Depth-first search and linear graph algorithms" (1972).
- * @returns each group in order of name, groups in order of their first file
+ * Finds import cycles: groups of files in which each file reaches every other (strongly connected components of more than
+ * one file). Follows Tarjan, "Depth-first search and linear graph algorithms" (1972).
+ * @returns groups, sorted by their first file; each group is sorted by name
  */
 export function cyclesOf(graph: ImportGraph): string[][] {
   const index = new Map<string, number>();
@@ -33,8 +33,8 @@ export function cyclesOf(graph: ImportGraph): string[][] {
 }
 
 /**
- * The graph of the folders directly below a folder: which of them imports which. Files directly in the folder are left out:
- * they compose what the folders hold.
+ * Returns the import graph of the direct subfolders of a folder. Leaves out files directly in the folder, because they wire
+ * the subfolders together.
  */
 export function folderGraph(graph: ImportGraph, folder: string): ImportGraph {
   const roomOf = (file: string) => {

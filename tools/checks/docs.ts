@@ -16,7 +16,7 @@ import { muster, root } from '../suite/cli.ts';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
-/** Files below a folder whose name ends so, relative to the root. */
+/** Files below a folder whose names end with `ending`; paths are relative to the root. */
 function filesBelow(folder: string, ending: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     if (entry.name.startsWith('.') || skipped.has(entry.name)) return [];
@@ -38,7 +38,7 @@ function linkFault(page: string, target: string): string | null {
   return null;
 }
 
-/** Verbs below a verb and its flags, from its help text. */
+/** Subcommands and flags of a verb, from its help text. */
 interface Help {
   verbs: string[];
   flags: Set<string>;
@@ -50,7 +50,7 @@ const cli: CliDescription = JSON.parse(
     maxBuffer: 16 * 1024 * 1024,
   }),
 );
-/** By the words of the verb; without verbs that the launcher starts as separate programs. */
+/** Help texts by verb, such as `run list`. Verbs that the launcher starts as separate programs are missing. */
 const said = cli.helps;
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {
@@ -59,7 +59,7 @@ function helpOf(words: readonly string[]): Help {
   if (known) return known;
   const text = helpText(words);
   const help = {
-    // Verbs are in groups with headings of their own; entries of an `Arguments:` section are not verbs.
+    // Verbs are listed in groups with headings. Entries of an `Arguments:` section are not verbs.
     verbs: text
       .split(/^(?=\S.*:$)/m)
       .filter((section) => !/^(Usage|Arguments|Examples?):/.test(section))
@@ -76,7 +76,7 @@ function helpText(words: readonly string[]): string {
   try {
     return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
-    // The program's own message suffices; the stack of this process does not help.
+    // The program's message is enough; the stack of this process does not help.
     console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
     process.exit(1);
   }
@@ -88,7 +88,7 @@ const flagsOf = (words: readonly string[]): string[] =>
 function musterFault(words: readonly string[]): string | null {
   const verb: string[] = [];
   let help = helpOf([]);
-  // A program of its own, of which the help says where it is; it takes no verbs besides.
+  // `orchestrator init` is a separate program without subcommands; `muster --help` does not list its flags.
   if (words[0] === 'orchestrator' && words[1] === 'init') {
     const { flags } = helpOf(['orchestrator', 'init']);
     const unknown = flagsOf(words).filter((flag) => !flags.has(flag));
@@ -110,7 +110,7 @@ const scripts: Record<string, string> = JSON.parse(read('package.json')).scripts
 
 function commandFault(words: readonly string[]): string | null {
   const [program, ...rest] = words;
-  // `npm run …` speaks of all of them.
+  // `npm run …` stands for all scripts.
   if (words.some((word) => word.includes('…'))) return null;
   if (program === 'muster') return musterFault(rest);
   if (program === 'npx') return rest[0] === 'muster' ? musterFault(rest.slice(1)) : null;

@@ -3,17 +3,17 @@ import { lineAt, lineStarts } from './lines.ts';
 
 /** A function and its length. */
 export interface MeasuredFunction {
-  /** As declared or assigned; `anonymous` without a name. */
+  /** Declared or assigned name; `anonymous` without one. */
   name: string;
   /** From 1. */
   line: number;
-  /** Lines from its first to its last, both included. */
+  /** Number of lines, including the first and the last. */
   lines: number;
 }
 
 /**
- * Functions of more than a number of lines, outer ones first.
- * @param file the parser decides by its ending whether the text is TypeScript or JSX
+ * Finds functions of more than `maxLines` lines, outer functions first.
+ * @param file file name; its extension tells the parser whether the text is TypeScript or JSX
  */
 export function functionsOver(maxLines: number, file: string, text: string): MeasuredFunction[] {
   const starts = lineStarts(text);

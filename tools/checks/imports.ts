@@ -1,7 +1,7 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from './lines.ts';
 
-/** One place where a file names another module: an import, a re-export, a type import or the URL of a worker. */
+/** A reference to another module: an import, a re-export, a type import, or the URL of a worker. */
 export interface Import {
   /** As written: `./x.ts`, `node:fs`, `@muster/protocol/wire`. */
   specifier: string;
@@ -10,10 +10,10 @@ export interface Import {
 }
 
 /**
- * Every module that a source text names, type-only ones included: a type that leaks upwards is a wrong arrow too.
- * `new URL('./x.ts', import.meta.url)` counts, since that is how a worker or a child process is named.
- * @param file name for the parser, which tells by it whether the text is TypeScript
- * @throws Error when the text does not parse
+ * Finds every module that a source text refers to. Type imports count, because a type that leaks upwards is a wrong arrow,
+ * too. `new URL('./x.ts', import.meta.url)` counts, because workers and child processes are started from such URLs.
+ * @param file file name; its extension tells the parser whether the text is TypeScript
+ * @throws Error if the text does not parse
  */
 export function importsOf(file: string, text: string): Import[] {
   const parsed = parseSync(file, text);

@@ -1,4 +1,4 @@
-/** Where each line of a text starts, and in which line an offset is, from 1. */
+/** Offsets at which the lines of a text start. */
 export function lineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);

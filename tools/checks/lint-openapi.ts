@@ -1,4 +1,4 @@
-// Holds docs/openapi.json to the rules of redocly.yaml: errors and warnings alike fail.
+// Checks docs/openapi.json against the rules of redocly.yaml. Fails on errors and on warnings.
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

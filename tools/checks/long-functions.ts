@@ -1,5 +1,5 @@
 /**
- * Functions of more than 100 lines that exist, as `file#function`, each with the reason. No function may join: divide it.
- * Delete the line of a function that became shorter.
+ * Existing functions of more than 100 lines: `file#function` and the reason. Do not add functions; divide them. Delete the
+ * line of a function that is short enough.
  */
 export const longFunctions: Readonly<Record<string, string>> = {};

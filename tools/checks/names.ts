@@ -1,2 +1,2 @@
-/** Every check, as the end of its npm script: `check:types`. They run at the same time. */
+/** Names of all checks, as in their npm scripts: `check:types`. They run in parallel. */
 export const checks = ['types', 'lint', 'arrows', 'sizes', 'words', 'terms', 'commits', 'unused', 'docs', 'packages'];

@@ -3,23 +3,23 @@ import { layers, nounFaults } from './nouns.ts';
 
 const list = ['agents'];
 const routes = 'orchestrator/src/http/routes';
-/** Every layer holds the noun, but for these names. */
+/** Every layer holds the noun; layers listed in `names` hold those names instead. */
 const layersWith = (names: Record<string, string[]> = {}) =>
   (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
 
-test('takes a noun with a file in every layer', () => {
+test('accepts a noun with a file in every layer', () => {
   expect(layers).toHaveLength(7);
   expect(nounFaults(layersWith(), { list, except: {} })).toEqual([]);
 });
 
-test('refuses a noun that a layer names otherwise', () => {
+test('refuses a noun that has another name in a layer', () => {
   const faults = nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except: {} });
   expect(faults).toEqual([
     'cli/src/verbs  has no file agents; name it so, or give the reason in tools/checks/nouns.ts',
   ]);
 });
 
-test('takes an exception with a reason, and refuses one without a use', () => {
+test('accepts an exception with a reason, and refuses an unused one', () => {
   const except = { agents: { 'cli/src/verbs': 'the verb is agent' } };
   expect(nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except })).toEqual([]);
   expect(nounFaults(layersWith(), { list, except })).toEqual([expect.stringContaining('delete its exception')]);
@@ -28,7 +28,7 @@ test('takes an exception with a reason, and refuses one without a use', () => {
   ]);
 });
 
-test('refuses a file of a layer of nouns that is not one, and the name of one that is gone', () => {
+test('refuses a file that is not a noun, and an exception for a removed noun', () => {
   const faults = nounFaults(layersWith({ [routes]: ['agents', 'machines'] }), { list, except: {} });
   expect(faults).toContain(`${routes}/machines  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
   expect(faults).toContain(`tools/checks/nouns.ts  ${routes}/sign-in is gone; delete its name`);

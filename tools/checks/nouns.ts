@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** The nouns of the API. Each has a file of its name in every layer; `npm run new -- noun NAME` makes them. */
+/** The nouns of the API. Each has a file with its name in every layer; `npm run new -- noun NAME` creates these files. */
 const nouns: readonly string[] = [
   ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
   ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'settings', 'state'],
@@ -11,9 +11,9 @@ const nouns: readonly string[] = [
 
 interface Layer {
   readonly folder: string;
-  /** Whether the files are in folders by area. */
+  /** Whether the files are grouped into folders by area. */
   readonly nested: boolean;
-  /** Files and folders that are not nouns. If given, every other name is one. */
+  /** Files and folders that are not nouns. If given, every other name must be a noun. */
   readonly others?: readonly string[];
 }
 
@@ -97,9 +97,9 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
 };
 
 /**
- * Every noun without a file in a layer, every file of a layer of nouns that is not one, and every exception without a
- * use, one line each.
- * @param namesIn names of the files and folders of a layer, without extensions
+ * Lists every noun without a file in a layer, every other file in a layer that may contain only nouns, and every unused
+ * exception, one per line.
+ * @param namesIn returns the names of the files and folders of a layer, without extensions
  */
 export function nounFaults(
   namesIn: (layer: Layer) => ReadonlySet<string>,

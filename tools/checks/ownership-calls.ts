@@ -1,9 +1,9 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from './lines.ts';
 
-/** One place where a file names a call that sets an owner or permissions. */
+/** A reference to a function that sets an owner or permissions. */
 export interface OwnershipCall {
-  /** As `fchmodSync`. */
+  /** Such as `fchmodSync`. */
   name: string;
   /** From 1. */
   line: number;
@@ -11,7 +11,7 @@ export interface OwnershipCall {
 
 const calls = /^[fl]?ch(?:mod|own)(?:Sync)?$/;
 
-/** Every such place of a source text: an import, a property, a name in brackets. */
+/** Finds every such reference in a source text: an import, a property, or a name in brackets. */
 export function ownershipCallsOf(file: string, text: string): OwnershipCall[] {
   const { program } = parseSync(file, text);
   const starts = lineStarts(text);

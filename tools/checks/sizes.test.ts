@@ -18,14 +18,14 @@ const functionOf = (lines: number, name = 'work') => `function ${name}() {\n${' 
 const faults = (functions: Record<string, string> = {}, folders: Record<string, string> = {}) =>
   sizeFaults(root, { functions, folders });
 
-test('takes a function of 100 lines and refuses one of 101, by name and line', () => {
+test('accepts a function of 100 lines and refuses one of 101, with name and line', () => {
   write('agent/src/a.ts', functionOf(100));
   expect(faults()).toEqual([]);
   write('agent/src/a.ts', `\nconst small = 1;\n${functionOf(101)}`);
   expect(faults()).toEqual(['agent/src/a.ts:3  work has 101 lines; divide it into functions of at most 100']);
 });
 
-test('names arrow functions, methods, and properties', () => {
+test('reports the names of arrow functions, methods, and properties', () => {
   const body = `{\n${'  step();\n'.repeat(100)}}`;
   write(
     'a.ts',
@@ -34,7 +34,7 @@ test('names arrow functions, methods, and properties', () => {
   expect(faults().map((fault) => fault.split(/ +/)[1])).toEqual(['arrow', 'method', 'property']);
 });
 
-test('takes an exception, and refuses one without a use', () => {
+test('accepts an exception, and refuses an unused one', () => {
   write('agent/src/a.ts', functionOf(101));
   expect(faults({ 'agent/src/a.ts#work': 'a table' })).toEqual([]);
   expect(faults({ 'agent/src/a.ts#work': 'a table', 'agent/src/b.ts#gone': 'a table' })).toEqual([

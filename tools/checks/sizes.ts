@@ -1,4 +1,4 @@
-// Fails when a function or a folder is too large. long-functions.ts and crowdedFolders hold the exceptions.
+// Fails if a function or folder is too large. Exceptions are in long-functions.ts and in crowdedFolders below.
 import { readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { functionsOver } from './functions.ts';
@@ -7,7 +7,7 @@ import { isTestFile, sourceFiles } from './source-files.ts';
 
 const maxLines = 100;
 const maxFiles = 25;
-/** Folders that may hold more files, each with the reason. */
+/** Folders that may contain more files, each with the reason. */
 const crowdedFolders: Record<string, string> = {};
 
 interface Exceptions {
@@ -17,7 +17,7 @@ interface Exceptions {
 }
 
 /**
- * Every function and folder that is too large, and every exception without a use, one line each. Test files do not count.
+ * Lists every function and folder that is too large, and every unused exception, one per line. Test files do not count.
  * @param root folder that holds the workspaces
  */
 export function sizeFaults(root: string, exceptions: Exceptions): string[] {

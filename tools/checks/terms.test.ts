@@ -17,7 +17,7 @@ test('reports a term with two definitions, and one out of order', () => {
   expect(misplaced).toEqual(['agent']);
 });
 
-test('knows a term by its plural and with dashes', () => {
+test('recognizes the plural of a term, and a term with dashes', () => {
   const terms = new Set(['enrolment token', 'status']);
   expect(isTerm('enrolment-tokens', terms)).toBe(true);
   expect(isTerm('status', terms)).toBe(true);

@@ -1,19 +1,19 @@
-// Holds names to docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of events. Holds
-// files to tools/checks/nouns.ts: a noun has the same file name in every layer.
+// Checks names against docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of events.
+// Checks files against tools/checks/nouns.ts: a noun has the same file name in every layer.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventTypes, tagDescriptions } from '@muster/protocol/http';
 import { root } from '../suite/cli.ts';
 import { namesIn, nounFaults } from './nouns.ts';
 
-/** Folders of which each folder is a noun. */
+/** Folders whose subfolders are nouns. */
 const nounFolders = ['orchestrator/src/domain', 'console/src/pages', 'cli/src/verbs'];
-/** Folders there that are not nouns. */
+/** Subfolders that are not nouns. */
 const notNouns = new Set(['operation-end', 'shared']);
 
 const page = 'docs/glossary.md';
 
-/** The terms of the glossary. A row may have several spellings, separated by commas. */
+/** Reads the terms of the glossary. A row may have several spellings, separated by commas. */
 export function termsOf(markdown: string): { terms: Set<string>; repeated: string[]; misplaced: string[] } {
   const rows = [...markdown.matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)].map(([, names = '']) => names).slice(1);
   const all = rows.flatMap((names) => names.split(', ')).map(plain);
@@ -27,7 +27,7 @@ export function termsOf(markdown: string): { terms: Set<string>; repeated: strin
 
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
 
-/** Whether a name is a term, or the plural of one: `enrolment-tokens`. */
+/** Whether a name is a term or the plural of a term, such as `enrolment-tokens`. */
 export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
   const words = plain(name);
   return terms.has(words) || (words.endsWith('s') && terms.has(words.slice(0, -1)));
