@@ -5,25 +5,25 @@ import { signedContexts } from '@muster/protocol/signed-contexts';
 import { expect, test } from 'vitest';
 import { root } from './suite/cli.ts';
 
-/** docs/security.md lists what keys sign; this holds the list to the code. */
+/** Checks the list of signed messages in docs/security.md against the code. */
 
 const page = readFileSync(join(root, 'docs/security.md'), 'utf8');
 const table = page.split('\n### What keys sign\n')[1]?.split('\n## ')[0] ?? '';
 const written = (context: string) => `\`"${context.replaceAll('\0', '\\0').replaceAll('\n', '\\n')}"\``;
 
-test('the table has each context string of the code, and no other', () => {
+test('the table lists exactly the context strings of the code', () => {
   const listed = [...table.matchAll(/^\| [^|]+ \| (`"muster [^`|]+"`) \|/gm)].map(([, context]) => context);
   expect(listed.sort()).toEqual(Object.values(signedContexts).map(written).sort());
 });
 
-test('no context string begins another', () => {
+test('no context string is a prefix of another', () => {
   const contexts = Object.values(signedContexts);
   for (const one of contexts) expect(contexts.filter((other) => other.startsWith(one))).toEqual([one]);
 });
 
 /**
- * Files that sign bytes or verify signatures. Before you add a file, give its signature a context string and add that to
- * the table.
+ * Files that sign bytes or verify signatures. Before you add a file, give its signature a context string, and add the string
+ * to the table.
  */
 const signing = [
   'agent/src/compose/start.ts',
@@ -44,7 +44,7 @@ const signing = [
   'orchestrator/src/gateway/hello-check.ts',
 ];
 
-test('the files that sign and verify are those that were looked at', () => {
+test('only the reviewed files sign or verify', () => {
   const call =
     /(?:\b(?:sign|verify|signEd25519|verifySignature|createSign|createVerify)\((?:null|seed|bytes|encoded|message|handshake)|\.(?:sign|subtle\.sign|subtle\.verify)\()/;
   const files = execFileSync(

@@ -45,7 +45,7 @@ function objectOf(schema: JsonSchema | undefined): JsonSchema | undefined {
 const contentOf = (content: Record<string, { schema: JsonSchema }> | undefined) =>
   Object.values(content ?? {})[0]?.schema;
 
-describe('the contract', () => {
+describe('the API contract', () => {
   test('contains the 67 original operations and the later ones, each once', () => {
     expect(fixedOperations).toHaveLength(67);
     expect(new Set(all.map(titleOf)).size).toBe(all.length);

@@ -1,4 +1,5 @@
-// Writes the tables of docs/api.md from the route table and docs/openapi.json; tools/docs/write-openapi.ts runs it. `--check` fails when they are not up to date. The rules above the tables are written by hand, in the page itself.
+// Generates the tables of docs/api.md from the route table and docs/openapi.json, for tools/docs/write-openapi.ts. The rules
+// above the tables are written by hand in the page.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorKinds } from '@muster/protocol';
@@ -27,7 +28,7 @@ interface Document {
 const methodsInOrder: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'DELETE'];
 const who = { anyone: 'anyone', operator: 'any operator', admin: 'admin' } as const;
 const sentence = (text: string): string => (/[.:!?]$/.test(text) ? text : `${text}.`);
-/** By address, so that what belongs together stands together. */
+/** Routes in order of their paths, so that related routes are adjacent. */
 const ordered = [...routes].sort((one, other) =>
   one.path === other.path
     ? methodsInOrder.indexOf(one.method) - methodsInOrder.indexOf(other.method)
@@ -35,7 +36,7 @@ const ordered = [...routes].sort((one, other) =>
       ? -1
       : 1,
 );
-/** In a table a bar would begin another cell. */
+/** Escapes bars, which would start another cell of the table. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const anchor = (text: string): string =>
   text
@@ -43,7 +44,7 @@ const anchor = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(/\s/g, '-');
 
-/** The route's own errors. The page describes those of its access and kind once, in the rules. */
+/** The errors specific to a route. The rules of the page describe those that depend only on its access and kind. */
 function ownErrors(route: Route): string[] {
   const { errors: _, ...plain } = route;
   const common = new Set(errorsOf({ ...plain, errors: [] }));
@@ -99,7 +100,7 @@ function inputs(operation: Operation): string[] {
   return lines;
 }
 
-/** Digits of a number in a query say nothing beyond its being one. */
+/** Removes the pattern of an integer in a query: the type says the same. */
 const plainQuery = ({ pattern, ...schema }: JsonSchema): JsonSchema =>
   schema.type === 'integer' || pattern === undefined ? schema : { ...schema, pattern };
 

@@ -1,4 +1,4 @@
-/** JSON Schema, as docs/openapi.json has it, in words for the tables of docs/api.md. */
+/** Describes the JSON Schemas of docs/openapi.json in words, for the tables of docs/api.md. */
 
 export interface JsonSchema {
   $ref?: string;
@@ -24,7 +24,7 @@ export interface JsonSchema {
   default?: unknown;
 }
 
-/** One field of an object, or of an object within it: `results[].status`. */
+/** A field of an object, or of a nested object: `results[].status`. */
 export interface FieldRow {
   readonly path: string;
   readonly required: boolean;
@@ -34,7 +34,7 @@ export interface FieldRow {
 
 const componentPrefix = '#/components/schemas/';
 
-/** The name of the shape that a schema refers to; null when it stands for itself or for any JSON. */
+/** The name of the shape that a schema refers to; null for an inline schema and for any JSON. */
 export function shapeOf({ $ref }: JsonSchema): string | null {
   const name = $ref?.replace(componentPrefix, '');
   return name === undefined || name.startsWith('__') ? null : name;
@@ -92,7 +92,7 @@ export function typeText(schema: JsonSchema): string {
   }
 }
 
-/** The object that a schema is or contains, with the path to it: `[]` for the items of a list. Null without an object. */
+/** The object that a schema describes or contains, with its path: `[]` for the items of a list. Null without an object. */
 function objectIn(schema: JsonSchema): { object: JsonSchema; by: string } | null {
   if (schema.properties) return { object: schema, by: '' };
   if (schema.items) {
@@ -107,7 +107,7 @@ function objectIn(schema: JsonSchema): { object: JsonSchema; by: string } | null
   return choices.length === 1 ? objectIn(choices[0] as JsonSchema) : null;
 }
 
-/** Every field of the object that a schema is or holds; objects with a name of their own are not opened. */
+/** Every field of the object that a schema describes or contains. Does not expand objects that have a name. */
 export function fieldsOf(schema: JsonSchema, prefix = ''): FieldRow[] {
   const choices = alternatives(schema).filter((choice) => !isNull(choice));
   if (choices.length > 1) return choices.flatMap((choice) => fieldsOf(choice, prefix));

@@ -1,6 +1,6 @@
 import { type JsonSchema, typeText } from './api-schema.ts';
 
-/** A verb or noun, as cli/src/program/every-verb.ts describes it. */
+/** A verb or noun, as described by cli/src/program/every-verb.ts. */
 export interface CliVerb {
   words: string;
   description: string;
@@ -22,11 +22,11 @@ export interface CliDescription {
   document: unknown;
 }
 
-/** Text in a table or a line: nothing of it is read as HTML or as the end of the cell. */
+/** Escapes text, so that Markdown does not read parts of it as HTML or as the end of a table cell. */
 const plain = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The verbs at the end of the nouns, in the order of the help. */
+/** All verbs without subcommands, in the order of the help. */
 const leavesOf = (verb: CliVerb): CliVerb[] => (verb.verbs.length === 0 ? [verb] : verb.verbs.flatMap(leavesOf));
 
 const optionTable = (options: CliVerb['options']): string[] => [
@@ -94,7 +94,7 @@ function verbSection(verb: CliVerb, known: ReadonlySet<string>): string[] {
 const linkTo = (verb: CliVerb, text: string): string => `[${text}](#muster-${verb.words.replaceAll(' ', '-')})`;
 
 /**
- * Text of docs/cli-reference.md.
+ * Generates docs/cli-reference.md.
  * @param apiPage docs/api.md, for links to its objects
  */
 export function cliPage({ program, exits }: CliDescription, apiPage: string): string {

@@ -23,8 +23,8 @@ ada@control:~$ exit
 \`\`\`
 `;
 
-describe('a session on a page', () => {
-  test('a session has the commands, their users, and the output', () => {
+describe('terminal sessions of a page', () => {
+  test('reads commands, users, and output of a terminal session', () => {
     expect(sessionsOf(page)).toEqual([
       {
         line: 6,
@@ -55,7 +55,7 @@ describe('a session on a page', () => {
 const none = new Map<string, string>();
 const faultOf = (expected: string[], shown: string[]) => compareOutput(expected, shown, none).fault;
 
-describe('what was shown', () => {
+describe('comparison of the output with the page', () => {
   test.each([
     [['a  b'], ['  a     b ']],
     [['id …, done'], ['id 01KX, done']],
@@ -96,13 +96,13 @@ describe('what was shown', () => {
   });
 });
 
-describe('what is copied from the terminal', () => {
+describe('commands with text copied from the terminal', () => {
   const shown = ['curl -k https://a/x | sh -s -- old', 'see curl -k', '  curl -k https://b/x | sh -s -- 7'];
-  test('is the newest line that looks like it, each line for itself', () => {
+  test('fills each line of a command with the newest matching output line', () => {
     expect(filledIn('cat > x\ncurl -k … | sh …', shown, none)).toBe('cat > x\ncurl -k https://b/x | sh -s -- 7');
   });
 
-  test('has to be there', () => {
+  test('throws if no output line matches the command', () => {
     expect(() => filledIn('wget …', shown, none)).toThrow('nothing that was shown looks like wget …');
   });
 });

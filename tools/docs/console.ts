@@ -1,15 +1,15 @@
 import { blocksOf } from './markdown.ts';
 
 /**
- * Terminal sessions in pages: blocks marked `console`. A prompt names the user and the machine of a command; the output
- * follows. `…` stands for text that varies: part of a line, or, alone in a line, any number of lines.
+ * Reads terminal sessions in pages: blocks marked `console`. A prompt names the user and the machine of a command; the output
+ * follows. `…` stands for varying text: part of a line or, alone in a line, any number of lines.
  */
 
 export interface Step {
-  /** As `ada@control:~$`. */
+  /** Such as `ada@control:~$`. */
   prompt: string;
   command: string;
-  /** The lines that the page shows below. */
+  /** The output lines that the page shows after the command. */
   expected: string[];
   line: number;
 }
@@ -17,9 +17,9 @@ export interface Step {
 export interface Session {
   line: number;
   steps: Step[];
-  /** Answers to questions, in order; from the comment `<!-- typed: … -->` in front of the block. */
+  /** Answers to prompts, in order; from the comment `<!-- typed: … -->` before the block. */
   typed: string[];
-  /** A file of the repository that is copied before, and where to: `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
+  /** Files of the repository to copy before the commands run: `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
   copied: { file: string; to: string }[];
   /** Whether the commands are repeated until the output matches the page: `<!-- repeated: … -->`. */
   repeated: boolean;
@@ -54,7 +54,7 @@ function stepsOf(source: string, first: number): Step[] {
   return steps;
 }
 
-/** The comments directly above a block, which is as far as a reader's eye is not concerned. */
+/** Reads the comments directly above a block, which readers of the rendered page do not see. */
 function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'typed' | 'copied' | 'repeated'> {
   const typed: string[] = [];
   const copied: Session['copied'] = [];
@@ -76,8 +76,8 @@ function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'ty
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Sample ids of a page, which replace ids that differ in every session so that the page stays readable: an id of 26
- * characters or its last 8, a node id or its beginning. Maps the real id to the sample.
+ * Maps the sample ids of a page to the real ids of a session. A sample is an id of 26 characters or its last 8, or a node id
+ * or its first 12 digits.
  */
 export type Samples = ReadonlyMap<string, string>;
 
@@ -88,7 +88,7 @@ const likeIt = (id: string): string => `(${/[A-Z]/.test(id) ? '[0-9A-Z]' : '[0-9
 /** @returns the samples that a line adds; null if the line does not match */
 function lineMatch(line: string, shown: string, known: Samples): Samples | null {
   const ids: string[] = [];
-  // Runs of blanks are any, and `…` is any text.
+  // Any whitespace matches any other whitespace, and `…` matches any text.
   const words = line
     .trim()
     .split(/(…|\s+)/)
@@ -125,7 +125,7 @@ export function compareOutput(
 ): { fault: string } | { fault: null; samples: Samples } {
   const wanted = expected.filter((line) => line.trim() !== '');
   const lines = shown.filter((line) => line.trim() !== '');
-  // The farthest that any way of reading it went.
+  // The farthest position that any attempt has reached.
   let farthest = { wanted: 0, line: 0 };
   const from = (at: number, line: number, samples: Samples): Samples | null => {
     if (line + at > farthest.line + farthest.wanted) farthest = { wanted: at, line };
@@ -152,10 +152,10 @@ export function compareOutput(
 }
 
 /**
- * The command to type for a command of a page: samples become the real ids, and a line with `…` becomes a matching line
- * that was shown before, as a person would copy it.
+ * The command to type for a command of a page. Replaces samples by the real ids, and a line with `…` by the newest matching
+ * output line, which a reader would copy.
  * @param shown every line shown so far, the oldest first
- * @throws Error when no shown line matches
+ * @throws Error if no output line matches
  */
 export const filledIn = (command: string, shown: readonly string[], known: Samples): string =>
   command

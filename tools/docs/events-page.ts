@@ -1,10 +1,10 @@
 import { eventTypes, notifyingEvents } from '@muster/protocol/http';
 
-/** The page of docs that tells every type of event in the audit log, made from the table that the code writes them by. */
+/** Generates the page that lists every event type of the audit log, from the table of event types in the code. */
 
 const code = (text: string): string => `\`${text}\``;
 
-/** @throws Error when a type is in the table that no source writes */
+/** @throws Error if no source file writes an event type of the table */
 export function eventsPage(sources: readonly string[]): string {
   const types = Object.keys(eventTypes);
   const unused = types.filter((type) => !sources.some((source) => source.includes(`'${type}'`)));

@@ -8,15 +8,15 @@ import {
   resourceTypes,
 } from '@muster/protocol/module';
 
-/** The page of docs that tells every kind of resource, made from the schema that checks them. */
+/** Generates the page that describes every kind of resource, from the schema that validates resources. */
 
 const indented = (text: string, by: string): string => text.replace(/^/gm, by);
 
-/** The example as a resource of a module. */
+/** Returns the example as a resource of a module. */
 const resource = (type: ResourceType): string =>
   `- id: example\n  resource:\n    ${type}:\n${indented(kinds[type].example, '      ')}`;
 
-/** @throws Error when the language does not take the example as it stands */
+/** @throws Error if the example is not a valid module */
 function checkedExample(type: ResourceType): string {
   const clause = kinds[type].platforms.map((platform) => `{ platform: ${platform} }`).join(', ');
   const parsed = parseModule(`name: example\nsupports: [${clause}]\nresources:\n${resource(type)}\n`);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { anchorsOf, blocksOf, commandsOf, linksOf } from './markdown.ts';
 
 describe('links of a page', () => {
-  test('inline ones, images and definitions, each with its line', () => {
+  test('finds inline links, images, and definitions, with their lines', () => {
     const page = 'See [a](docs/a.md) and ![b](b.png "title").\n\n[c]: ./c.md#part\nplain text';
     expect(linksOf(page)).toEqual([
       { target: 'docs/a.md', line: 1 },
@@ -11,14 +11,14 @@ describe('links of a page', () => {
     ]);
   });
 
-  test('what stands in code is no link', () => {
+  test('ignores links in code', () => {
     expect(linksOf('`[a](b.md)`\n```\n[c](d.md)\n```\n~~~\n```\n[e](f.md)\n~~~\n[g](h.md)')).toEqual([
       { target: 'h.md', line: 9 },
     ]);
   });
 });
 
-test('headings make anchors as renderers name them', () => {
+test('derives the same anchors from headings as renderers do', () => {
   expect([...anchorsOf('# One & two\n## `npm start` again\n```\n# no\n```\n# One & two')]).toEqual([
     'one--two',
     'npm-start-again',
@@ -27,7 +27,7 @@ test('headings make anchors as renderers name them', () => {
 });
 
 describe('commands of a page', () => {
-  test('in blocks and between backticks, without prompts, comments and pipes', () => {
+  test('finds commands in blocks and backticks, without prompts, comments, and pipes', () => {
     const page = [
       'Run `npm start` or `other thing`.',
       '```sh',
@@ -48,7 +48,7 @@ describe('commands of a page', () => {
   });
 });
 
-test('blocks with a language are found whole', () => {
+test('finds whole code blocks that name a language', () => {
   expect(blocksOf('a\n```yaml\nname: x\n\nb: 1\n```\n```\nplain\n```\n~~~sh\n```\n~~~\n')).toEqual([
     { language: 'yaml', source: 'name: x\n\nb: 1\n', line: 2 },
     { language: 'sh', source: '```\n', line: 10 },

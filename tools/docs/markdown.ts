@@ -1,13 +1,13 @@
-/** Links, anchors, and commands in a documentation page. Positions are lines, from 1. */
+/** Finds links, anchors, and commands in a documentation page. Positions are line numbers, from 1. */
 
 export interface Link {
   target: string;
   line: number;
 }
 
-/** One command line that a page shows: in a code block, or between backticks. */
+/** A command line in a code block or between backticks. */
 export interface Command {
-  /** Split at blanks, quotes kept; comments, pipes and what follows them left out. */
+  /** Words, split at blanks, with quotes. Omits a comment or pipe and the rest of the line after it. */
   words: string[];
   line: number;
 }
@@ -15,7 +15,7 @@ export interface Command {
 interface Line {
   text: string;
   line: number;
-  /** In a fenced block. */
+  /** Whether the line is in a fenced block. */
   code: boolean;
 }
 
@@ -31,7 +31,7 @@ function linesOf(markdown: string): Line[] {
   return lines;
 }
 
-/** Every link and image of a page, inline ones and definitions, outside code. */
+/** Finds every link, image, and link definition outside code. */
 export function linksOf(markdown: string): Link[] {
   const links: Link[] = [];
   for (const { text, line, code } of linesOf(markdown)) {
@@ -53,7 +53,7 @@ export const slugOf = (heading: string): string =>
     .trim()
     .replace(/\s/g, '-');
 
-/** The anchors that a page's headings make, as the usual renderers name them. */
+/** The anchors of a page's headings, named as by common renderers. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   for (const { text, code } of linesOf(markdown)) {
@@ -68,7 +68,7 @@ export function anchorsOf(markdown: string): Set<string> {
 }
 
 /**
- * Command lines of a page that begin with one of `programs`, after an optional prompt.
+ * Finds command lines that begin with one of `programs`, after an optional prompt.
  * @param programs first words to look for, e.g. `npm`, `npx`, `muster`
  */
 export function commandsOf(markdown: string, programs: readonly string[]): Command[] {
@@ -92,7 +92,7 @@ export function commandsOf(markdown: string, programs: readonly string[]): Comma
   return commands;
 }
 
-/** Fenced code blocks that name their language. */
+/** Finds fenced code blocks that name their language. */
 export function blocksOf(markdown: string): { language: string; source: string; line: number }[] {
   const blocks: { language: string; source: string; line: number }[] = [];
   const fences = /^(`{3,}|~{3,})([\w-]+)[^\n]*\n([\s\S]*?)^\1\s*$/gm;

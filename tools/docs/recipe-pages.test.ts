@@ -9,30 +9,27 @@ const folder = join(root, 'docs/recipes');
 const recipes = readdirSync(folder).filter((name) => name.endsWith('.yml'));
 
 describe('recipes', () => {
-  test('there are ten recipes', () => {
+  test('contains ten recipes', () => {
     expect(recipes).toHaveLength(10);
     const index = readFileSync(join(folder, 'index.md'), 'utf8');
     for (const file of recipes) expect(index).toContain(`](${file.replace('.yml', '.md')})`);
   });
 
-  test.each(recipes)(
-    '%s resolves by its defaults for every machine that it supports, and describes its parameters',
-    (file) => {
-      const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
-      if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
-      const { module } = parsed;
-      expect(parsed.warnings).toEqual([]);
-      expect(module.name).toBe(file.replace('.yml', ''));
-      for (const [name, { description }] of Object.entries(module.parameters))
-        expect(description, name).toMatch(/^\S.*[^.]$/);
-      for (const clause of module.supports) {
-        const attributes = { version: '12', arch: 'x86_64', cpus: '2', hostname: 'web-1', ...clause };
-        const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
-        const resolution = resolveDesiredSet({ modules: [module], agent });
-        expect(resolution, JSON.stringify(clause)).toMatchObject({ ok: true });
-      }
-    },
-  );
+  test.each(recipes)('resolves %s with defaults for each supported machine, and describes its parameters', (file) => {
+    const parsed = parseModule(readFileSync(join(folder, file), 'utf8'));
+    if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
+    const { module } = parsed;
+    expect(parsed.warnings).toEqual([]);
+    expect(module.name).toBe(file.replace('.yml', ''));
+    for (const [name, { description }] of Object.entries(module.parameters))
+      expect(description, name).toMatch(/^\S.*[^.]$/);
+    for (const clause of module.supports) {
+      const attributes = { version: '12', arch: 'x86_64', cpus: '2', hostname: 'web-1', ...clause };
+      const agent = { name: 'web-1', node_id: 'a'.repeat(32), attributes, tags: {} };
+      const resolution = resolveDesiredSet({ modules: [module], agent });
+      expect(resolution, JSON.stringify(clause)).toMatchObject({ ok: true });
+    }
+  });
 });
 
 describe('the page of a recipe', () => {

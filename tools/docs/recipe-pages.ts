@@ -1,14 +1,14 @@
 import { type ModuleDocument, parseModule } from '@muster/protocol/module';
 
-/** Generated parts of the recipe pages: the table of a module's parameters and the module's source. */
+/** Generates parts of the recipe pages: the table of a module's parameters, and the source of the module. */
 
 const begin = (file: string): string => `<!-- from ${file}, by node tools/checks/docs.ts --write -->`;
 const end = '<!-- until here -->';
 
 /**
  * Updates the parameters and the module in a page; keeps the handwritten text.
- * @param page its text, which already contains the two marker lines
- * @param file name of the module's file, beside the page
+ * @param page the text of the page, which already contains the two marker lines
+ * @param file name of the module's file, in the folder of the page
  */
 export function recipePage(page: string, file: string, source: string): string {
   const [before, rest] = parted(page, begin(file), file);

@@ -1,5 +1,5 @@
-// Writes docs/openapi.json, the description of the API, from the route table, and the tables of docs/api.md from both;
-// `--check` fails when they are not up to date.
+// Writes docs/openapi.json from the route table, and the tables of docs/api.md from both. With `--check`, fails if they are
+// out of date.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const printer = join(root, 'orchestrator', 'src', 'http', 'openapi', 'openapi.ts
 const document: unknown = JSON.parse(
   execFileSync(process.execPath, [printer, version], { encoding: 'utf8', maxBuffer }),
 );
-// Laid out as every file here, so that the formatter has nothing to say.
+// Formats the file, so that the format check of the repository passes.
 const text = execFileSync(
   join(root, 'node_modules', '.bin', 'biome'),
   ['format', '--stdin-file-path=docs/openapi.json', '--files-max-size=16777216'],
@@ -25,5 +25,5 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
   process.exitCode = 1;
 }
 
-// The page for people says the same, and is written and checked with it.
+// docs/api.md describes the same API, so it is written and checked together with docs/openapi.json.
 await import('./api-page.ts');

@@ -1,10 +1,10 @@
-/** A file to write or to change. `after` gets the present text; null: there is no such file. */
+/** A file to write or change. `after` gets the present text, or null if the file does not exist. */
 export interface Edit {
   readonly path: string;
   after(before: string | null): string;
 }
 
-/** The files of one generator, and the work that is left to a person. */
+/** The files of a generator, and the remaining manual steps. */
 export interface Skeleton {
   readonly edits: readonly Edit[];
   readonly next: readonly string[];
@@ -21,7 +21,7 @@ export const create = (path: string, text: string): Edit => ({
 
 /**
  * Inserts lines into a file.
- * @param anchors pairs: the text that must be there once, and the lines to insert before it
+ * @param anchors pairs: a text that the file must contain exactly once, and the lines to insert before it
  * @throws Error that names the anchor if it is missing or ambiguous
  */
 export const insert = (path: string, ...anchors: readonly (readonly [before: string, lines: string])[]): Edit => ({

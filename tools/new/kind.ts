@@ -1,6 +1,6 @@
 import { camelCase, create, insert, pascalCase, type Skeleton } from './edit.ts';
 
-/** Skeleton of a kind of resources: its schema, provider, tests, contract subject, and example. */
+/** Returns the skeleton of a kind of resource: its schema, provider, tests, contract subject, and example. */
 export function kindSkeleton(name: string): Skeleton {
   const camel = camelCase(name);
   const pascal = pascalCase(name);
@@ -64,7 +64,7 @@ export interface Seen${pascal} {
   isPresent: boolean;
 }
 
-/** State before the agent first changed it. */
+/** State before the agent's first change. */
 export type ${pascal}Before = { was: 'absent' | 'present' };
 
 const fillIn = (method: string): never => {
@@ -75,7 +75,7 @@ export const ${camel} = defineProvider<'${name}', Seen${pascal}, ${pascal}Before
   type: '${name}',
   fields: { name: 'text', ensure: 'text?' },
 
-  /** Reads only. */
+  /** Must not change the machine. */
   observe: () => fillIn('observe'),
 
   diff({ body }, { isPresent }) {
@@ -124,7 +124,7 @@ test('refuses a body that cannot be applied', () => {
 
 const subjectsOf = (name: string, camel: string): string => `import type { Subject } from './subject.ts';
 
-/** The provider contract is tried on each. Choose subjects that differ in what was there before. */
+/** The contract tests run with each subject. Choose subjects that differ in the original state of the machine. */
 export const ${camel}Subjects: readonly Subject[] = [
   {
     name: '${name}',

@@ -20,7 +20,7 @@ beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'muster-new-'));
   for (const name of [...workspaces, 'tools', 'docs', 'tsconfig.json', 'biome.json', 'package.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
-  // Packages of others are those of this tree; ours are those of the copy.
+  // The copy uses the third-party packages of this tree, and its own workspaces.
   mkdirSync(join(copy, 'node_modules/@muster'), { recursive: true });
   for (const name of readdirSync(join(root, 'node_modules')).filter((name) => name !== '@muster'))
     symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
@@ -32,7 +32,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-/** The compiler's complaints about these files and all that they import. */
+/** The compiler errors in these files and in all files that they import. */
 async function complaints(files: readonly string[], base: string, name: string): Promise<string> {
   const config = join(copy, base, name);
   writeFileSync(
@@ -49,7 +49,7 @@ async function complaints(files: readonly string[], base: string, name: string):
   return done.stdout;
 }
 
-/** How the generated tests fail. The names of their failures, joined. */
+/** The failure messages of the generated tests, joined. */
 async function failures(files: readonly string[], environment: 'node' | 'happy-dom'): Promise<string> {
   const config = join(copy, `vitest.${environment}.config.mjs`);
   const setupFiles = environment === 'node' ? [] : [join(copy, 'console/test/setup.ts')];
@@ -64,7 +64,7 @@ async function failures(files: readonly string[], environment: 'node' | 'happy-d
     '--reporter=json',
     `--outputFile=${copy}/report.json`,
   ];
-  // It ends with 1, since the tests fail.
+  // The runner exits with 1, because the tests fail.
   await run(process.execPath, args, { cwd: copy, maxBuffer: 1e8 }).catch(() => {});
   const report = JSON.parse(readFileSync(join(copy, 'report.json'), 'utf8')) as {
     testResults: { message: string; assertionResults: { failureMessages: string[] }[] }[];
@@ -83,7 +83,7 @@ const testsOfEveryKind = [
 ];
 const inConsole = (file: string) => file.startsWith('console/');
 
-test('writes what compiles, and registers it', async () => {
+test('writes and registers files that compile', async () => {
   const written = [...kind, ...noun, ...nounWithoutTable].filter((file) => !file.endsWith('.md'));
   const files = [...written, ...testsOfEveryKind];
   expect(
@@ -96,12 +96,12 @@ test('writes what compiles, and registers it', async () => {
   expect(await complaints(files.filter(inConsole), 'console', 'tsconfig.new.json')).toBe('');
 });
 
-test('writes a kind that passes the tests of every kind', async () => {
+test('writes a kind that passes the tests of all kinds', async () => {
   expect(await failures(testsOfEveryKind, 'node')).toBe('');
 });
 
-describe('the generated tests fail until they are filled in', () => {
-  test('of a kind', async () => {
+describe('generated tests', () => {
+  test('writes tests of a kind that fail until they are completed', async () => {
     const found = await failures(
       kind.filter((file) => file.endsWith('.test.ts')),
       'node',
@@ -111,7 +111,7 @@ describe('the generated tests fail until they are filled in', () => {
     expect(found).toContain('fill in: a body that check refuses');
   });
 
-  test('of a noun', async () => {
+  test('writes tests of a noun that fail until they are completed', async () => {
     const tests = noun.filter((file) => isNew(file) && /\.test\.tsx?$/.test(file));
     expect(tests).toHaveLength(3);
     for (const file of tests) expect(readFileSync(join(copy, file), 'utf8')).toContain("expect.fail('fill in: ");
@@ -125,7 +125,7 @@ describe('the generated tests fail until they are filled in', () => {
   });
 });
 
-test('writes the description, the example, and the place in the menu of a noun', () => {
+test('writes the description, the example, and the menu position of a noun', () => {
   const text = (file: string) => readFileSync(join(copy, file), 'utf8');
   expect(nounWithoutTable.filter((file) => file.includes('/store/'))).toEqual([]);
   expect(text('tools/checks/nouns.ts')).toContain("widgets: { [queries]: 'has no table' }");
@@ -160,8 +160,8 @@ test.each([
   [['noun', 'gadgets', '--icon', 'x']],
   [['kind', 'x', '--no-table']],
   [['noun', 'gadgets', '--example', "'"]],
-])('refuses %j with its usage', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
+])('refuses the arguments %j', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
 
-test('names the file and the anchor that it does not find', () => {
+test('names the file and the missing anchor', () => {
   expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow('a.ts must hold "];" once; correct the anchor');
 });

@@ -1,4 +1,4 @@
-// Writes the skeleton of a kind or a noun: `npm run new -- kind NAME`, `npm run new -- noun NAME`.
+// Writes the skeleton of a kind or noun: `npm run new -- kind NAME`, `npm run new -- noun NAME`.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -24,7 +24,7 @@ const options = {
 const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
- * Applies a skeleton. Writes nothing if one of its edits fails.
+ * Applies a skeleton. Writes nothing if an edit fails.
  * @returns paths of the files, relative to the root
  * @throws Error that names the file to correct
  */

@@ -5,9 +5,9 @@ import { camelCase, create, type Edit, insert, pascalCase, type Skeleton } from 
 export interface NounOptions {
   /** Completes "see …": `the gadgets of machines`. It goes into the API, the help, the console, and its page of docs. */
   readonly about: string;
-  /** The name of one, for examples and tests. */
+  /** Name of an object of this noun, for examples and tests. */
   readonly example: string;
-  /** False: the list does not come from the database. */
+  /** Whether the database stores the list. */
   readonly table: boolean;
 }
 
@@ -28,13 +28,13 @@ interface Names extends NounOptions {
   title: string;
   words: string;
   oneWords: string;
-  /** The handlers of its routes, as `createHandlers` spreads them. */
+  /** Expression for the handlers of its routes, which `createHandlers` spreads. */
   handlers: string;
 }
 
 /**
- * Skeleton of a noun: its list and one of it by name, in every layer from the table to the console pages.
- * @param name in the plural
+ * Returns the skeleton of a noun: listing objects and getting one by name, in every layer from the table to the console.
+ * @param name plural
  */
 export function nounSkeleton(root: string, name: string, options: NounOptions): Skeleton {
   const words = name.replaceAll('-', ' ');
@@ -71,7 +71,7 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Takes a text between quotes. */
+/** Returns a text as a string literal. */
 const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 
 const checkEdits = ({ name, table }: Names): Edit[] => [
@@ -514,7 +514,7 @@ export function ${one}Page() {
 }
 `;
 
-/** Puts the list after Modules in the menu, with the first letter of its name that no other page has as its key. */
+/** Adds the list to the menu after Modules. Its key is the first letter of its name that no other page uses. */
 function menuEdits(root: string, { name, title, about }: Names): Edit[] {
   const path = 'console/src/app/navigation.ts';
   const menu = readFileSync(join(root, path), 'utf8');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { consoleHtml } from './console-html.ts';
 
-test('a session marks commands apart from prompts and output, and copies only commands', () => {
+test('distinguishes commands from prompts and output, and copies only commands', () => {
   const html = consoleHtml('ada@control:~$ cat << END\n> ${{ <x> }}\n> END\n> quoted\nroot@web-1:~# exit\n');
   const parts = [...html.matchAll(/<span class="([^"]+)">([^<]*)<\/span>/g)].map(([, kind, text]) => [kind, text]);
   expect(parts.slice(1)).toEqual([

@@ -1,6 +1,6 @@
 import { typedIn } from '../docs/console.ts';
 
-/** Renders a terminal session for the site: commands stand out, and only they are copied. */
+/** Renders a terminal session for the site. Highlights commands, and lets readers copy only commands. */
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '{': '&#123;' };
 const escaped = (text: string): string => text.replaceAll(/[&<>{]/g, (char) => escapes[char] as string);
@@ -18,7 +18,7 @@ export function consoleHtml(source: string): string {
     if (goesOn) return part('prompt', '> ') + part('typed', `${line.slice(2)}\n`);
     return part('shown', `${line}\n`);
   });
-  // The classes are those that the theme's button for copying looks for.
+  // The theme's copy button requires these classes.
   return `<div class="language-console"><button title="Copy what is typed" class="copy"></button><span class="lang">terminal</span><pre class="console"><code>${html.join('')}</code></pre></div>`;
 }
 

@@ -17,6 +17,6 @@ test.each([
   ],
   ['docs/api.md', 'openapi.json', { kind: 'file', href: '/files/openapi.json', file: 'docs/openapi.json' }],
   ['docs/modules.md', '../examples', { kind: 'folder' }],
-])('on %s, %s', (page, href, expected) => {
+])('rewrites, in the page %s, the link %s', (page, href, expected) => {
   expect(siteLink(page, href, isFolder)).toEqual(expected);
 });

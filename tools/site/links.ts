@@ -1,26 +1,26 @@
 import { posix } from 'node:path';
 
-/** Where the links of a page of docs/, which hold on a shelf of files, lead to on the site. */
+/** Converts links between files of the repository, as in pages of docs/, to links of the site. */
 
-/** Files outside docs/ that have a page of their own on the site, by that page. */
+/** Pages of the site for files outside docs/. */
 const homes: Readonly<Record<string, string>> = {
   'README.md': 'docs/README.md',
   'CONTRIBUTING.md': 'docs/contributing.md',
 };
 
-/** Below this folder of the site are files of the repository that pages point at. */
+/** Folder of the site for repository files that pages link to. */
 const filesFolder = 'files';
 
 export type SiteLink =
-  /** An address elsewhere, an anchor, or another page: it stays. */
+  /** An external address, an anchor, or another page. */
   | { kind: 'page'; href: string }
-  /** A file of the repository, which the site carries as it is. `file` is relative to the repository. */
+  /** A file of the repository, which the site serves unchanged. `file` is relative to the repository. */
   | { kind: 'file'; href: string; file: string }
-  /** A folder of the repository, which has nothing to show. */
+  /** A folder of the repository, for which the site has no page. */
   | { kind: 'folder' };
 
 /**
- * @param page path of the page that has the link, relative to the repository
+ * @param page path of the page that contains the link, relative to the repository
  * @param isFolder whether a path relative to the repository is a folder
  */
 export function siteLink(page: string, href: string, isFolder: (path: string) => boolean): SiteLink {
@@ -39,5 +39,5 @@ export function siteLink(page: string, href: string, isFolder: (path: string) =>
   return { kind: 'file', href: `/${filesFolder}/${inside}`, file: target };
 }
 
-/** The path of the site under which a file of the repository is found. */
+/** The path, in the site's output folder, for the address of a file. */
 export const placeOf = (href: string): string => href.replace(/^\//, '');

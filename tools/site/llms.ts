@@ -1,11 +1,11 @@
 import type { Section } from './outline.ts';
 
-/** Files for programs that read documentation: an index (llms.txt) and the full text (llms-full.txt). */
+/** Generates files for programs that read documentation: an index (llms.txt) and the full text (llms-full.txt). */
 
 const about =
   'Muster is a self-hosted orchestrator for fleets of real machines: one orchestrator, one agent on each machine, desired state in YAML modules, a plan before every change, drift reported within about a second, and removal that restores the previous state.';
 
-/** The index, in the format of https://llmstxt.org. Links lead to the markdown versions of the pages. */
+/** Returns the index, in the format of https://llmstxt.org. Its links lead to the Markdown versions of the pages. */
 export function llmsIndex(sections: readonly Section[]): string {
   const lines = ['# Muster', '', `> ${about}`, ''];
   for (const { title, pages } of sections) {
@@ -17,8 +17,8 @@ export function llmsIndex(sections: readonly Section[]): string {
 }
 
 /**
- * Every page, one after the other.
- * @param read the text of a page, by its path
+ * Returns the text of all pages.
+ * @param read returns the text of a page by its path
  */
 export function llmsFull(sections: readonly Section[], read: (path: string) => string): string {
   const pages = sections.flatMap((section) => section.pages);

@@ -24,20 +24,20 @@ describe('the outline of the documentation', () => {
   });
 });
 
-describe('what programs read', () => {
+describe('files for programs', () => {
   const sections = [
     { title: 'Start', pages: [{ path: 'a.md', title: 'A', summary: 'First.' }] },
     { title: 'Decisions', pages: [{ path: 'd/b.md', title: 'B', summary: '' }] },
   ];
 
-  test('is an index of all pages, decisions as what may be left out', () => {
+  test('lists all pages in the index, with decisions as optional', () => {
     const index = llmsIndex(sections);
     expect(index).toMatch(/^# Muster\n\n> Muster is .+\n\n## Start\n/);
     expect(index).toContain('- [A](a.md): First.\n');
     expect(index).toContain('## Optional\n\n- [B](d/b.md)\n');
   });
 
-  test('and all of them in one', () => {
+  test('joins all pages into one text', () => {
     const full = llmsFull(sections, (path) => `# ${path}\n\ntext of ${path}\n`);
     expect(full).toContain('<!-- a.md -->\n\n# a.md\n\ntext of a.md\n');
     expect(full.indexOf('text of a.md')).toBeLessThan(full.indexOf('text of d/b.md'));

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
 
-/** The order in which the pages of docs/ are read: the side bar of the site, and llms.txt. */
+/** The reading order of the pages of docs/, for the sidebar of the site and llms.txt. */
 
 export interface Page {
-  /** Below docs/. */
+  /** Path relative to docs/. */
   path: string;
   /** Its first heading. */
   title: string;
-  /** Its first sentence or two, as plain text. */
+  /** The first one or two sentences, as plain text. */
   summary: string;
 }
 
@@ -34,21 +34,21 @@ const sections: Readonly<Record<string, readonly string[]>> = {
 
 const docs = join(root, 'docs');
 
-/** Every page below docs/, by its path there. */
+/** Paths of all pages, relative to docs/. */
 export function pagePaths(): string[] {
   return readdirSync(docs, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md') && !path.startsWith('.'))
     .sort();
 }
 
-/** Pages that an entry of the outline matches. A folder's own page comes first. */
+/** Pages that match an entry of the outline. A folder's own page comes first. */
 function pagesOf(name: string, all: readonly string[]): string[] {
   if (!name.endsWith('/')) return all.filter((path) => path === name);
   const inside = all.filter((path) => path.startsWith(name));
   return inside.sort((one, other) => Number(other.endsWith('/index.md')) - Number(one.endsWith('/index.md')));
 }
 
-/** Pages that no section lists: readers could not find them. */
+/** Pages that no section lists, so that readers could not find them. */
 export function orphans(all: readonly string[] = pagePaths()): string[] {
   const named = new Set(Object.values(sections).flatMap((names) => names.flatMap((name) => pagesOf(name, all))));
   return all.filter((path) => !named.has(path));
@@ -71,7 +71,7 @@ export function headOf(markdown: string): { title: string; summary: string } {
   return { title: title.replaceAll(/`/g, ''), summary: summary.replace(/:$/, '.') };
 }
 
-/** Sections with their pages; one without pages is left out. */
+/** Sections with their pages. Omits sections without pages. */
 export function outline(): Section[] {
   const all = pagePaths();
   return Object.entries(sections)

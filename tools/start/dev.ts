@@ -1,4 +1,4 @@
-// `npm run dev`: an orchestrator, two agents, and the console with reload, all on loopback, with data in .cache/dev.
+// `npm run dev`: runs an orchestrator, two agents, and the console with live reload, on loopback, with data in .cache/dev.
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { muster, root } from '../suite/cli.ts';
@@ -8,7 +8,7 @@ import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local
 import { tellingLines } from './log-lines.ts';
 import { ProgramGroup } from './program-group.ts';
 
-/** Differs from the ports of `npm start`, so that both can run. */
+/** Differs from the API port of `npm start`, so that both can run at the same time. */
 const apiPort = '4758';
 const agentPort = '4757';
 const consolePort = '5173';

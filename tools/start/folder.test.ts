@@ -7,14 +7,14 @@ import { makeFolder } from './folder.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'muster-folder-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-test('a folder is made with those above it, for its owner only, and found the next time', () => {
+test('creates a folder and its parents for the owner only, and accepts existing ones', () => {
   const path = join(scratch, 'a', 'b');
   makeFolder(path);
   makeFolder(path);
   expect(statSync(path).mode & 0o777).toBe(0o700);
 });
 
-test('an impossible path gives an error and does not hang', () => {
+test('throws for an impossible path instead of hanging', () => {
   writeFileSync(join(scratch, 'file'), '');
   expect(() => makeFolder(join(scratch, 'file'))).toThrow('is not a folder');
   expect(() => makeFolder(join(scratch, 'file', 'x'))).toThrow('is not a folder');

@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 
 /**
  * Creates a folder for its owner alone, and its missing parents. Creates each level separately: Node's recursive mkdir
- * never returns where the system reports a missing folder although the parent exists, as in /proc.
+ * never returns if the system reports a missing folder although the parent exists, as in /proc.
  * @param path absolute
- * @throws the system's error, also when the path exists and is not a folder
+ * @throws the system's error, also if the path exists and is not a folder
  */
 export function makeFolder(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });

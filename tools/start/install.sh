@@ -1,10 +1,10 @@
-# Installs missing packages and finds a Node. Sourced in the repository's root by start.sh and test.sh, which must work on
-# a fresh clone with any npm; so this file is plain sh and needs no package.
-# Sets: node, the Node 24 for all programs.
+# Installs missing packages and finds Node. start.sh and test.sh source this file in the repository's root. Both must work on
+# a fresh clone with any npm, so this file is plain sh and needs no package.
+# Sets `node`: the Node 24 for all programs.
 
 stamp=node_modules/.muster-stamp
 
-# npm puts node_modules/.bin first on the path, where `node` is the very file that `npm ci` replaces.
+# npm puts node_modules/.bin first on the path, but `npm ci` replaces the `node` in that folder.
 path_without_packages() {
   old_ifs=$IFS
   IFS=:
@@ -22,9 +22,9 @@ path_without_packages() {
 install_packages() {
   lock=$(cksum < package-lock.json)
   [ "$(cat "$stamp" 2> /dev/null)" = "$lock" ] && return 0
-  # A link is somebody else's folder: emptying it is not ours to do.
+  # A linked folder belongs to another clone: `npm ci` would empty it.
   [ -L node_modules ] && return 0
-  # Installed by hand after the lock file last changed.
+  # The user installed the packages after the last change of the lock file.
   if [ ! -e "$stamp" ] && [ -n "$(find node_modules/.package-lock.json -newer package-lock.json 2> /dev/null)" ]; then
     printf '%s\n' "$lock" > "$stamp"
     return 0
@@ -40,7 +40,7 @@ install_packages() {
   echo "done in $(($(date +%s) - began)) s."
 }
 
-# The packaged Node where there is one for this kind of machine, else the machine's own if it is new enough.
+# Uses the packaged Node if it exists for this platform, else the machine's Node if it is new enough.
 find_node() {
   for node in "$PWD/node_modules/.bin/node" "$(PATH=$(path_without_packages) command -v node)"; do
     major=$("$node" -p 'parseInt(process.versions.node)' 2> /dev/null) || continue

@@ -2,16 +2,16 @@ import type { Agent } from '@muster/protocol/http';
 import { CliFailure, runMuster } from '../suite/cli.ts';
 import { type KnownProfile, profileFor } from './names.ts';
 
-/** Requests of `npm start` to its orchestrator, through the `muster` command. */
+/** Requests from `npm start` to its orchestrator, through the `muster` command. */
 
-/** The environment without what names another orchestrator. */
+/** The environment without variables that select another orchestrator. */
 const withoutTarget = { ...process.env };
 for (const name of ['MUSTER_URL', 'MUSTER_PROFILE', 'MUSTER_FINGERPRINT', 'MUSTER_INSECURE_SKIP_VERIFY'])
   delete withoutTarget[name];
 
 /**
- * The operator key of the person who starts: the one there is, else a new one.
- * An address is spelled out so that no profile of theirs decides which key.
+ * Returns the user's existing operator key, or creates one.
+ * Gives an explicit address, so that the key does not depend on a profile of the user.
  */
 export async function operatorKey(): Promise<{ publicKey: string; made: string | null }> {
   const address = ['--url', 'https://127.0.0.1:4748'];
@@ -33,7 +33,7 @@ export async function operatorKey(): Promise<{ publicKey: string; made: string |
 /**
  * Stores a profile for this orchestrator and its certificate.
  * @param fingerprint of the certificate; null if it is not self-signed
- * @returns the profile, and the suffix for commands: empty, unless another profile is in use
+ * @returns the profile, and the suffix for commands: empty unless another profile is current
  */
 export async function nameProfile(
   url: string,
@@ -51,7 +51,7 @@ export async function nameProfile(
   return { profile, suffix: inUse ? '' : ` --profile ${profile}` };
 }
 
-/** @throws CliFailure, with what to do when the orchestrator does not know the key in use */
+/** @throws CliFailure; its message includes the remedy if the orchestrator does not know the current key */
 async function as(profile: string, args: string[]): Promise<unknown> {
   try {
     return await runMuster([...args, '--profile', profile], withoutTarget);
@@ -65,7 +65,7 @@ async function as(profile: string, args: string[]): Promise<unknown> {
   }
 }
 
-/** A token for this machine's agent, approved at once. A name that another agent has gets a number. */
+/** Creates a token that enrolls this machine's agent without manual approval. If another agent has the name, adds a number. */
 export async function enrolmentToken(profile: string, name: string): Promise<string> {
   for (let number = 1; ; number++) {
     const attempt = number === 1 ? name : `${name.slice(0, 60)}-${number}`;
@@ -77,7 +77,7 @@ export async function enrolmentToken(profile: string, name: string): Promise<str
   }
 }
 
-/** This machine's agent as the orchestrator has it, approved if it still waits for that. */
+/** Returns the orchestrator's record of this machine's agent. Approves the agent if it is pending. */
 export async function approvedAgent(profile: string, nodeId: string, name: string): Promise<Agent> {
   const agents = (await as(profile, ['agents', 'list'])) as Agent[];
   const agent = agents.find(({ node_id }) => node_id === nodeId);

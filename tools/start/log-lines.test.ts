@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { tellingLines } from './log-lines.ts';
 
-test('reports only the errors of a log, and all other text', () => {
+test('returns the errors of a log, and all text outside the log', () => {
   expect(
     tellingLines([
       '{"level":30,"msg":"GET /x"}',

@@ -1,13 +1,13 @@
 /**
- * The last lines of a program that explain its exit: errors of its log, and text outside the log.
- * @param lines as printed: JSON lines of a log, and text
- * @returns lines for people, oldest first
+ * Selects the lines of a program's output that explain its exit: errors of its log, and text outside the log.
+ * @param lines output of the program: JSON lines of its log, and other text
+ * @returns readable lines, oldest first
  */
 export function tellingLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => {
     const entry = parse(line);
     if (entry === null) return line.trim() === '' ? [] : [line];
-    // pino counts levels, the agent names them.
+    // The orchestrator's log (pino) has numeric levels; the agent's log has level names.
     const { level, msg, message, err, error } = entry;
     if (!(level === 'error' || (typeof level === 'number' && level >= 50))) return [];
     const cause = typeof err === 'object' && err !== null ? (err as { message?: unknown }).message : error;

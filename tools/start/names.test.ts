@@ -14,11 +14,11 @@ test.each([
   ['straße', 'straße'],
   ['ab'.repeat(16), `machine-${'ab'.repeat(15)}`],
   ['x'.repeat(80), 'x'.repeat(64)],
-])('%s becomes %s', (text, name) => {
+])('turns %s into the name %s', (text, name) => {
   expect(nameFrom(text, 'machine')).toBe(name);
 });
 
-test('the agent gets a valid name for any host name', () => {
+test('returns a valid agent name for any host name', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => isName(nameFrom(text, 'machine'))));
 });
 

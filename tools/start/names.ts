@@ -1,9 +1,9 @@
 import { isName } from '@muster/protocol';
 
 /**
- * A valid name for an agent or operator, as close as possible to the machine's own name.
- * @param text a host name or login name, of any shape
- * @param fallback a valid name, if no valid character remains
+ * Returns a valid name for an agent or operator, as similar as possible to the given name.
+ * @param text any host name or login name
+ * @param fallback a valid name, used if no valid character remains
  */
 export function nameFrom(text: string, fallback: string): string {
   const first = text.normalize('NFC').split('.')[0] as string;
@@ -13,16 +13,16 @@ export function nameFrom(text: string, fallback: string): string {
     .replace(/-+$/, '');
   const name = [...cleaned].slice(0, 64).join('');
   if (isName(name)) return name;
-  // Too long when counted in UTF-16, or of the shape of an id.
+  // The name is too long in UTF-16 units, or has the form of an id.
   const prefixed = `${fallback}-${[...cleaned].slice(0, 30).join('')}`.slice(0, 64);
   return cleaned !== '' && isName(prefixed) ? prefixed : fallback;
 }
 
-/** A profile as `muster profile list --json` tells it. */
+/** A profile in the output of `muster profile list --json`. */
 export interface KnownProfile {
   name: string;
   url: string;
-  /** Fingerprint of the certificate trusted at that address, with or without colons; null: none. */
+  /** Fingerprint of the trusted certificate of that address, with or without colons; null: none. */
   fingerprint: string | null;
   current: boolean;
 }

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Whether a program may listen there now. A machine without IPv6 is asked about all its IPv4 addresses instead of `::`.
- * @returns null when it may, else why not: `EADDRINUSE`, `EACCES`, …
+ * Checks whether a program can listen on a port now. Without IPv6, checks all IPv4 addresses instead of `::`.
+ * @returns null if it can, else the error code: `EADDRINUSE`, `EACCES`, …
  */
 export async function whyNotListen(host: string, port: number): Promise<string | null> {
   const reason = await tryToListen(host, port);
@@ -24,7 +24,7 @@ interface Ports {
   agentPort: number;
 }
 
-/** 0 is any free one already. */
+/** Returns another port number to suggest; 0 means any free port and stays. */
 const another = (port: number): number => (port === 0 ? 0 : port > 65_000 ? port - 10 : port + 10);
 
 /**

@@ -6,12 +6,12 @@ export class StoppedWhileStarting extends Error {
   }
 }
 
-/** Programs that run together: when one ends or a signal comes, all of them stop. */
+/** A group of programs: all stop when one ends or on a signal. */
 export class ProgramGroup {
   readonly #programs: Program[] = [];
   #stopping: Promise<boolean> | null = null;
   #fail: (error: ProgramError) => void = () => {};
-  /** Rejects with a ProgramError when a program ends before the group is stopped. */
+  /** Rejects with a ProgramError if a program ends before the group stops. */
   readonly failure: Promise<never>;
   /** Resolves on SIGINT, SIGTERM, or SIGHUP, and when the parent npm has exited. */
   readonly stopRequested: Promise<void>;
@@ -25,12 +25,12 @@ export class ProgramGroup {
       let first: number | null = null;
       const onSignal = () => {
         first ??= performance.now();
-        // One Ctrl-C comes twice, from the terminal and from npm. A second one, later, stops at once.
+        // One Ctrl-C sends two signals, from the terminal and from npm. A later second Ctrl-C kills the programs immediately.
         if (performance.now() - first > 1000) for (const program of this.#programs) program.kill('SIGKILL');
         done();
       };
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-      // An npm that was killed cannot forward its signal.
+      // A killed npm cannot forward a signal.
       const parent = process.ppid;
       if (process.env.npm_lifecycle_event !== undefined)
         setInterval(() => {
@@ -51,8 +51,8 @@ export class ProgramGroup {
   }
 
   /**
-   * Stops all programs, the last one first: an agent says goodbye to an orchestrator that still runs.
-   * @returns true when each ended with exit code 0
+   * Stops all programs, the last one first, so that agents disconnect before the orchestrator stops.
+   * @returns true if each ended with exit code 0
    */
   stop(): Promise<boolean> {
     this.#stopping ??= this.#stopEach();

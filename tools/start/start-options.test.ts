@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readStartOptions, StartUsageError, startHelp } from './start-options.ts';
 
-test('flags win over variables, variables over the defaults', () => {
+test('prefers flags to variables, and variables to defaults', () => {
   expect(readStartOptions([], {})).toEqual({
     apiPort: 4748,
     agentHost: '127.0.0.1',
@@ -25,7 +25,7 @@ test('flags win over variables, variables over the defaults', () => {
   });
 });
 
-test('what cannot be meant is refused with its place', () => {
+test('refuses an invalid value, and names its flag', () => {
   expect(() => readStartOptions(['--api-port', '70000'], {})).toThrow('--api-port is "70000"');
   expect(() => readStartOptions([], { MUSTER_AGENT_PORT: 'x' })).toThrow('--agent-port is "x"');
   expect(() => readStartOptions(['--api-prot', '1'], {})).toThrow('did you mean "api-port"? See: npm start -- --help');
@@ -34,13 +34,13 @@ test('what cannot be meant is refused with its place', () => {
   expect(() => readStartOptions(['extra'], {})).toThrow('extra');
 });
 
-test('help names every flag', () => {
+test('lists every flag in the help', () => {
   expect(readStartOptions(['--help'], {})).toBeNull();
   for (const flag of ['--api-port', '--agent-port', '--data-dir', '--name', '--agent-host'])
     expect(startHelp).toContain(flag);
 });
 
-test('help neither needs nor installs packages', () => {
+test('prints the help without needing or installing packages', () => {
   const clone = mkdtempSync(join(tmpdir(), 'muster-help-'));
   mkdirSync(join(clone, 'tools/start'), { recursive: true });
   for (const name of ['start.sh', 'start-help.txt'])

@@ -7,14 +7,14 @@ export interface StartOptions {
   agentHost: string;
   agentPort: number;
   dataDir: string;
-  /** Name of this machine's agent; null: from its host name. */
+  /** Name of this machine's agent; null: derived from the host name. */
   name: string | null;
 }
 
-/** A file of its own: start.sh prints it before there is anything to run TypeScript with. */
+/** A separate file, since start.sh prints it before Node and the packages are installed. */
 export const startHelp = readFileSync(new URL('start-help.txt', import.meta.url), 'utf8');
 
-/** Invalid command line; the message is one line with the reason and the remedy. */
+/** Reports an invalid command line. The message is one line with the reason and the remedy. */
 export class StartUsageError extends Error {}
 
 const flags = {
@@ -29,7 +29,7 @@ const flags = {
 /**
  * Parses the arguments of `npm start --`.
  * @returns null for a request for help
- * @throws StartUsageError when the arguments are invalid
+ * @throws StartUsageError if the arguments are invalid
  */
 export function readStartOptions(args: readonly string[], env: NodeJS.ProcessEnv): StartOptions | null {
   const values = parse(args);
@@ -55,7 +55,7 @@ function parse(args: readonly string[]) {
         ?.slice(2)
         .split('=')[0] ?? '';
     const meant = typed === '' || Object.hasOwn(flags, typed) ? '' : suggestion(typed, Object.keys(flags));
-    // The first sentence: the others are for programmers.
+    // Only the first sentence is for users; the others are for programmers.
     throw new StartUsageError(`${(error as Error).message.split('. ')[0]}${meant} See: npm start -- --help`);
   }
 }

@@ -7,7 +7,7 @@ import { BoundedLog } from './bounded-log.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'muster-log-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-test('the newest lines are there in order, in two files that never grow past their fill', async () => {
+test('keeps the newest lines in order, in two files of limited size', async () => {
   const path = join(scratch, 'it.log');
   const log = new BoundedLog(path, 1000);
   log.write('0'.padStart(99, ' '));
@@ -27,7 +27,7 @@ test('the newest lines are there in order, in two files that never grow past the
   for (const file of [path, `${path}.1`]) expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('where nothing can be written nothing is thrown', async () => {
+test('does not throw if the file cannot be written', async () => {
   const log = new BoundedLog(join(scratch, 'nowhere/it.log'), 10);
   for (let i = 0; i < 5; i++) log.write('a line');
   await vi.waitFor(() => log.write('another'));

@@ -1,8 +1,8 @@
 import { createWriteStream, renameSync, type WriteStream } from 'node:fs';
 
 /**
- * A log in two files: when the one that is written to has its fill, it takes the place of the one before, `PATH.1`, and a
- * new one is begun. So the newest `most` bytes are there, and never more than twice as many.
+ * A log in two files. When the current file reaches `most` bytes, it replaces the previous file, `PATH.1`, and a new file
+ * starts. The log keeps at least the newest `most` bytes, and at most twice as many.
  */
 export class BoundedLog {
   readonly #path: string;
@@ -38,7 +38,7 @@ export class BoundedLog {
     this.#stream = this.#open();
   }
 
-  /** @param done called when all of it is in the file */
+  /** @param done called when the file contains all lines */
   end(done: () => void): void {
     this.#stream.end(done);
   }

@@ -4,14 +4,14 @@ import { bundles } from '../build/bundle.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The folder of the programs in one file each, of the sources as they are. */
+    /** Folder of the bundled programs, built from the present sources. */
     bundles: string;
   }
 }
 
-/** Before the first test of a run: builds the bundles once, so that tests do not race to build them. */
+/** Builds the bundles before the first test of a run, so that tests do not build them at the same time. */
 export async function setup(project: TestProject): Promise<void> {
-  // End-to-end tests serve the console; `npm test` has already built it.
+  // End-to-end tests serve the console, which `npm test` has already built.
   const [made] = await Promise.all([bundles(), project.name.startsWith('e2e') ? builtConsole() : null]);
   project.provide('bundles', made);
   project.onTestsRerun(async () => project.provide('bundles', await bundles()));

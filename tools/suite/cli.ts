@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '../..');
-/** The `muster` program, as a person would run it. */
+/** Path of the `muster` program of this clone. */
 export const muster = join(root, 'cli', 'bin', 'muster');
 
 export class CliFailure extends Error {
-  /** The stable code of its error; null without one. */
+  /** The stable error code; null without one. */
   readonly code: string | null;
   constructor(message: string, code: string | null) {
     super(message);
@@ -17,8 +17,8 @@ export class CliFailure extends Error {
 
 /**
  * Runs `muster` with `--json`.
- * @returns its output, parsed
- * @throws CliFailure with its message
+ * @returns the parsed output
+ * @throws CliFailure with the program's message
  */
 export function runMuster(args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<unknown> {
   return new Promise((resolve, reject) => {

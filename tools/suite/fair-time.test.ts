@@ -12,7 +12,7 @@ test.each([
   expect(fairShare(runnable, processors)).toBe(share);
 });
 
-test('passes more slowly while more processes compete than there are processors', () => {
+test('slows down fair time while more processes compete than processors exist', () => {
   let now = 0;
   let runnable = 1;
   const time = new FairTime(
@@ -26,7 +26,7 @@ test('passes more slowly while more processes compete than there are processors'
   expect(time.elapsedMs()).toBeCloseTo(1_100);
 });
 
-test('passes on this machine', () => {
+test('measures fair time on this machine', () => {
   const time = new FairTime();
   const first = time.elapsedMs();
   expect(time.elapsedMs()).toBeGreaterThan(first);

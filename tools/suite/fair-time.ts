@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 const leastShare = 0.1;
 
 /**
- * The share of a processor that a process gets while others compete for the processors.
+ * The share of a processor that each process gets while processes compete for the processors.
  * @param runnable processes and threads that run or wait for a processor
  */
 export const fairShare = (runnable: number, processors: number): number =>
@@ -22,8 +22,8 @@ function runnableNow(): number {
 }
 
 /**
- * Time as a process on a quiet machine would have it: while many processes compete for the processors, it passes more
- * slowly. A limit in this time only ends a wait for something that would not happen on a quiet machine either.
+ * Time adjusted for load: it passes more slowly while processes compete for the processors. A time limit in fair time ends
+ * only waits that would also reach the limit on an idle machine.
  */
 export class FairTime {
   #elapsedMs = 0;
@@ -38,7 +38,7 @@ export class FairTime {
     this.#lookedAt = now();
   }
 
-  /** Counts the time since the last call by the present load. @returns milliseconds since the start */
+  /** Adds the time since the last call, weighted by the present load. @returns milliseconds since the start */
   elapsedMs(): number {
     const now = this.#now();
     this.#elapsedMs += (now - this.#lookedAt) * fairShare(this.#runnable(), availableParallelism());
@@ -47,10 +47,10 @@ export class FairTime {
   }
 }
 
-/** How often a timer looks at the load. */
+/** Interval at which a timer reads the load. */
 const lookMs = 500;
 
-/** Calls `act` after `ms` milliseconds of fair time. @returns cancels it */
+/** Calls `act` after `ms` milliseconds of fair time. @returns a function that cancels the call */
 export function afterFairTime(ms: number, act: () => void): () => void {
   const time = new FairTime();
   const timer = setInterval(

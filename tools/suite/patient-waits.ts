@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-// A second, the runner's default, is too short for what waits its turn on a busy machine. A limit only catches what hangs.
+// The runner's default of one second is too short on a busy machine. The limit only ends tests that hang.
 const patience = { timeout: 300_000, interval: 20 };
 
 const { waitFor } = vi;

@@ -22,8 +22,8 @@ const run = (script: string, logFile?: string) => {
   return program;
 };
 
-describe('a program run beside this one', () => {
-  test('finds early and late events of a program among other output', async () => {
+describe('a child program', () => {
+  test('finds early and late events of a program in other output', async () => {
     const program = run(`
       process.on('SIGUSR2', () => console.log('{"event":"ready","port":2}'));
       console.log('{"event":"ready","port":1}'); console.log('plain'); console.error('{broken');
@@ -37,7 +37,7 @@ describe('a program run beside this one', () => {
     expect(program.ending).toBeNull();
   });
 
-  test('one that ends before it said so is an error that tells how it ended; its last lines are there', async () => {
+  test('fails with the exit code, and keeps the last lines, if a program ends early', async () => {
     const program = run(`console.error('no such database'); process.exitCode = 3;`);
     await expect(program.event('ready')).rejects.toThrow('it exited with code 3 before it said "ready"');
     expect(program.lastLines(5)).toEqual(['no such database']);
@@ -48,20 +48,20 @@ describe('a program run beside this one', () => {
     expect(await run(`console.log('{"event":"ready"}')`).event('ready')).toEqual({ event: 'ready' });
   });
 
-  test('one that does not exist has ended, with the reason among its lines', async () => {
+  test('reports a missing program as ended, with the reason in its last lines', async () => {
     const program = new Program({ name: 'it', command: '/nowhere/at-all', args: [] });
     const { code } = await program.ended;
     expect(code).toBe(127);
     expect(program.lastLines(3).join()).toContain('/nowhere/at-all');
   });
 
-  test('waiting has an end', async () => {
+  test('stops waiting for an event after the timeout', async () => {
     await expect(run('setInterval(() => {}, 1000)').event('ready', { timeoutMs: 50 })).rejects.toThrow(
       'it did not say "ready" within 0.05 s',
     );
   });
 
-  test('it is asked to stop before it is killed', async () => {
+  test('sends SIGTERM to a program before it kills it', async () => {
     const polite = run(
       `process.on('SIGTERM', () => process.exit(0)); console.log('{"event":"up"}'); setInterval(() => {}, 1000)`,
     );

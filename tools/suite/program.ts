@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { BoundedLog } from './bounded-log.ts';
 import { afterFairTime } from './fair-time.ts';
 
-/** How a program ended, for people: `exited with code 1`, `was killed (SIGKILL)`. */
+/** How a program ended: `exited with code 1`, `was killed (SIGKILL)`. */
 export interface Ending {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -29,7 +29,7 @@ export interface ProgramOptions {
   args: readonly string[];
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Everything it prints is appended here; of much, the newest. */
+  /** File to which the output is appended. It keeps the newest part of large output. */
   logFile?: string;
 }
 
@@ -47,13 +47,13 @@ export function endingWithStarter(command: string, args: readonly string[]): [co
 }
 
 /**
- * A program that runs beside this one and prints JSON lines. It has a process group of its own: Ctrl-C reaches only the
- * starter, which then stops its programs in order.
+ * A child program that prints JSON lines. It has its own process group: Ctrl-C reaches only the parent, which then stops its
+ * programs in order.
  */
 export class Program {
   readonly name: string;
   readonly pid: number;
-  /** Resolves when it has ended and everything it printed has been read. Never rejects. */
+  /** Resolves when the program has ended and all its output has been read. Never rejects. */
   readonly ended: Promise<Ending>;
   #ending: Ending | null = null;
   readonly #child: ChildProcess;
@@ -101,29 +101,29 @@ export class Program {
       this.#events.push(event);
       for (const listener of this.#listeners) listener(event);
     } catch {
-      // Text that only begins like JSON.
+      // The line begins like JSON, but is other text.
     }
   }
 
-  /** Null while it runs. */
+  /** Null while the program runs. */
   get ending(): Ending | null {
     return this.#ending;
   }
 
-  /** The last lines it printed, log and events alike. */
+  /** The last lines of the output: log lines and events. */
   lastLines(count: number): string[] {
     return this.#lines.slice(-count);
   }
 
-  /** Every event of that name so far, oldest first. */
+  /** All events with that name so far, oldest first. */
   events(name: string): Record<string, unknown>[] {
     return this.#events.filter((event) => event.event === name);
   }
 
   /**
-   * Waits for the event of that name that makes it `count` of them since the start.
-   * @param timeoutMs from now, in the time of a quiet machine
-   * @throws ProgramError when the program ends first, or the time is over
+   * Waits until the program has printed `count` events with that name since its start.
+   * @param timeoutMs fair time from now
+   * @throws ProgramError if the program ends first, or the time is over
    */
   async event(name: string, { count = 1, timeoutMs = 60_000 } = {}): Promise<Record<string, unknown>> {
     const seen = () => this.events(name)[count - 1];
@@ -156,7 +156,7 @@ export class Program {
     if (this.#ending === null) this.#child.kill(signal);
   }
 
-  /** Asks it to stop, and kills it when it has not within the time. */
+  /** Sends SIGTERM, and SIGKILL if the program does not end in time. */
   async stop(graceMs = 35_000): Promise<Ending> {
     this.kill('SIGTERM');
     const cancel = afterFairTime(graceMs, () => this.kill('SIGKILL'));

@@ -2,10 +2,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Folders for what tests write, named after the run they belong to. */
+/** Folders for the files of tests, named after the test run. */
 export interface Scratch {
   readonly onDisk: string;
-  /** The same as on disk where no folder is in memory. */
+  /** Equal to `onDisk` if the machine has no folder in memory. */
   readonly inMemory: string;
   remove(): void;
 }
@@ -23,7 +23,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = usua
     for (const other of readdirSync(parent)) if (isLeftOver(other)) removeAll(join(parent, other));
     const path = join(parent, name);
     mkdirSync(path, { recursive: true });
-    // Programs that tests start as another user have their files here too.
+    // Programs that tests start as another user also store files here.
     chmodSync(path, 0o1777);
     return path;
   });
@@ -33,7 +33,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = usua
 
 const usual = () => ({ onDisk: tmpdir(), inMemory: existsSync(memory) ? memory : tmpdir() });
 
-/** Told from another process that gets its number later. */
+/** Start time of a process. Distinguishes it from a later process with the same PID. */
 function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -48,7 +48,7 @@ function isLeftOver(name: string): boolean {
   return pid !== undefined && start !== startOf(Number(pid));
 }
 
-/** The next run retries a failed removal: the files may be another user's. */
+/** Ignores a failed removal, which the next run retries: the files may belong to another user. */
 function removeAll(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

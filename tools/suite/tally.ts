@@ -1,4 +1,4 @@
-// A vitest reporter: leaves in the file $MUSTER_TALLY what test.ts adds up.
+// A Vitest reporter: writes the counts that test.ts sums to the file $MUSTER_TALLY.
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -7,12 +7,12 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 export interface Tally {
   passed: number;
   failed: number;
-  /** Each that failed: what failed, and the first line of why. */
+  /** A line for each failed test: its name, and the first line of the error. */
   failures: string[];
   skipped: Skip[];
 }
 
-/** A test that did not run, and why where it says so. */
+/** A skipped test, with its reason if it states one. */
 interface Skip {
   test: string;
   reason: string | null;
@@ -43,7 +43,7 @@ export default class TallyReporter implements Reporter {
           failedInside = true;
         }
       }
-      // A file that does not load, or a hook that throws, fails although no test of it did.
+      // A file fails without a failed test if it does not load or if a hook throws.
       if (module.state() === 'failed' && !failedInside) {
         tally.failed++;
         tally.failures.push(`${file}: ${firstLine(module.errors()[0])}`);

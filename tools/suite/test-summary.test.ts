@@ -9,7 +9,7 @@ const tier = (passed: number, failed = 0, skipped: string[] = []) => ({
 });
 
 describe('the verdict of a test run', () => {
-  test('tiers are summed and checks count only when they fail', () => {
+  test('sums the tiers, and counts checks only if they fail', () => {
     const outcomes = [
       { step: 'types', ran: true, tally: null },
       { step: 'unit', ran: true, tally: tier(10) },
@@ -18,13 +18,13 @@ describe('the verdict of a test run', () => {
     expect(verdict(outcomes, false)).toEqual({ lines: ['15 passed, 0 failed'], succeeded: true });
   });
 
-  test('a failed check is a failure, named', () => {
+  test('counts a failed check as a failure, and names it', () => {
     const { lines, succeeded } = verdict([{ step: 'lint', ran: false, tally: null }], false);
     expect(lines).toEqual(['failed: lint', '0 passed, 1 failed']);
     expect(succeeded).toBe(false);
   });
 
-  test('failed tests are not counted twice for their step', () => {
+  test('does not count the step of failed tests as another failure', () => {
     const { lines } = verdict([{ step: 'unit', ran: false, tally: tier(3, 2) }], false);
     expect(lines).toEqual([
       'failed: unit (2)',
@@ -34,12 +34,12 @@ describe('the verdict of a test run', () => {
     ]);
   });
 
-  test('a runner that died without counts, or with good ones, is a failure', () => {
+  test('counts a crashed runner as a failure, with or without counts', () => {
     expect(verdict([{ step: 'unit', ran: false, tally: null }], false).lines.at(-1)).toBe('0 passed, 1 failed');
     expect(verdict([{ step: 'unit', ran: false, tally: tier(3) }], false).lines.at(-1)).toBe('3 passed, 1 failed');
   });
 
-  test('a skip is named with its reason, and is a failure only where nothing may be skipped', () => {
+  test('names a skipped test with its reason, and fails it in strict mode', () => {
     const outcomes = [{ step: 'e2e', ran: true, tally: tier(1, 0, ['machines']) }];
     expect(verdict(outcomes, false)).toEqual({
       lines: ['skipped: machines: needs root', '1 passed, 0 failed, 1 skipped'],

@@ -1,5 +1,5 @@
-// `npm test`: the checks, then the three tiers of tests, all of them even when one fails. Ends with one line that sums up:
-// `N passed, N failed`, and how many were skipped. Arguments name steps, to run only those.
+// `npm test`: runs the checks and the three tiers of tests, all of them even if one fails. The last line is the summary
+// `N passed, N failed[, N skipped]`. Arguments select the steps to run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -24,11 +24,11 @@ const tier = (name: string) => async () => {
 
 const tiers = ['unit', 'contract', 'e2e'];
 
-/** Runs a command until it exits. Its output goes to this terminal, or into `kept`. */
+/** Runs a command until it exits. Prints its output, or collects it in `kept`. */
 async function run(command: string, args: string[], env: Record<string, string> = {}, kept: Buffer[] | null = null) {
   const child = spawn(command, args, {
     ...{ cwd: root, stdio: ['inherit', kept ? 'pipe' : 'inherit', kept ? 'pipe' : 'inherit'] },
-    // Contains the leftovers of tests, also of killed ones; removed at the end of this run or by the next.
+    // The scratch folders also collect files that killed tests leave. This run removes them at its end, or the next run does.
     env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => kept?.push(piece));
@@ -42,7 +42,7 @@ async function run(command: string, args: string[], env: Record<string, string> 
   return { ran };
 }
 
-/** Starts a check now, next to the others. @returns waits for its end and prints its output */
+/** Starts a check, in parallel to the others. @returns a function that waits for its end and prints its output */
 function check(name: string): Act {
   const kept: Buffer[] = [];
   const running = run('npm', ['run', '--silent', `check:${name}`], {}, kept);
@@ -61,7 +61,7 @@ function readTally(path: string): Tally | null {
   }
 }
 
-/** The first build of the roots of test hosts takes minutes, so it runs in the background until the last tier. */
+/** Builds the root file systems of test hosts in the background until the last tier; the first build takes minutes. */
 function prepareTestHosts(): ChildProcess | null {
   if (process.platform !== 'linux') return null;
   const command = ['nice', '-n', '5', process.execPath, 'e2e/hosts/prepare.ts'];

@@ -1,10 +1,10 @@
 /*
- * Checks the words of code and pages: spelling, and the phrases of phrases.ts. Each folder may have at most as many findings
- * as counts.json allows, so that new text is held to the rules while old text is being rewritten.
+ * Checks the words of code and pages: spelling, and the phrases of phrases.ts. counts.json limits the findings of each
+ * folder, so that new text follows the rules although old text still has findings.
  *
  *     node tools/words/check.ts [--list FOLDER] [--write]
  *
- * `--list` prints the findings of a folder, `--write` records today's counts.
+ * `--list` prints the findings of a folder, `--write` records the present counts.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,10 +15,10 @@ import { proseOf, wordsOf } from './pages.ts';
 import { bannedIn } from './phrases.ts';
 import { textsOf, type WrittenText } from './texts.ts';
 
-/** These name the phrases that they rule out. */
+/** Files that contain banned phrases because they define or test them. */
 const exempt = new Set(['tools/words/phrases.ts', 'tools/words/words.test.ts', 'docs/style.md']);
 const countsFile = join(import.meta.dirname, 'counts.json');
-/** Findings printed for a folder that has too many. */
+/** Maximum number of findings to print for a folder that exceeds its limit. */
 const maxPrinted = 20;
 
 interface Finding {
@@ -46,12 +46,12 @@ function misspelled(words: ReadonlySet<string>): Set<string> {
     input: [...words].join('\n'),
     encoding: 'utf8',
   });
-  // Exit code 1: there are unknown words.
+  // Exit code 1 reports unknown words.
   if (status !== 0 && status !== 1) throw new Error(`cspell failed: ${stderr}`);
   return new Set(stdout.split('\n').filter((word) => word !== ''));
 }
 
-/** Two folders below a workspace at most: `agent/src/host`. */
+/** The folder that counts.json lists for a file: at most three levels, `agent/src/host`. */
 const folderOf = (file: string): string => dirname(file).split('/').slice(0, 3).join('/');
 
 function findingsOf(texts: readonly WrittenText[]): Finding[] {

@@ -3,7 +3,7 @@ import { draw } from './draw.ts';
 
 const values = Array.from({ length: 100 }, (_, index) => index);
 
-test('draws the same values for the same seed, and others for another seed', () => {
+test('draws the same values for the same seed, and different values for another seed', () => {
   expect(draw(values, 10, 1)).toEqual(draw(values, 10, 1));
   expect(draw(values, 10, 1)).not.toEqual(draw(values, 10, 2));
 });
@@ -14,7 +14,7 @@ test('draws each value at most once, in the order of the values', () => {
   expect(drawn).toEqual(drawn.toSorted((a, b) => a - b));
 });
 
-test('draws all values when there are fewer than asked for', () => {
+test('draws all values if fewer exist than requested', () => {
   expect(draw([1, 2, 3], 10, 1)).toEqual([1, 2, 3]);
   expect(draw([], 10, 1)).toEqual([]);
 });
@@ -23,6 +23,6 @@ test('draws every value about as often as every other', () => {
   const counts = new Map<number, number>();
   for (let seed = 0; seed < 2000; seed++)
     for (const value of draw(values, 10, seed)) counts.set(value, (counts.get(value) ?? 0) + 1);
-  // 200 are expected; 70 is five standard deviations.
+  // The expected count is 200; 70 is five times the standard error.
   for (const value of values) expect(Math.abs((counts.get(value) ?? 0) - 200)).toBeLessThan(70);
 });

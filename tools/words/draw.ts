@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 
 /**
- * Draws without putting back, the same for the same seed: the places whose SHA-256 with the seed comes first.
+ * Draws without replacement, deterministically for a seed: selects the positions with the lowest SHA-256 of position and seed.
  * @returns at most `count` values, in the order of `values`
  */
 export function draw<Value>(values: readonly Value[], count: number, seed: number): Value[] {

@@ -1,12 +1,12 @@
 import type { TextKind } from './texts.ts';
 
-/** A phrase that docs/style.md rules out. */
+/** A phrase that docs/style.md bans. */
 interface BannedPhrase {
-  /** Has the flag `g`. */
+  /** Regular expression with the flag `g`. */
   pattern: RegExp;
   /** The replacement, or how to find it. */
   instead: string;
-  /** The kinds of text in which it is ruled out; all by default. */
+  /** The kinds of text in which the phrase is banned; all by default. */
   kinds?: readonly TextKind[];
 }
 
@@ -15,7 +15,7 @@ const rule = (source: string, instead: string, flags = 'gi'): BannedPhrase => ({
   instead,
 });
 
-/** A phrase that is ruled out only in some kinds of text. */
+/** Bans a phrase in some kinds of text only. */
 const ruleIn = (kinds: readonly TextKind[], source: string, instead: string): BannedPhrase => ({
   ...{ pattern: new RegExp(source, 'gi'), instead, kinds },
 });
@@ -24,7 +24,7 @@ const sources: readonly TextKind[] = ['comment', 'message', 'log', 'test'];
 
 /** Phrases that are not plain English, or not the field's term, each with its replacement. */
 const bannedPhrases: readonly BannedPhrase[] = [
-  // At the beginning of a sentence, with a capital.
+  // Matches a capital at the beginning of a sentence.
   rule(
     String.raw`(?<=^|[.!?] )What (?:is|are|was|were|it|they|of|comes?|came|goes|an?|the)\b(?![^.]*\?)`,
     'name the thing',

@@ -1,5 +1,5 @@
 /*
- * Prints a random sample of what Muster's people and contributors read, for a reader to judge against docs/style.md:
+ * Prints a random sample of the texts that users and contributors read, to compare with docs/style.md:
  *
  *     node tools/words/sample.ts [--seed 1] [--comments 130] [--messages 60] [--logs 60] [--tests 40] [--commits 60]
  */

@@ -3,7 +3,7 @@ import { textsOf } from './texts.ts';
 
 const found = (file: string, source: string) => textsOf(file, source).map(({ kind, line, text }) => [kind, line, text]);
 
-test('finds comments, with lines of // below each other as one', () => {
+test('finds comments, and joins consecutive // lines into one', () => {
   const source = [
     '// One thought',
     '// on two lines.',
@@ -27,7 +27,7 @@ test('leaves out comments for tools', () => {
   );
 });
 
-test('tells log lines from messages, and leaves out identifiers', () => {
+test('distinguishes log lines from messages, and ignores identifiers', () => {
   const source = [
     "this.#log.warn({ id }, 'failed to write the file');",
     'throw new Error(`no such agent ${name} here`);',
@@ -41,7 +41,7 @@ test('tells log lines from messages, and leaves out identifiers', () => {
   ]);
 });
 
-test('finds the text between elements', () => {
+test('finds the text between JSX elements', () => {
   expect(found('a.tsx', 'const a = <p>\n  No agent matches the filter.\n</p>;')).toEqual([
     ['message', 1, 'No agent matches the filter.'],
   ]);

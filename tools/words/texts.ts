@@ -1,10 +1,10 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from '../checks/lines.ts';
 
-/** The purpose of a text. docs/style.md has rules for each. */
+/** The purpose of a text. docs/style.md has rules for each purpose. */
 export type TextKind = 'comment' | 'message' | 'log' | 'test' | 'page';
 
-/** One text that a person reads, where it stands. */
+/** A readable text, and its position. */
 export interface WrittenText {
   kind: TextKind;
   file: string;
@@ -16,9 +16,9 @@ export interface WrittenText {
 const logLevels = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 
 /**
- * The texts that a source file holds for people: comments, test names, log messages, and every other literal that reads as a
- * sentence (three words or more, with a lower-case letter).
- * @param file path relative to the root; it tells tests from code, and TypeScript from JSX
+ * Finds the readable texts of a source file: comments, test names, log messages, and other literals that look like a
+ * sentence (at least three words, with a lower-case letter).
+ * @param file path relative to the root; distinguishes tests from code, and TypeScript from JSX
  */
 export function textsOf(file: string, source: string): WrittenText[] {
   const parsed = parseSync(file, source);
@@ -32,7 +32,7 @@ export function textsOf(file: string, source: string): WrittenText[] {
   for (const { value, start, end, type } of parsed.comments) {
     if (/^[\s*]*(?:biome-ignore|@ts-|\/ <reference)/.test(value)) continue;
     const text = value.replaceAll(/^\s*\*+ ?/gm, '');
-    // Lines of `//` directly below each other are one comment.
+    // Consecutive `//` lines are one comment.
     if (type === 'Line' && previous !== null && /^\n[ \t]*$/.test(source.slice(previous.end, start))) {
       previous.text.text = `${previous.text.text} ${text.trim()}`;
       previous.end = end;

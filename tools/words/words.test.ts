@@ -17,7 +17,7 @@ test.each([
   ['Nobody is told.', 'Nobody is'],
   ['The owner is told of it.', 'is told'],
   ['It goes away for good.', 'for good'],
-])('finds in "%s": %s', (text, phrase) => {
+])('finds in "%s" the phrase %s', (text, phrase) => {
   if (phrase === null) expect(phrases(text)).toEqual([]);
   else expect(phrases(text)).toContain(phrase);
 });
@@ -32,7 +32,7 @@ test.each([
   expect(phrases(text)).toEqual([]);
 });
 
-test('rules some phrases out in one kind of text only', () => {
+test('bans some phrases in one kind of text only', () => {
   expect(bannedIn('is refused when used', 'test')).toEqual([
     { phrase: 'is', instead: expect.stringContaining('expected behavior') },
   ]);
@@ -51,7 +51,7 @@ test('reads the prose of a page, without code and targets of links', () => {
   ]);
 });
 
-test('spells words only: no code, paths, names with signs, or cut words', () => {
+test('checks the spelling of words only, not of code, paths, or cut words', () => {
   expect(wordsOf("It doesn't read `colour`, docs/colour.md, node_id, --colour, v24 or agent… names.")).toEqual([
     'It',
     "doesn't",
