@@ -29,7 +29,7 @@ const small =
 const started =
   /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(server-clock|session|sign-in|token-renewal)))\.ts$|client\/src\/(bytes|event-frames|sign-in)\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
-/** For `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves. */
+/** Configures `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves. */
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [slimRoutes(), startFirst('start'), react(), tailwindcss()],

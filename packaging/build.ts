@@ -1,4 +1,4 @@
-// `npm run build`: everything that is released, in dist/. --fast: weakly compressed, for tests.
+// `npm run build`: writes all release artifacts to dist/. `--fast` compresses them lightly, for tests.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -27,15 +27,15 @@ const root = join(here, '..');
 export interface Artifacts {
   readonly folder: string;
   readonly build: Build;
-  /** All in one archive, for machines without packages. */
+  /** An archive of all files, for machines without a package manager that Muster supports. */
   readonly tarball: string;
   readonly debs: Packages;
 }
 
 /**
- * Builds everything.
- * @param folder is emptied first
- * @param fast less time for larger files
+ * Builds all release artifacts.
+ * @param folder output folder, which is emptied first
+ * @param fast compresses lightly: takes less time, but the files are larger
  */
 export async function buildAll(folder: string, { fast = false, env = process.env } = {}): Promise<Artifacts> {
   const build = describeBuild(env);
@@ -62,13 +62,13 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
   const debs = buildPackages({ ...wish, compression, completions: completions(program) });
   writeSums(folder);
-  // The install folder that an orchestrator of this clone serves.
+  // An orchestrator of this clone serves this install folder.
   writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
   linkSync(program, join(folder, 'install', 'muster'));
   return artifacts;
 }
 
-/** Where in a folder everything is that is built there. */
+/** Paths of all artifacts of a build in a folder. */
 export function artifactsIn(folder: string, build: Build): Artifacts {
   const tarball = join(folder, `${tarballName(build)}.tar.gz`);
   return { folder, build, tarball, debs: packagesIn(folder, build.version, 'amd64') };
@@ -76,14 +76,14 @@ export function artifactsIn(folder: string, build: Build): Artifacts {
 
 const tarballName = ({ version }: Build): string => `muster-${version}-linux-x64`;
 
-/** Writes the archive for machines without packages. */
+/** Writes the archive for machines without a supported package manager. */
 function writeTarballOf(parts: {
   program: string;
   build: Build;
   licences: string;
   bill: string;
   path: string;
-  /** Of gzip, 1 to 9. */
+  /** Compression level of gzip, 1 to 9. */
   level: number;
 }): void {
   const { program, build, licences, bill, path, level } = parts;
@@ -110,7 +110,7 @@ function completions(program: string): Record<'bash' | 'zsh' | 'fish', string> {
   return { bash: of('bash'), zsh: of('zsh'), fish: of('fish') };
 }
 
-/** As `sha256sum --check` reads it. */
+/** A checksum line in the format of `sha256sum --check`. */
 function writeSums(folder: string): void {
   const lines = readdirSync(folder)
     .sort()

@@ -32,7 +32,7 @@ export async function built(): Promise<Built> {
     hash.update(path.slice(here.length)).update('\0').update(readFileSync(path));
   const folder = join(cache, hash.digest('hex').slice(0, 16));
   mkdirSync(cache, { recursive: true });
-  // In a process of its own, and one at a time: who else wants it waits for that one.
+  // Builds in a separate process. The lock makes other callers wait for that build.
   if (!existsSync(folder)) execFileSync('flock', [`${cache}.lock`, process.execPath, import.meta.filename, folder]);
   return { ...artifactsIn(folder, about), older: packagesIn(join(folder, 'older'), olderVersion, 'amd64') };
 }

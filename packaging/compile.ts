@@ -1,15 +1,15 @@
-// Writes the V8 code cache of a program in the executable, taken after the program ran:
+// Runs a program of the executable, and then writes its V8 code cache:
 //
 //     node --hash-seed=1 --random-seed=1 --single-threaded packaging/compile.ts PROGRAM.cjs OUT [WORD...]
 //
-// The flags make the output reproducible. Functions that ran are in the cache, so the same words need no compilation later.
+// The flags make the output reproducible. The cache contains the functions that ran, so V8 need not compile them again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { Script } from 'node:vm';
 
 const [, , file, out, ...words] = process.argv as [string, string, string, string, ...string[]];
-/** Where the engine notes which of its flags were on: made under others it would not be taken. */
+/** Position, in the code cache, of the hash of V8's flags. V8 rejects a cache that was created with other flags. */
 const flags = { from: 12, to: 16 };
 /** The flag hash that V8 records without flags, from the caller. */
 const plain = Buffer.from(process.env.MUSTER_PLAIN_FLAGS ?? '', 'hex');

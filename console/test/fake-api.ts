@@ -7,7 +7,7 @@ import { onTestFinished, vi } from 'vitest';
  * Answers are typed by the route table and checked against its schemas. A request without an answer fails the test.
  */
 
-/** One request as the orchestrator received it: parameters of the path and the query as text, the body as JSON. */
+/** A received request: parameters of the path and the query as text, and the body as JSON. */
 export interface Received {
   readonly params: Record<string, string>;
   readonly query: Record<string, string>;
@@ -23,7 +23,7 @@ type Given<R extends Route> = R extends { media: object } ? string : AnswerOf<R>
 type Respond = (received: Received) => Promise<Response>;
 
 export interface FakeApi {
-  /** Answers a route with a value, or with what a function makes of the request. Replaces an earlier answer. */
+  /** Answers a route with a value, or with the result of a function of the request. Replaces an earlier answer. */
   answer<R extends Route>(route: R, answer: Given<R> | ((received: Input<R>) => Given<R>)): void;
   /** Answers routes with the examples of the route table. */
   answerExamples(...routes: readonly Route[]): void;

@@ -1,4 +1,4 @@
-/** Keys that were made for these tests with `muster`, `openssl` and `ssh-keygen`, and open nothing. */
+/** Test keys, created with `muster`, `openssl` and `ssh-keygen`. They give access to nothing. */
 
 export const passphrase = 'pässword';
 /** The public key of all test keys in PKCS#8. */

@@ -1,7 +1,7 @@
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
 
-/** happy-dom computes no layout. Here every element is as large as a screen, so that virtual lists draw their rows. */
+/** happy-dom computes no layout, so this makes every element as large as a screen. Virtual lists then render their rows. */
 
 class NoResizes implements ResizeObserver {
   observe(): void {}
@@ -28,7 +28,7 @@ Object.assign(window, {
   }),
 });
 
-// Catches hangs only, like the limits in vitest.config.ts. Milliseconds.
+// Milliseconds. Only ends tests that hang, like the limits in vitest.config.ts.
 configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {

@@ -16,25 +16,25 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** One `.deb`, as dpkg-deb writes it: owned by root, and the same bytes whenever it is made of the same things. */
+/** A `.deb` that dpkg-deb writes: owned by root, and byte-identical for the same content. */
 
 export interface DebianPackage {
-  /** Fields of `control`, in their order; `Installed-Size` is reckoned. */
+  /** Fields of `control`, in this order. `Installed-Size` is computed. */
   control: Readonly<Record<string, string>>;
   /** Installed files, by absolute path. */
   files: Readonly<Record<string, PackagedFile>>;
-  /** Absolute paths of those that belong to the administrator once they are there. */
+  /** Absolute paths of configuration files, which an upgrade must not overwrite if the administrator changed them. */
   conffiles: readonly string[];
   scripts: Readonly<Record<string, string>>;
 }
 
-/** Its content, or a file to copy. */
+/** The content of an installed file, or the path of a file to copy. */
 export type PackagedFile = { content: string | Buffer; mode?: number } | { copy: string; mode?: number };
 
-/** `quick`: gzip at its lowest level, for packages that are thrown away. */
+/** `quick`: gzip at its lowest level, for temporary packages. */
 export type Compression = 'xz' | 'gzip' | 'quick' | 'none';
 
-/** Whether there is what packages are made with. */
+/** Whether this machine has the programs that build packages. */
 export function canBuild(): boolean {
   try {
     execFileSync('dpkg-deb', ['--version'], { stdio: 'ignore' });
@@ -46,8 +46,8 @@ export function canBuild(): boolean {
 
 /**
  * Writes a package.
- * @param epoch seconds: the time of everything in it
- * @throws Error with what dpkg-deb said
+ * @param epoch Unix seconds: modification time of all files in the package
+ * @throws Error with the output of dpkg-deb
  */
 export function writePackage(wanted: DebianPackage, path: string, epoch: number, compression: Compression): void {
   const root = mkdtempSync(join(tmpdir(), 'muster-deb-'));

@@ -1,17 +1,17 @@
 /**
- * Scripts that dpkg runs when a package with a systemd unit is installed, upgraded, removed, and purged. As with debhelper,
- * a unit that an administrator disabled or masked stays so after an upgrade, and each script may run twice.
+ * Scripts that dpkg runs when it installs, upgrades, removes, or purges a package with a systemd unit. As with debhelper, a
+ * unit that an administrator disabled or masked stays disabled or masked after an upgrade, and each script may run twice.
  */
 
 export type ScriptName = 'postinst' | 'prerm' | 'postrm';
 
 export interface UnitPackage {
   unit: string;
-  /** Disabled until somebody enables it; an end of the package is its end. */
+  /** A timer that is inactive until an administrator enables it. Removing the package stops it. */
   timer?: string;
-  /** Shell text when it was installed for the first time. */
+  /** Message that a first installation prints. */
   welcome: string;
-  /** Everything it made while it ran, as absolute paths. Removed by a purge only. */
+  /** Absolute paths of all files that the service created. Only a purge removes them. */
   leftBehind: readonly string[];
   /** A configuration file that may hold secrets: only root and this system group may read it. */
   closedConfig?: { path: string; group: string };
@@ -20,8 +20,8 @@ export interface UnitPackage {
 const head = '#!/bin/sh\nset -e\n';
 
 /**
- * Version 0.1 installed the file readable by everybody, and dpkg keeps the mode of a file that exists. A stricter mode is
- * the administrator's and stays, as does one in dpkg-statoverride.
+ * Restricts access to the configuration file: version 0.1 installed it readable by all users, and dpkg keeps the mode of an
+ * existing file. Keeps a stricter mode, and one from dpkg-statoverride, because an administrator has set it.
  */
 const closeConfig = ({ path, group }: NonNullable<UnitPackage['closedConfig']>) => `
     getent group ${group} > /dev/null || groupadd --system ${group}
@@ -43,7 +43,7 @@ case "$1" in
     if deb-systemd-helper --quiet was-enabled ${unit}; then
       deb-systemd-helper enable ${unit} > /dev/null || true
     else
-      # Somebody disabled it: only what belongs to it is brought up to date.
+      # An administrator disabled the unit. Updates only its links.
       deb-systemd-helper update-state ${unit} > /dev/null || true
     fi
     if [ -d /run/systemd/system ]; then
@@ -66,7 +66,7 @@ fi
 `;
 
 const prerm = ({ unit, timer }: UnitPackage) => `${head}
-# An upgrade restarts it when all is in place.
+# An upgrade restarts the unit after it has installed all files.
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
   deb-systemd-invoke stop ${[unit, timer].filter((name) => name !== undefined).join(' ')} > /dev/null || true
 fi
@@ -83,7 +83,7 @@ if [ "$1" = purge ]; then
   if [ -d /run/systemd/system ]; then
     systemctl reset-failed ${unit} > /dev/null 2>&1 || true
   fi
-  # Drop-ins of systemctl edit, too.
+  # Also removes drop-ins that systemctl edit created.
   rm -rf --one-file-system /etc/systemd/system/${unit}.d
 ${leftBehind.map((path) => `  rm -rf --one-file-system ${path}`).join('\n')}
   rmdir --ignore-fail-on-non-empty /etc/muster 2> /dev/null || true

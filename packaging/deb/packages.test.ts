@@ -27,7 +27,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** Listing of dpkg-deb: mode, owner, and path. */
+  /** Lines of `dpkg-deb --contents`: mode, owner, and path. */
   const contents = (path: string): string[] =>
     execFileSync('dpkg-deb', ['--contents', path], { encoding: 'utf8' })
       .split('\n')
@@ -36,7 +36,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   const field = (path: string, name: string): string =>
     execFileSync('dpkg-deb', ['--field', path, name], { encoding: 'utf8' }).trim();
 
-  test('packages hold the expected files, owned by root for any builder', () => {
+  test('packages contain the expected files, owned by root for any builder', () => {
     expect(contents(built.muster)).toContain('-rwxr-xr-x root/root ./usr/bin/muster');
     expect(contents(built.muster)).toContain('-rw-r--r-- root/root ./usr/share/doc/muster/THIRD-PARTY-LICENCES.gz');
     expect(contents(built.agent)).toContain('-rw-r--r-- root/root ./lib/systemd/system/muster-agent.service');
@@ -55,7 +55,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     );
   });
 
-  test('have an orchestrator that systemd starts again after every crash, with memory that fits the machine', () => {
+  test('the orchestrator unit restarts after every crash, with a memory limit', () => {
     const unit = readFileSync(join(import.meta.dirname, '../systemd/muster-orchestrator.service'), 'utf8');
     expect(unit).toMatch(/^StartLimitIntervalSec=0$/m);
     expect(unit).not.toMatch(/^StartLimitBurst=/m);
@@ -63,7 +63,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(unit).toMatch(/^MemoryMax=75%$/m);
   });
 
-  test('are the same bytes when they are made again, elsewhere and under another umask', () => {
+  test('packages are byte-identical if built again elsewhere with another umask', () => {
     const before = process.umask(0o077);
     try {
       const again = build(join(folder, 'two'));
@@ -75,7 +75,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(statSync(built.muster).size).toBeGreaterThan(0);
   });
 
-  test('name the sums of what machines fetch', () => {
+  test('the orchestrator package lists correct checksums of the files that it serves', () => {
     const root = join(folder, 'root');
     execFileSync('dpkg-deb', ['--extract', built.orchestrator, root]);
     const served = join(root, 'usr/share/muster/install');
@@ -88,7 +88,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   });
 });
 
-test('maintainer scripts are shell that parses, and refuse to go on after a failure', () => {
+test('maintainer scripts are valid shell, and stop after a failure', () => {
   const scripts = maintainerScripts({
     unit: 'muster-agent.service',
     welcome: "it's here",

@@ -6,23 +6,23 @@ import { type Compression, type DebianPackage, type PackagedFile, writePackage }
 import { maintainerScripts } from './maintainer-scripts.ts';
 
 /**
- * The three packages: `muster`, the program; `muster-agent` and `muster-orchestrator`, a unit with its configuration
- * each. That of the orchestrator carries the other two: machines install the agent from it.
+ * Builds three packages: `muster` has the program; `muster-agent` and `muster-orchestrator` each have a unit and its
+ * configuration. `muster-orchestrator` contains the other two, so that machines can install the agent from the orchestrator.
  */
 
 export interface PackagesWish {
   /** The program for all roles. */
   executable: string;
   version: string;
-  /** Of Debian: `amd64`. */
+  /** Debian's name of the architecture: `amd64`. */
   architecture: string;
-  /** Where the packages go. */
+  /** Output folder. */
   out: string;
-  /** Seconds: the time of everything in them. */
+  /** Unix seconds: modification time of all files in the packages. */
   epoch: number;
   /** License texts of third-party components, which the package includes. */
   licences: string;
-  /** Of the program: xz takes twenty seconds and makes the package a third smaller. */
+  /** Compression of the program: xz takes twenty seconds, and makes the package a third smaller. */
   compression?: Compression;
   /** Completion files, by shell. */
   completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
@@ -36,7 +36,7 @@ const completionPlaces = {
   fish: '/usr/share/fish/vendor_completions.d/muster.fish',
 };
 
-/** Where the orchestrator's package has what machines install. */
+/** Folder, in the orchestrator's package, of the files that machines install. */
 const servedFolder = '/usr/share/muster/install';
 
 const orchestratorWelcome = `
@@ -52,14 +52,14 @@ Muster's agent is installed. Tell it where it belongs; on the orchestrator, must
   sudo systemctl start muster-agent
 `;
 
-/** Paths of the three. */
+/** Paths of the three packages. */
 export interface Packages {
   readonly muster: string;
   readonly agent: string;
   readonly orchestrator: string;
 }
 
-/** Where in a folder they are. */
+/** Paths of the three packages in a folder. */
 export const packagesIn = (folder: string, version: string, architecture: string): Packages => ({
   muster: join(folder, `muster_${version}_${architecture}.deb`),
   agent: join(folder, `muster-agent_${version}_all.deb`),
@@ -67,7 +67,7 @@ export const packagesIn = (folder: string, version: string, architecture: string
 });
 
 /**
- * Builds all three.
+ * Builds the three packages.
  * @returns their paths
  */
 export function buildPackages(wish: PackagesWish): Packages {
@@ -77,17 +77,17 @@ export function buildPackages(wish: PackagesWish): Packages {
   write(programPackage(wish), paths.muster, epoch, compression);
   write(agentPackage(version), paths.agent, epoch, 'gzip');
   const served = servedFiles(installFolder(version, executable, [paths.muster, paths.agent]));
-  // The content is already compressed.
+  // The packages inside are already compressed.
   write(orchestratorPackage(version, served), paths.orchestrator, epoch, 'none');
   return paths;
 }
 
-/** A package without the fields and documents that all packages have. */
+/** The parts of a package that differ between packages. */
 type Contents = Omit<DebianPackage, 'control'> & {
   readonly about: Readonly<{ Depends: string; Recommends?: string; Description: string }>;
 };
 
-/** Writes one package. Its name, version, and architecture are those of the file name. */
+/** Writes a package. The file name gives its name, version, and architecture. */
 function write({ about, files, conffiles, scripts }: Contents, path: string, epoch: number, how: Compression): void {
   const [name = '', version = '', architecture = ''] = basename(path, '.deb').split('_');
   rmSync(path, { force: true });
@@ -106,7 +106,7 @@ function write({ about, files, conffiles, scripts }: Contents, path: string, epo
 
 const programPackage = ({ executable, licences, completions = {} }: PackagesWish): Contents => ({
   about: {
-    // Requirements of Node itself; every Debian since 10 and Ubuntu since 20.04 satisfies them.
+    // Node's own requirements, which Debian 10, Ubuntu 20.04, and later releases meet.
     Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
     Description:
       'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
@@ -151,7 +151,7 @@ const orchestratorConfig = '/etc/muster/orchestrator.yml';
 /** @param served the packages that machines install the agent from */
 const orchestratorPackage = (version: string, served: Record<string, PackagedFile>): Contents => ({
   about: {
-    // passwd has groupadd.
+    // passwd provides groupadd.
     Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
     Recommends: 'systemd',
     Description:
@@ -176,7 +176,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
     welcome: orchestratorWelcome,
     closedConfig: { path: orchestratorConfig, group: 'muster' },
     leftBehind: [
-      // Native parts extracted when root works on the database: backup, export.
+      // Contains native addons that commands of root, such as backup and export, extract.
       '/var/cache/muster',
       ...['lib', 'cache', 'log'].flatMap((kind) => [
         `/var/${kind}/muster-orchestrator`,
@@ -184,7 +184,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
       ]),
       '/etc/muster/orchestrator.env',
       '/etc/muster/backup.env',
-      // By systemctl enable; the backups themselves stay.
+      // Created by `systemctl enable` and `systemctl edit`. The backups stay.
       '/etc/systemd/system/timers.target.wants/muster-backup.timer',
       '/etc/systemd/system/muster-backup.timer.d',
       '/etc/systemd/system/muster-backup.service.d',
@@ -196,7 +196,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
 const servedFiles = ({ files }: InstallFolder): Record<string, PackagedFile> =>
   Object.fromEntries(Object.entries(files).map(([name, file]) => [`${servedFolder}/${name}`, file]));
 
-/** Documents that Debian's policy requires of every package. */
+/** Documents that Debian policy requires in every package. */
 function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {
   const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
   const changelog = `${name} (${version}) stable; urgency=medium\n\n  * Release ${version}.\n\n -- The Muster authors <muster@localhost>  ${date}\n`;

@@ -23,16 +23,16 @@ const sticky = 0o1000;
 export function unguarded(steps: readonly Step[], uid: number): string | null {
   for (const [above, { path, uid: owner, gid, mode }] of steps.entries()) {
     if (owner !== uid && owner !== 0) return `${path} is of another user (${owner})`;
-    // In a sticky folder others can create entries but cannot remove those of another user.
+    // In a sticky folder, others can create entries but cannot remove entries of another user.
     if (above > 0 && (mode & sticky) !== 0) continue;
-    // A group of one's own, which many systems give to each user.
+    // Many systems create a private group for each user.
     const byGroup = (mode & writableByGroup) !== 0 && !(gid === owner && owner !== 0);
     if (byGroup || (mode & writableByAll) !== 0) return `${path} can be written by others (chmod go-w)`;
   }
   return null;
 }
 
-/** A folder and its ancestors, by real path: links on the way are not included. Skips folders that do not exist. */
+/** The real path of a folder, and of each ancestor. Resolves symbolic links, and skips folders that do not exist. */
 export function stepsTo(folder: string): Step[] {
   let path = folder;
   while (lstatSync(path, { throwIfNoEntry: false }) === undefined && dirname(path) !== path) path = dirname(path);

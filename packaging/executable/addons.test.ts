@@ -43,7 +43,7 @@ const content = () => {
 };
 const bringOut = (over: object = {}) => addonPath({ name: 'sqlite', directory, sha256, content, ...over }, () => cache);
 
-describe('which folders are one’s own', () => {
+describe('protection of a folder', () => {
   const user = 1000;
   const root = { path: '/', uid: 0, gid: 0, mode: 0o40755 };
   const under = (step: Partial<Step>, own: Partial<Step> = {}): Step[] => [
@@ -62,20 +62,24 @@ describe('which folders are one’s own', () => {
   });
 
   test.each([
-    ['one that all can write to', under({}, { mode: 0o40777 }), '/x/own can be written by others'],
-    ['one that all can make things in', under({}, { mode: 0o41777 }), '/x/own can be written by others'],
-    ['one below what all can write to', under({ mode: 0o40777 }), '/x can be written by others'],
-    ['one below what a group can write to', under({ uid: user, gid: 100, mode: 0o40775 }), '/x can be written by'],
-    ['one below what root’s group can write to', under({ mode: 0o40775 }), '/x can be written by others'],
-    ['one of another user', under({}, { uid: 1001 }), '/x/own is of another user (1001)'],
-    ['one below what is of another user', under({ uid: 1001 }), '/x is of another user (1001)'],
-  ])('not %s', (_, steps, says) => {
+    ['a folder that all users can write to', under({}, { mode: 0o40777 }), '/x/own can be written by others'],
+    ['a sticky folder that all users can write to', under({}, { mode: 0o41777 }), '/x/own can be written by others'],
+    ['a folder below one that all users can write to', under({ mode: 0o40777 }), '/x can be written by others'],
+    [
+      'a folder below one that a group can write to',
+      under({ uid: user, gid: 100, mode: 0o40775 }),
+      '/x can be written by',
+    ],
+    ['a folder below one that the group of root can write to', under({ mode: 0o40775 }), '/x can be written by others'],
+    ['a folder of another user', under({}, { uid: 1001 }), '/x/own is of another user (1001)'],
+    ['a folder below one of another user', under({ uid: 1001 }), '/x is of another user (1001)'],
+  ])('refuses %s', (_, steps, says) => {
     expect(unguarded(steps, user)).toContain(says);
   });
 });
 
-describe('a native part', () => {
-  test('is brought out once, for its own user alone', () => {
+describe('a native addon', () => {
+  test('extracts the addon once, for its own user only', () => {
     written = 0;
     const path = bringOut();
     expect(path).toBe(join(directory, 'addons', `sqlite-${sha256.slice(0, 16)}.node`));
@@ -87,14 +91,14 @@ describe('a native part', () => {
     expect(readdirSync(join(directory, 'addons'))).toEqual([basename(path)]);
   });
 
-  test('asks for no home where the directory will do: the user of a service may have none', () => {
+  test('needs no home if the directory is safe, since a service user may have none', () => {
     const noHome = () => {
       throw new Error('no home');
     };
     expect(addonPath({ name: 'sqlite', directory, sha256, content }, noHome)).toContain(directory);
   });
 
-  test('that is not what it was is replaced', () => {
+  test('replaces an extracted addon whose content changed', () => {
     const path = bringOut();
     chmodSync(path, 0o700);
     writeFileSync(path, 'something else');
@@ -102,7 +106,7 @@ describe('a native part', () => {
     expect(readFileSync(bringOut())).toEqual(bytes);
   });
 
-  test('that others can write to, or a link in its place, is not taken', () => {
+  test('refuses an addon that others can write to, and a symbolic link', () => {
     const path = bringOut();
     chmodSync(path, 0o777);
     expect(() => bringOut()).toThrow(/must be a file of this user that others cannot write: remove it/);
@@ -112,13 +116,13 @@ describe('a native part', () => {
     expect(() => bringOut()).toThrow(/ELOOP/);
   });
 
-  test.runIf(process.geteuid?.() === 0)('of another user is not taken', () => {
+  test.runIf(process.geteuid?.() === 0)('refuses an addon of another user', () => {
     const path = bringOut();
     chownSync(path, 12_345, 12_345);
     expect(() => bringOut()).toThrow(/must be a file of this user/);
   });
 
-  test('goes into the cache where the directory, or one above it, is not safe', () => {
+  test('extracts to the cache if the directory or an ancestor is not safe', () => {
     chmodSync(directory, 0o777);
     expect(bringOut()).toContain(cache);
     expect(existsSync(join(directory, 'addons'))).toBe(false);
@@ -134,7 +138,7 @@ describe('a native part', () => {
     expect(bringOut({ directory: inner })).toContain(cache);
   });
 
-  test('is refused with what to do when the cache is not safe either', () => {
+  test('names the remedy if neither the directory nor the cache is safe', () => {
     for (const folder of [directory, cache]) chmodSync(folder, 0o777);
     expect(() => bringOut()).toThrow(
       `no place for native parts that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
@@ -148,18 +152,18 @@ describe('a native part', () => {
     for (const name of old) writeFileSync(join(folder, name), 'old', { mode: 0o500 });
     utimesSync(join(folder, 'sqlite-4567.node.ab.tmp'), 1, 1);
     const path = bringOut();
-    // A file that may be in use by a current write stays, and so do files of another native part.
+    // Keeps a recent temporary file, which may belong to a write in progress, and files of another addon.
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 
-  test('that cannot be loaded says why, and on a file system without exec what to do', () => {
+  test('explains a failed load, and names the remedy on a file system without exec', () => {
     const said = '/x.node: failed to map segment from shared object';
     expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec: choose another data directory');
     expect(whyNotLoaded('/x.node', 'invalid ELF header')).toBe('/x.node cannot be loaded: invalid ELF header');
   });
 
   test.skipIf(process.platform !== 'linux' || process.geteuid?.() !== 0)(
-    'the error of the loader names a file system that is mounted without exec',
+    'names a file system mounted without exec in the error of the loader',
     () => {
       const path = join(directory, 'sqlite.node');
       const load = `try { process.dlopen({ exports: {} }, '${path}') } catch (error) { process.stdout.write(error.message) }`;

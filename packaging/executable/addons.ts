@@ -19,18 +19,18 @@ import { stepsTo, unguarded } from './addon-places.ts';
 
 export interface CarriedAddon {
   readonly name: string;
-  /** Where it is put: in a folder `addons` of this, if it is this user's, else of a cache that is. */
+  /** The addon is extracted to the folder `addons` of this directory if this user owns it, else of the cache. */
   readonly directory: string;
   readonly sha256: string;
   content(): Buffer;
 }
 
-/** A temporary file that is older was left by a start that was killed. */
+/** A killed start left a temporary file that is older than this, in milliseconds. */
 const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
 
-/** Root working on the data of a service user must neither load files that user could write, nor leave files it cannot read. */
+/** Whether this user owns the directory. Root must neither load files that a service user can write, nor leave unreadable ones. */
 function isOwn(directory: string): boolean {
   const stats = statSync(directory, { throwIfNoEntry: false });
   return stats === undefined || stats.uid === process.geteuid?.();
@@ -44,12 +44,12 @@ function ownCache(): string {
 const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), process.geteuid?.() ?? 0);
 
 /**
- * Finds a folder for native parts that only this user can change.
- * @throws Error when neither the directory nor the cache is in such a place
+ * Finds a folder for native addons that only this user can change.
+ * @throws Error if others can change the directory and the cache
  */
 function ownFolder(directory: string, cache: () => string): string {
   const faults: string[] = [];
-  // The user of a service may have no home: it is only asked for when it is needed.
+  // A service user may have no home, so the path of the cache is computed only if needed.
   for (const place of isOwn(directory) ? [() => directory, cache] : [cache]) {
     const folder = join(place(), 'addons');
     const fault = faultOf(folder);
@@ -68,8 +68,8 @@ function ownFolder(directory: string, cache: () => string): string {
 }
 
 /**
- * Extracts the native part unless its file exists. The name depends on the content, so releases do not conflict.
- * @param cache used if others own the directory or can write to it
+ * Extracts the native addon unless its file exists. The file name depends on the content, so releases do not conflict.
+ * @param cache returns the cache, which is used if others own the directory or can write to it
  * @returns the path of the file
  */
 export function addonPath({ name, directory, sha256, content }: CarriedAddon, cache = ownCache): string {
@@ -89,7 +89,7 @@ export function addonPath({ name, directory, sha256, content }: CarriedAddon, ca
   return path;
 }
 
-/** Files that others can write would run with the rights of this process. */
+/** Refuses files that others can write, because their code would run with the rights of this process. */
 function requireOwn(path: string, stats: ReturnType<typeof fstatSync>, kind: 'directory' | 'file'): void {
   const isKind = kind === 'directory' ? stats.isDirectory() : stats.isFile();
   const own = stats.uid === process.geteuid?.() || stats.uid === 0;
@@ -125,7 +125,7 @@ function removeOthers(folder: string, name: string, current: string): void {
   }
 }
 
-/** @param said by the loader of the system */
+/** @param said message of the system's loader */
 export function whyNotLoaded(path: string, said: string): string {
   const remedy = said.includes('failed to map segment')
     ? '. Its file system is mounted noexec: choose another data directory, or mount it with exec'
@@ -134,8 +134,8 @@ export function whyNotLoaded(path: string, said: string): string {
 }
 
 /**
- * @returns the exports of the native part
- * @throws Error when it cannot be extracted or loaded
+ * @returns the exports of the native addon
+ * @throws Error if it cannot be extracted or loaded
  */
 export function loadAddon(addon: CarriedAddon): unknown {
   if (loaded.has(addon.name)) return loaded.get(addon.name);

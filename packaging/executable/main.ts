@@ -10,8 +10,8 @@ process.argv = [process.execPath, process.execPath, ...words];
 announce();
 const start = prepare(program);
 if (program === 'agent') {
-  // It works seldom and idles for months: little room for young objects, and the collector at hand when work is done.
-  // Not before its code is read: code compiled under other flags would not be taken.
+  // The agent is idle most of the time, so its heap for young objects stays small, and it can collect garbage after work.
+  // Sets the flags only after the code is loaded, since V8 rejects a code cache that was created with other flags.
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--expose-gc');
   Object.assign(globalThis, { gc: runInNewContext('gc') });

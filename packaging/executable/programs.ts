@@ -11,10 +11,10 @@ type Program = (
   dirname: string,
 ) => void;
 
-/** Written beside the programs when they are put into the executable. */
+/** Content of the asset `contents.json`. */
 export interface Contents {
   readonly build: Build;
-  /** SHA-256 of each native part. */
+  /** SHA-256 of each native addon. */
   readonly addons: Readonly<Record<string, string>>;
   /** Programs with a code cache. */
   readonly compiled: readonly string[];
@@ -28,14 +28,14 @@ function requireFromWithin(name: string): unknown {
   if (inside !== undefined) return run(inside);
   const builtin = process.getBuiltinModule(name);
   if (builtin !== undefined) return builtin;
-  // Callers that ask like this treat the module as optional.
+  // Callers that require another module treat it as optional, and check for this code.
   throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 }
 
-/** Reads a program and makes it ready to run. Compiled code that is not this engine's own is left aside by the engine. */
+/** Loads a program. @returns a function that runs it. V8 ignores a code cache of another V8 version. */
 export function prepare(name: string): () => object {
   const cachedData = contents.compiled.includes(name) ? bytes(`${name}.code`) : undefined;
-  // All of it is ASCII: so the text takes a byte a character, here and in the engine.
+  // The program is ASCII, and Latin-1 strings take one byte per character in V8.
   const script = new Script(bytes(`${name}.cjs`).toString('latin1'), {
     filename: `muster:${name}`,
     ...(cachedData ? { cachedData } : {}),
@@ -49,7 +49,7 @@ export function prepare(name: string): () => object {
 
 export const run = (name: string): object => prepare(name)();
 
-/** Lets the programs know what carries them. */
+/** Sets `globalThis.muster`, by which programs access the contents of the executable. */
 export function announce(): void {
   const muster: Executable = {
     build: contents.build,

@@ -13,7 +13,7 @@ describe('roles of the executable', () => {
       expect(programFor(words)).toEqual({ program: 'cli', words });
   });
 
-  test('has the same words as the launcher of a clone and the help of the command line', () => {
+  test('defines the same first words as the launcher and the help', () => {
     const launcher = readFileSync(join(import.meta.dirname, '../../cli/bin/muster'), 'utf8');
     const cases = launcher.slice(launcher.indexOf('case $1 in')).matchAll(/^ {2}([a-z |]+)\)$/gm);
     const words = [...cases].flatMap(([, list]) => (list as string).split(' | '));

@@ -1,4 +1,4 @@
-/** Programs by first word, and whether the program receives that word; cli/bin/muster has the same table. */
+/** Programs by first word, and whether the program receives that word. cli/bin/muster has the same table. */
 const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsWord: boolean }>> = {
   orchestrator: { program: 'orchestrator', keepsWord: false },
   agent: { program: 'agent', keepsWord: false },
@@ -9,7 +9,7 @@ const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsW
   restore: { program: 'orchestrator', keepsWord: true },
 };
 
-/** Everything that is no verb of the command line but a program of its own. */
+/** First words that start a separate program instead of a verb of the command line. */
 export const launchedWords: readonly string[] = Object.keys(roles);
 
 /** @param words the arguments of `muster` */

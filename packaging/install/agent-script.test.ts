@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { installFolder } from './folder.ts';
 
-/** The script with everything it runs replaced: each program writes down how it was called. */
+/** The tests run the script with replaced programs, which record their calls. */
 let folder = '';
 let script = '';
 const bin = () => join(folder, 'bin');
@@ -42,7 +42,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs the script, or the first bytes of it. */
+/** Runs the script, or only its first `bytes` bytes. */
 function run(
   args: readonly string[],
   {
@@ -69,8 +69,8 @@ function run(
 const key = 'ab'.repeat(32);
 const usual = ['--from', 'https://m.example:4748', '--pin', 'sha256//x=', '--to', 'm.example:4747', '--key', key];
 
-describe('the script that installs an agent', () => {
-  test('fetches by the pinned key, checks, installs, and keeps the token out of process arguments', () => {
+describe('the installation script of the agent', () => {
+  test('downloads with the pinned key, verifies, installs, and hides the token', () => {
     const { status, shown, called } = run(usual);
     expect({ status, shown }).toMatchObject({ status: 0, shown: expect.stringContaining('the agent is connected') });
     const fetched = called.filter((line) => line.startsWith('curl'));
@@ -86,7 +86,7 @@ describe('the script that installs an agent', () => {
     expect(called.lastIndexOf('systemctl restart muster-agent')).toBeGreaterThan(told);
   });
 
-  test('checks certificates as usual where no key is pinned, and does not wait for who must approve', () => {
+  test('verifies certificates without a pin, and does not wait for approval', () => {
     const { shown, called } = run(['--from', 'https://m.example', '--to', 'm:4747', '--key', key, '--wait', 'no']);
     expect(shown).toContain('waits for approval');
     for (const line of called.filter((each) => each.startsWith('curl'))) expect(line).not.toMatch(/-\w*k|pinned/);
@@ -124,14 +124,14 @@ describe('the script that installs an agent', () => {
     rmSync(known);
   });
 
-  test('waits while another program installs', () => {
+  test('waits while another program installs packages', () => {
     expect(run(usual, { env: { LOCKED: '1' } })).toMatchObject({
       status: 0,
       shown: expect.stringContaining('waiting for it'),
     });
   });
 
-  test('says at once that the token is used up, and at last why nothing answers', () => {
+  test('reports a used token immediately, and a missing connection after the timeout', () => {
     const refused = run(usual, {
       env: { SAYS: 'ERROR the orchestrator refused this agent code=token_invalid reason="x"' },
     });
@@ -159,7 +159,7 @@ describe('the script that installs an agent', () => {
     expect(called.some((line) => /^(curl|dpkg|systemctl|muster)/.test(line))).toBe(false);
   });
 
-  test('does nothing when it came by halves', () => {
+  test('does nothing if the script was downloaded incompletely', () => {
     for (const bytes of [500, 1500, 3000, 5000, script.length - 12]) {
       const { called } = run(usual, { bytes });
       expect(called.filter((line) => line !== '')).toEqual([]);

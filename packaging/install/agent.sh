@@ -3,12 +3,12 @@
 #
 #   MUSTER_TOKEN=TOKEN sh agent.sh --from https://HOST:4748 [--pin PIN] --to HOST:4747 --key HEX [--wait no]
 #
-# `muster agents enroll` prints the whole line. On Debian and its kin it installs the packages muster and
-# muster-agent; elsewhere the program as /usr/local/bin/muster and a unit for systemd. It is the same for everybody:
-# what differs is in the arguments. Everything is in functions, so that half of it does nothing.
+# `muster agents enroll` prints the whole line. On Debian and its derivatives, the script installs the packages muster and
+# muster-agent; on other systems, the program as /usr/local/bin/muster and a systemd unit. The script is the same for all
+# machines: only the arguments differ. All code is in functions, so an incomplete download does nothing.
 set -eu
 
-# Filled in when Muster is built: what there is to fetch, each with its SHA-256.
+# The build fills in the version, and the SHA-256 of each file that can be downloaded.
 version='@VERSION@'
 sums='@SUMS@'
 
@@ -19,7 +19,7 @@ fail() {
 }
 has() { command -v "$1" > /dev/null 2>&1; }
 
-# Runs a command as root: as it is, or by sudo or doas, which ask on the terminal.
+# Runs a command as root: directly, or with sudo or doas, which may ask for a password on the terminal.
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
@@ -32,7 +32,7 @@ as_root() {
   fi
 }
 
-# What the agent has said since it was started last.
+# Prints the agent's log since its last start.
 log() {
   as_root journalctl --quiet --output cat "_SYSTEMD_INVOCATION_ID=$(systemctl show --property InvocationID --value muster-agent)" 2> /dev/null || true
 }
@@ -43,15 +43,15 @@ sum_of() {
   done
 }
 
-# The name of what is there to fetch that begins with $1 and ends with $2; nothing when there is none.
+# Prints the name of the file to download that begins with $1 and ends with $2, or nothing if no such file exists.
 named() {
   printf '%s\n' "$sums" | while read -r _ name; do
     case $name in "$1"*"$2") printf '%s' "$name" ;; esac
   done
 }
 
-# Fetches $1 from the orchestrator into $2, once. What it has to be is known: the sums came over the trusted connection
-# that this script came by.
+# Downloads $1 from the orchestrator into $2, with one attempt. The caller verifies the file: the script contains the
+# checksums, and was itself downloaded over a trusted connection.
 fetch_once() {
   if has curl; then
     if [ -n "$pin" ]; then
@@ -66,7 +66,7 @@ fetch_once() {
   fi
 }
 
-# With as many machines at once the orchestrator has some of them come again.
+# Retries, because the orchestrator rejects some downloads when many machines install at the same time.
 fetch() {
   attempt=1
   until fetch_once "$1" "$2"; do
@@ -81,7 +81,7 @@ fetch() {
   fi
 }
 
-# Another program may hold the lock of dpkg for a while.
+# Retries while another program holds the lock of dpkg.
 install_packages() {
   attempt=1
   until as_root env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$@" > "$work/dpkg.log" 2>&1; do
@@ -101,7 +101,7 @@ install_by_hand() {
   sed 's|/usr/bin/muster|/usr/local/bin/muster|' "$work/packaged.service" > "$work/muster-agent.service"
   chmod 755 "$work/muster"
   "$work/muster" --version > /dev/null || fail 'the program does not run on this system: it needs glibc 2.28 or newer'
-  # The agent that may run keeps the file that it was started from.
+  # Replaces the file by a rename, so that a running agent keeps its own.
   as_root mkdir -p /usr/local/bin /etc/muster
   as_root cp "$work/muster" /usr/local/bin/.muster.new
   as_root chmod 755 /usr/local/bin/.muster.new
@@ -113,7 +113,7 @@ install_by_hand() {
   say 'to uninstall: systemctl disable --now muster-agent; rm -rf /usr/local/bin/muster /etc/systemd/system/muster-agent.service /etc/muster /var/lib/muster-agent'
 }
 
-# An agent that belonged to an orchestrator already goes back there when this one does not let it in.
+# Restores the connection to the former orchestrator if this one refuses the agent.
 go_back() {
   [ -n "$former" ] || return 0
   as_root systemctl stop muster-agent || true
@@ -138,7 +138,7 @@ usage() {
 
 main() {
   token=${MUSTER_TOKEN:-}
-  # What is started here does not need it.
+  # Child processes do not need the token.
   unset MUSTER_TOKEN
   from='' pin='' to='' key='' wait=yes
   while [ $# -gt 0 ]; do
@@ -148,7 +148,7 @@ main() {
       --pin) pin=$2 ;;
       --to) to=$2 ;;
       --key) key=$2 ;;
-      # no: somebody has to approve the agent first.
+      # no: does not wait, since an operator must approve the agent first.
       --wait) wait=$2 ;;
       *) usage ;;
     esac
@@ -191,7 +191,7 @@ main() {
     fail 'this orchestrator has nothing that fits this machine'
   fi
 
-  # One that runs already would write over what it is told here.
+  # A running agent would overwrite the new settings.
   as_root systemctl stop muster-agent
   if as_root test -f "$known"; then
     as_root cp -p "$known" "$known.former"
@@ -206,7 +206,7 @@ main() {
     say 'the agent runs, and waits for approval'
     return
   fi
-  # The token is forgotten once the orchestrator has let the agent in.
+  # The agent deletes the token after the orchestrator has accepted it.
   attempt=0
   until as_root grep -q '"token":null' /var/lib/muster-agent/orchestrator.json; do
     attempt=$((attempt + 1))

@@ -9,7 +9,7 @@ import { basename, join } from 'node:path';
  */
 
 export interface InstallFolder {
-  /** Names with their content, or the files to copy. */
+  /** By name: the content of a file, or the path of a file to copy. */
   files: Readonly<Record<string, { content: string } | { copy: string }>>;
 }
 
@@ -31,7 +31,7 @@ export function installFolder(version: string, executable: string, packages: rea
   };
 }
 
-/** Writes it as a folder, in place of the one before. */
+/** Writes the install folder. Replaces an existing one. */
 export function writeInstallFolder({ files }: InstallFolder, out: string): void {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });

@@ -21,7 +21,7 @@ export const assignmentsQuery = queryOptions({
 
 export type AssignmentWithMatches = AnswerOf<typeof getAssignment>;
 
-/** One assignment, with the node ids of the agents it matches. */
+/** An assignment, with the node ids of the agents that it matches. */
 export const assignmentQuery = (name: string) =>
   queryOptions({
     queryKey: keys.assignment(name),

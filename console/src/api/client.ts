@@ -5,7 +5,7 @@ import { createSession } from './sign-in/session.ts';
 
 /** All requests of the console go through this file. */
 
-/** No answer: the orchestrator is down or restarting, or the network is. */
+/** A request got no answer: the orchestrator is down or restarting, or the network failed. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super('the orchestrator does not answer', { cause });

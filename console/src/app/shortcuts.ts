@@ -13,7 +13,7 @@ function isTyping(target: EventTarget | null): boolean {
 
 const isDialogOpen = (): boolean => document.querySelector('[role=dialog],[role=alertdialog],[role=menu]') !== null;
 
-/** `/` focuses the first match on the page. */
+/** `/` focuses the first element on the page that matches. */
 const searchFieldSelector = '[data-search]';
 
 export interface ShortcutActions {

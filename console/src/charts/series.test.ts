@@ -34,14 +34,14 @@ describe('lines of samples', () => {
     expect(values.received).toEqual([null, 100, null, null]);
   });
 
-  test('adapts to an agent that measures less often than requested', () => {
+  test('draws no gaps for an agent that measures less often than requested', () => {
     const { times, values } = linesOf(
       [300, 600, 905, 1_200, 3_000, 3_300].map((at) => sample(at)),
       60,
     );
     expect(times).toEqual([300, 600, 905, 1_200, 1_500, 3_000, 3_300]);
     expect(values.received).toEqual([null, 100, 100, 100, null, null, 100]);
-    // Two that are far apart say nothing of how often it measures.
+    // Two distant samples do not show how often the agent measures.
     expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 

@@ -122,7 +122,7 @@ export type Unit = '%' | 'B' | 'B/s' | '';
 
 const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
 
-/** Formats as `37%`, `1.4 GB/s`, `0.42`, `143`. */
+/** Formats a value such as `37%`, `1.4 GB/s`, `0.42`, or `143`. */
 export function amountText(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined) return '–';
   if (unit === '%') return `${digits(value)}%`;

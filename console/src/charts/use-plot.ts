@@ -92,7 +92,7 @@ export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset
     };
   }, [colors, max, sync, unit, names]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the data change with their parts
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `data` consists of `times` and `lines`
   useEffect(() => plot.current?.setData(data), [times, lines, range.from, range.to]);
   return { place, plot, at };
 }

@@ -24,7 +24,7 @@ export interface CodeEditorProps {
   readonly label: string;
   readonly value: string;
   readonly onChange?: (value: string) => void;
-  /** Called on Ctrl-S or Cmd-S. */
+  /** Called when the operator presses Ctrl-S or Cmd-S. */
   readonly onSave?: () => void;
   readonly marks?: readonly Mark[];
   /** Input of the completion; null while loading. */

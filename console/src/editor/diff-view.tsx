@@ -5,7 +5,7 @@ import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { theme } from './theme.ts';
 
-/** Wide enough for two texts side by side. */
+/** Media query for screens that are wide enough for two texts side by side. */
 const wide = '(min-width: 1100px)';
 const subscribe = (listener: () => void) => {
   const media = window.matchMedia(wide);

@@ -27,7 +27,7 @@ describe('marks', () => {
     [-3, -1, 'name'],
   ])('marks a fault at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));
 
-  test('orders marks by place, faults before warnings', () => {
+  test('orders marks by position, faults before warnings', () => {
     const marks = marksOf(text, [fault(4, 5, 'b'), fault(1, 1, 'a')], [fault(4, 5, 'c'), fault(2, 1, 'd')]);
     expect(marks.map(({ message }) => message)).toEqual(['a', 'd', 'b', 'c']);
     expect(marks.map(({ severity }) => severity)).toEqual(['error', 'warning', 'error', 'warning']);

@@ -35,8 +35,8 @@ function extent(text: string, from: number, lineEnd: number): number {
 }
 
 /**
- * Marks faults in the order of the text. A fault without a place is marked at the first line, and one beyond the text at
- * the last.
+ * Marks faults in the order of the text. Marks a fault without a position at the first line, and a fault beyond the text at
+ * the last line.
  */
 export function marksOf(text: string, faults: readonly Fault[], warnings: readonly Fault[] = []): Mark[] {
   const starts = lineStarts(text);
@@ -79,7 +79,7 @@ export interface Verdict {
 
 export interface Judgement {
   readonly marks: readonly Mark[];
-  /** `checking`: the marks are only of the syntax, or of an earlier text. */
+  /** `checking`: the marks show only syntax faults, or faults of an earlier text. */
   readonly state: 'valid' | 'faulty' | 'checking';
 }
 

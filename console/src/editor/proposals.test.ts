@@ -11,7 +11,7 @@ const at = (written: string) => {
   return proposalsAt(written.replace('¦', ''), offset, known)?.options ?? [];
 };
 const labels = (written: string) => at(written).map(({ label }) => label);
-/** The document after this proposal is taken. */
+/** The document after this proposal is accepted. */
 const taken = (written: string, label: string) => {
   const offset = written.indexOf('¦');
   const text = written.replace('¦', '');

@@ -112,7 +112,7 @@ const look = EditorView.theme({
     color: 'inherit',
   },
   '.cm-placeholder': { color: 'var(--muted)' },
-  // The diff view.
+  // Colors of the diff view.
   '.cm-changedLine, &.cm-merge-b .cm-changedLine, .cm-inlineChangedLine': { backgroundColor: 'var(--good-soft)' },
   '&.cm-merge-a .cm-changedLine': { backgroundColor: 'var(--bad-soft)' },
   '.cm-changedText, &.cm-merge-b .cm-changedText': {

@@ -20,45 +20,51 @@ describe('by indentation', () => {
       ['name', 'supports', 'resources'],
     ],
     ['the value of a key', 'supports:\n  - platform: li¦', 'supports/0/platform', 'value', []],
-    ['a value of which nothing is there', 'supports:\n  - platform: ¦', 'supports/0/platform', 'value', []],
-    ['a list of which nothing is there', 'resources:\n  ¦', 'resources', 'open', []],
-    ['an element', 'resources:\n  - ¦', 'resources/0', 'open', []],
-    ['a further key of an element', 'resources:\n  - id: a\n    ¦', 'resources/0', 'open', ['id']],
-    ['the second element', 'resources:\n  - id: a\n    name: b\n  - ¦', 'resources/1', 'open', []],
-    ['an element at the column of its list', 'resources:\n- id: a\n- id: b\n  ¦', 'resources/1', 'open', ['id']],
+    ['a value without text', 'supports:\n  - platform: ¦', 'supports/0/platform', 'value', []],
+    ['a list without items', 'resources:\n  ¦', 'resources', 'open', []],
+    ['a list item', 'resources:\n  - ¦', 'resources/0', 'open', []],
+    ['a further key of a list item', 'resources:\n  - id: a\n    ¦', 'resources/0', 'open', ['id']],
+    ['the second list item', 'resources:\n  - id: a\n    name: b\n  - ¦', 'resources/1', 'open', []],
+    ['a list item at the column of its list', 'resources:\n- id: a\n- id: b\n  ¦', 'resources/1', 'open', ['id']],
     [
-      'a mapping of which nothing is there',
+      'a mapping with a partly typed first key',
       'resources:\n  - resource:\n      file¦',
       'resources/0/resource',
       'open',
       [],
     ],
     [
-      'deep down',
+      'a deeply nested key',
       'name: x\nresources:\n  - id: a\n    resource:\n      file-unix:\n        path: /x\n        mo¦',
       'resources/0/resource/file-unix',
       'open',
       ['path'],
     ],
     [
-      'back from deep down',
+      'a key after a deeply nested mapping',
       'resources:\n  - resource:\n      file-unix:\n        path: /x\n    ¦',
       'resources/0',
       'open',
       ['resource'],
     ],
-    ['a scalar element', 'resources:\n  - depends_on:\n      - ¦', 'resources/0/depends_on/0', 'open', []],
+    ['a scalar list item', 'resources:\n  - depends_on:\n      - ¦', 'resources/0/depends_on/0', 'open', []],
     [
-      'a list in an element at its column',
+      'a nested list at the column of its key',
       'resources:\n  - depends_on:\n    - a\n    - ¦',
       'resources/0/depends_on/1',
       'open',
       [],
     ],
-    ['after a text', 'templates:\n  - content: |\n      a: b\n        c\n    ¦', 'templates/0', 'open', ['content']],
-    ['within a text', 'templates:\n  - content: |\n      a: ${{ ¦', 'templates/0/content', 'text', []],
     [
-      'within quotes',
+      'a key after a block scalar',
+      'templates:\n  - content: |\n      a: b\n        c\n    ¦',
+      'templates/0',
+      'open',
+      ['content'],
+    ],
+    ['a block scalar', 'templates:\n  - content: |\n      a: ${{ ¦', 'templates/0/content', 'text', []],
+    [
+      'a value in quotes',
       'resources:\n  - resource:\n      file-unix:\n        mode: "06¦',
       'resources/0/resource/file-unix/mode',
       'value',
@@ -93,14 +99,14 @@ describe('in a flow', () => {
     ['the next element', 'supports: [{ platform: linux }, { ¦', 'supports/1', 'open', [], 0],
     ['a list', 'resources:\n  - depends_on: [a, b¦', 'resources/0/depends_on/1', 'open', [], 1],
     [
-      'nested',
+      'a key in a nested mapping',
       'resources:\n  - id: a\n    resource: { file-unix: { path: "/x, {y", mo¦',
       'resources/0/resource/file-unix',
       'open',
       ['path'],
       2,
     ],
-    ['over lines', 'supports: [\n  { platform: linux },\n  { dis¦', 'supports/1', 'open', [], 3],
+    ['a key on a later line', 'supports: [\n  { platform: linux },\n  { dis¦', 'supports/1', 'open', [], 3],
     [
       'in quotes',
       'resources: [{ resource: { file-unix: { mode: "06¦',
@@ -113,10 +119,10 @@ describe('in a flow', () => {
     expect(at(written)).toEqual({ path, kind, present, back }),
   );
 
-  test('reads lines again after a flow', () =>
+  test('reads block lines after the end of a flow', () =>
     expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));
 
-  test('reads an element after a flow element', () =>
+  test('reads a block element after a flow element', () =>
     expect(at('resources:\n  - { id: a, resource: { x: {} } }\n  - { ¦')).toMatchObject({
       path: 'resources/1',
       kind: 'open',

@@ -138,7 +138,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** An orchestrator that answers what the pages load beside their own list. */
+/** An orchestrator that answers the additional requests of the pages, but not the requests for their lists. */
 function orchestrator(): FakeApi {
   const api = fakeApi();
   api.answerExamples(getOverview, latestSamples, listAgents, listAssignments, listModules, listOperators);

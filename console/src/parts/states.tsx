@@ -5,7 +5,7 @@ import { Button } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { cutText, visibleText } from './text.tsx';
 
-/** The states of content that is not there: loading, empty, failed. */
+/** Placeholders for missing content: loading, empty, or failed. */
 
 /** A placeholder with the shape of the content. The console has no spinners. */
 export function Skeleton({ className }: { readonly className?: string }) {

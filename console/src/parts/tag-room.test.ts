@@ -17,7 +17,7 @@ test('fits a short tag after a long one that does not fit', () => {
   expect(tagsThatFit(['beat=10000', 'environment=staging', 'role=web', 'site=paris'], 216)).toEqual([0, 2]);
 });
 
-test('keeps one tag even where it is too long, and none of an empty list', () => {
+test('keeps one tag even if it is too long, and none of an empty list', () => {
   expect([tagsThatFit([], 200), tagsThatFit([`a=${'b'.repeat(500)}`], 100), tagsThatFit(['a', 'b'], 50)]).toEqual([
     ...[[], [0], [0, 1]],
   ]);

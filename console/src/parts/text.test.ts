@@ -9,7 +9,7 @@ test.each([
   ['line separators', 'a\u2028b\r\n', 'a⟨2028⟩b⟨0D⟩\n'],
   ['characters beyond the first plane', 'a\u{e0041}', 'a⟨E0041⟩'],
   ['nothing in visible text', '<b>é 漢字 🙂\t&amp;</b>\n', '<b>é 漢字 🙂\t&amp;</b>\n'],
-])('shows as codes: %s', (_, text, shown) => {
+])('shows invisible characters as codes: %s', (_, text, shown) => {
   expect(visibleText(text)).toBe(shown);
 });
 

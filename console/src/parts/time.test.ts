@@ -11,7 +11,7 @@ test.each([
   [59 * 86_400, '59d'],
   [61 * 86_400, '2mo'],
   [800 * 86_400, '2y'],
-])('%s s is %s', (seconds, shown) => {
+])('formats %s s as %s', (seconds, shown) => {
   expect(shortDuration(seconds)).toBe(shown);
 });
 

@@ -31,6 +31,6 @@ test.each([
   ['ls', false],
   ['ls\n', true],
   ['a\rb', true],
-])('tells whether pasting %j runs a command: %s', (text, asked) => {
+])('detects whether pasting %j runs a command: %s', (text, asked) => {
   expect(runsAtOnce(text)).toBe(asked);
 });

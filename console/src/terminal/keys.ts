@@ -22,5 +22,5 @@ export function withCtrl(text: string): string {
 export const pasteable = (text: string): string =>
   text.replace(/\r\n?/g, '\n').replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, '');
 
-/** Whether a shell without bracketed paste would run a part of the text at once. */
+/** Whether a shell without bracketed paste would run a part of the text immediately. */
 export const runsAtOnce = (text: string): boolean => /[\r\n]/.test(text);

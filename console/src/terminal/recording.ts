@@ -13,7 +13,7 @@ export type RecordedEvent = string | Uint8Array | Size;
 export const isSize = (event: RecordedEvent): event is Size => typeof event === 'object' && 'cols' in event;
 
 const defaultSize: Size = { cols: 80, rows: 24 };
-/** The orchestrator writes no longer lines. */
+/** Maximum length of a line that the orchestrator writes. */
 const maxLineLength = 1024 * 1024;
 
 export class Recording {

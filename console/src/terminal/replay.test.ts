@@ -12,7 +12,7 @@ class CountedScreen extends HiddenScreen {
   }
 }
 
-/** Lines with colours and letters of several bytes, which a resize comes between now and then; one event a second. */
+/** A recording of lines with colors and multi-byte letters, with some resizes; one event per second. */
 function recordingOf(lines: number): Recording {
   const recording = new Recording();
   const events: unknown[] = [{ version: 2, width: 60, height: 12 }];

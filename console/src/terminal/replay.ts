@@ -4,13 +4,13 @@ import { isSize, type Recording, type Size } from './recording.ts';
 
 /** Characters between two checkpoints. */
 const checkpointEvery = 2 * 1024 * 1024;
-/** Characters written at once. */
+/** Characters to write without a pause. */
 const batch = 256 * 1024;
 /** From this distance in characters on, the hidden screen is faster. */
 const far = 1024 * 1024;
 
 interface Checkpoint {
-  /** Number of events before it, and of characters in them. */
+  /** Number of events before the checkpoint, and of characters in these events. */
   readonly count: number;
   readonly length: number;
   readonly size: Size;

@@ -14,15 +14,15 @@ import { emptied, Snapshots } from './snapshots.ts';
 export interface ScreenEvents {
   typed?(text: string): void;
   typedBytes?(bytes: Uint8Array<ArrayBuffer>): void;
-  /** A text was pasted. The listener decides whether to call {@link Screen.paste}. */
+  /** Called with pasted text. The listener decides whether to call {@link Screen.paste}. */
   pasted?(text: string): void;
   bell?(): void;
-  /** A link was clicked. It does not open automatically. */
+  /** Called when a link is clicked, which does not open automatically. */
   link?(url: string): void;
-  /** The shortcut that leaves the terminal was pressed. */
+  /** Called when the operator presses the shortcut that leaves the terminal. */
   left?(): void;
   searchAsked?(): void;
-  /** The size of the container changed. */
+  /** Called when the size of the container changes. */
   roomChanged?(): void;
 }
 
@@ -83,7 +83,7 @@ export class Screen implements ReplayScreen {
     );
     this.terminal.onBell(() => events.bell?.());
     this.terminal.attachCustomKeyEventHandler((event) => this.#ownKey(event, events));
-    // In the capture phase, before xterm would send the text at once.
+    // Uses the capture phase, because xterm would otherwise send the text immediately.
     const onPaste = (event: ClipboardEvent) => {
       event.preventDefault();
       event.stopPropagation();

@@ -56,7 +56,7 @@ export class Snapshots {
     const margins = this.#margins[active.type];
     let text = this.#serialize.serialize({ scrollback: snapshotLines });
     if (margins !== null) text += `\x1b[${margins.top};${margins.bottom}r`;
-    // Both move the cursor to the corner.
+    // Setting margins and setting origin mode both move the cursor to the corner.
     if (margins !== null || modes.originMode) {
       const from = modes.originMode ? (margins?.top ?? 1) : 1;
       text += `\x1b[${active.cursorY + 2 - from};${Math.min(active.cursorX + 1, cols)}H`;

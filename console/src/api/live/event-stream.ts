@@ -50,7 +50,7 @@ export function onLiveState(listener: () => void): () => void {
 const quietMs = 40_000;
 const minBackoffMs = 500;
 const maxBackoffMs = 5_000;
-/** A stream that ends after this time ended for a normal reason, such as a new token: reconnect at once. */
+/** A stream that ends after this time ended for a normal reason, such as a new token: reconnect without delay. */
 const stableMs = 10_000;
 /** Reads wait for the stream to open, so that they miss no change, but at most this long. */
 const maxReadDelayMs = 2_500;

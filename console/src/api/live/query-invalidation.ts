@@ -63,7 +63,7 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
   const again = new Set<Query>();
   const restsUntil = new WeakMap<Query, number>();
   const resting = new WeakSet<Query>();
-  /** When all of it was last requested: the answer includes earlier changes. */
+  /** Time of the last request for the whole answer, which includes earlier changes. */
   const requestedAt = new WeakMap<Query, number>();
 
   const isCached = (query: Query): boolean => cache.get(query.queryHash) === query;
@@ -81,7 +81,7 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
     else if (hasLaterPages(query)) invalidate(query, 'none');
     else if (left <= 0 || !query.isActive()) invalidate(query, 'active');
     else {
-      // A page that opens during the rest fetches it at once.
+      // A page that opens during the rest fetches the answer immediately.
       invalidate(query, 'none');
       if (!resting.has(query)) rest(query, left);
     }

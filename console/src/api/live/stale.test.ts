@@ -10,7 +10,7 @@ const eventOf = (event_type: string) =>
   ({ event_type, target: { type: 'thing', id: 'id-1', name: 'name-1' }, metadata: {} }) as unknown as AuditEvent;
 const staleBy = (event_type: string) => staleAfter({ kind: 'event', event: eventOf(event_type) });
 
-test.each(Object.keys(eventTypes))('%s marks its noun stale, or is listed as changing nothing', (type) => {
+test.each(Object.keys(eventTypes))('marks the noun of %s stale, unless the event changes nothing', (type) => {
   const [log, ...others] = staleBy(type);
   expect(log).toEqual(keys.audit);
   const told = (notifyingEvents as readonly string[]).includes(type);
@@ -33,7 +33,7 @@ test('marks everything stale after the database was restored', () => {
   expect(staleBy('system.restored')).toContainEqual([]);
 });
 
-test('marks the named thing stale after a hint, and everything after a gap', () => {
+test('marks the named record stale after a hint, and everything after a gap', () => {
   const operation = { kind: 'operation', operation_id: 'o', node_id: 'n', run_id: 'r' } as const;
   expect(staleAfter(operation)).toEqual(expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]));
   expect(staleAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);

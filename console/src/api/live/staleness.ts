@@ -9,7 +9,7 @@ const firstMs = 60;
 const intervalMs = 2_000;
 
 export interface StalenessParts {
-  /** @param since time of the last event about it */
+  /** @param since time of the last event about the key */
   readonly mark: (key: Key, since: number) => void;
   /** Monotonic milliseconds. */
   readonly now: () => number;

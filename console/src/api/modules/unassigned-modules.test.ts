@@ -6,7 +6,7 @@ const assignments = [
   { modules: ['web', 'tls'], matches: ['a'] },
 ];
 
-test('names modules that were applied by hand, and not assigned ones', () => {
+test('lists modules that were applied by hand, but not assigned modules', () => {
   const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web', 'tls'] },

@@ -1,6 +1,6 @@
 declare module 'bcrypt-pbkdf' {
   const bcrypt: {
-    /** Writes the key. @returns 0, or -1 when it cannot be made of these */
+    /** Derives the key and writes it to the output. @returns 0, or -1 for invalid arguments */
     pbkdf(
       passphrase: Uint8Array,
       passphraseLength: number,

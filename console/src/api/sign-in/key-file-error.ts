@@ -23,5 +23,5 @@ export const otherKind = (kind: string): KeyFileError =>
 export const brokenKey = (): KeyFileError =>
   new KeyFileError('This key is incomplete. Open the file itself, or paste all of it with its first and last lines.');
 
-/** Larger files were opened by mistake. */
+/** Maximum size of a key file. A larger file was opened by mistake. */
 export const maxKeyBytes = 64 * 1024;

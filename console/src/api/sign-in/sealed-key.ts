@@ -12,7 +12,7 @@ import { KeyFileError, wrongPassphrase } from './key-file-error.ts';
  * AES-CBC. In pure JavaScript: browsers have no scrypt, and no WebCrypto on pages served over plain HTTP.
  */
 
-/** Key lengths in bytes. */
+/** Ciphers by object identifier, with their key lengths in bytes. */
 const ciphers: Readonly<Record<string, number>> = {
   [derOids.aes256Cbc]: 32,
   [derOids.aes192Cbc]: 24,

@@ -6,7 +6,7 @@ const ada: Person = { operator_id: 'a'.repeat(32), username: 'ada', role: 'admin
 const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' };
 const refusal = new Error('401');
 
-/** A session with a manual clock and manual answers. @param renews answers renewals at once */
+/** A session with a manual clock and manual answers. @param renews answers renewals immediately */
 function underTest(renews = false) {
   let now = 1_000_000_000;
   let timers: { at: number; act: () => void }[] = [];
@@ -82,7 +82,7 @@ test('retries a request that is refused during a renewal with the new token', as
   renewals[0]?.resolve(token('ada-2'));
   expect(await Promise.all(next)).toEqual(['ada-2', 'ada-2']);
   expect(session.state().status).toBe('live');
-  // A request that was even slower.
+  // An even slower request also gets the new token.
   expect(await session.tokenAfter('ada-1')).toBe('ada-2');
   expect(session.state().status).toBe('live');
 });
@@ -150,7 +150,7 @@ test("never sends an operator's request with another operator's token", async ()
   await bobs;
   // The data was cleared before the other operator saw the page.
   expect(seen).toEqual(['expired']);
-  // A late answer to Ada.
+  // A request of Ada ends, because its answer arrives late.
   await expect(session.tokenAfter('ada-1')).rejects.toThrow(SessionEnded);
   expect(await session.token()).toBe('bob-1');
 });

@@ -58,7 +58,7 @@ export function afterNotice(notice: TerminalNotice): LinkState | null {
 
 /** Limits of bytes not yet rendered: above `max` the link disconnects, below `min` it attaches again. */
 const backlog = { max: 8 * 1024 * 1024, min: 256 * 1024 } as const;
-/** A page may stay open for days, so it asks less often than the CLI, which gives up after a minute. */
+/** A page may stay open for days, so it retries less often than the CLI, which gives up after a minute. */
 const maxReattachDelayMs = 5_000;
 /** Bytes. */
 const maxFrame = 32 * 1024;

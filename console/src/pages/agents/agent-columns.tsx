@@ -18,7 +18,7 @@ const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
   used === null || used === undefined || !total ? null : used / total;
 
-/** Columns of data that the agent record has. */
+/** Columns that show fields of the agent record. */
 const recordColumns: Record<'agent' | 'state' | 'system' | 'hostname' | 'ip' | 'version' | 'seen', Column<Agent>> = {
   agent: {
     id: 'agent',
@@ -132,7 +132,7 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   },
 });
 
-/** As many tags as fit. @param tagRoom width of the column in pixels */
+/** Shows as many tags as fit into the column. @param tagRoom width of the column in pixels */
 const tagsColumn = (tagRoom: number): Column<Agent> => ({
   id: 'tags',
   header: 'Tags',

@@ -80,7 +80,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Why the agent is out of sync, with a link to fix it. */
+/** Shows why the agent is out of sync, with a link to the repair. */
 function Attention({ agent }: { readonly agent: Agent }) {
   const { data } = useQuery({
     ...reconcileQuery(),

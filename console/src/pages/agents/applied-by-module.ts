@@ -8,7 +8,7 @@ export interface AppliedModule {
   readonly entries: readonly AppliedEntry[];
 }
 
-/** Applied state by module, with entries that differ from it first. Pure. */
+/** Groups the applied state by module; entries that differ from the machine come first. Pure. */
 export function appliedByModule({ applied, unapplied, pending_removals }: State): readonly AppliedModule[] {
   const groups = new Map<string, AppliedEntry[]>();
   const take = (entries: readonly Entry[], standing: AppliedEntry['standing']) => {

@@ -96,7 +96,7 @@ function ValueField({
   readonly label: string;
   readonly value: string;
   readonly options: readonly string[];
-  /** Null cancels the edit. */
+  /** Called at the end of the edit; null cancels it. */
   readonly onEnd: (value: string | null, by: 'key' | 'leaving') => void;
 }) {
   const id = useId();

@@ -59,7 +59,7 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
     ...{ fields, change, save, guard },
     isNew: start === null,
     canSave: start === null || changed,
-    /** Before an attempt to save, only a description that is too long. */
+    /** Before the first attempt to save, contains only the fault of a description that is too long. */
     faults: submitted ? faults : pickDescription(faults),
     parameters: {
       fields: parameterFields,

@@ -17,10 +17,10 @@ test.each([
   ['a newer revision has another text', { base: one, text: 'x' }, two, 'conflict'],
   ['a new module has text', { base: null, text: 'x' }, null, 'edited'],
   ['a new module is empty', { base: null, text: ' \n' }, null, 'unchanged'],
-  ['a new module was created by another operator meanwhile', { base: null, text: 'x' }, one, 'conflict'],
-])('status if %s', (_, draft, latest, status) => expect(draftStatus(draft, latest)).toBe(status));
+  ['another operator has created the new module', { base: null, text: 'x' }, one, 'conflict'],
+])('returns the status of a draft: %s', (_, draft, latest, status) => expect(draftStatus(draft, latest)).toBe(status));
 
-test('fast-forwards if no text is lost', () => {
+test('fast-forwards to a newer revision if no typed text is lost', () => {
   expect(fastForward({ base: one, text: one.content }, two)).toEqual({ base: two, text: two.content });
   expect(fastForward({ base: one, text: two.content }, two)).toEqual({ base: two, text: two.content });
 });

@@ -9,7 +9,7 @@ import { visibleText } from '../../parts/text.tsx';
 import { type Draft, draftStatus, type Stored } from './draft.ts';
 import { TextDiff } from './text-diff.tsx';
 
-/** Another operator saved a revision first. The page behind the dialog shows both texts. */
+/** Thrown if another operator saved a revision first. The page behind the dialog shows both texts. */
 class SavedMeanwhile extends Error {
   constructor(revision: number) {
     super(`Revision ${revision} was saved while you were editing. Review the differences and save again.`);
@@ -43,7 +43,7 @@ export function SaveDialog({
     setError(null);
     try {
       if (base !== null && !isRenamed) {
-        // If the module was removed meanwhile, saving creates it again.
+        // If the module was removed in the meantime, saving creates it again.
         const latest = await freshModule(name).catch((error: unknown) => {
           if (isModuleNotFound(error)) return null;
           throw error;

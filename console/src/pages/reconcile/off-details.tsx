@@ -13,7 +13,7 @@ import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AssignmentLink, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
-/** Why an agent is out of sync, loaded when its row is opened. */
+/** Shows why an agent is out of sync. Loads the reasons when the row opens. */
 export function OffDetails({
   agent,
   onWithdraw,

@@ -11,7 +11,7 @@ import { AgentLink } from '../links.tsx';
 import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
 import { OffDetails } from './off-details.tsx';
 
-/** One agent that is out of sync, or a group with the same reasons. Expands to the details. */
+/** Shows an agent that is out of sync, or a group of agents with the same reasons. Expands to the details. */
 export function OffRow({
   group: { agents },
   chosen,

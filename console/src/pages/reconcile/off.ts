@@ -18,7 +18,7 @@ const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accept
 /** Ids of drift records that can be accepted. */
 export const acceptable = (agent: OffAgent): readonly string[] => openDrift(agent).map(({ drift_id }) => drift_id);
 
-/** Whether an apply can help. Drift of an audit assignment is never repaired. */
+/** Whether an apply can repair the agent. Drift of an audit assignment is never repaired. */
 export const canRepair = (agent: OffAgent): boolean =>
   agent.failed_operation !== null ||
   agent.unapplied > 0 ||

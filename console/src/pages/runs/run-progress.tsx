@@ -24,7 +24,7 @@ export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
 const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
   kind === 'plan' && outcome === 'changed' ? 'bg-warn' : (looks.find((look) => look.outcome === outcome)?.fill ?? '');
 
-/** Up to this number, each agent is drawn as a cell. */
+/** Maximum number of agents to draw as individual cells. */
 const maxCells = 1_000;
 
 /** The progress of a run: a bar by outcome, its legend, and a cell for each agent. */

@@ -32,7 +32,7 @@ export function LinkNotice({
   onReplay,
 }: {
   readonly state: LinkState;
-  /** Why the session ended; null if unknown. */
+  /** The reason why the session ended; null if unknown. */
   readonly reason: string | null;
   readonly onTake: (mode: TerminalMode) => void;
   readonly onReplay: () => void;

@@ -24,14 +24,14 @@ export interface LiveScreenOptions {
 
 export interface LiveScreenEvents {
   stateChanged(state: LinkState): void;
-  /** Ctrl is held for the next key, or no longer. */
+  /** Called when Ctrl is held for the next key, or released. */
   ctrlChanged(held: boolean): void;
   bell(): void;
-  /** Text was pasted that a shell may run immediately. The receiver confirms it and calls {@link Screen.paste}. */
+  /** Called with pasted text that a shell may run immediately. The receiver asks the operator and calls {@link Screen.paste}. */
   pasteAsked(text: string): void;
   linkAsked(url: string): void;
   searchAsked(): void;
-  /** The operator pressed the keys that leave the terminal. */
+  /** Called when the operator presses the keys that leave the terminal. */
   left(): void;
 }
 

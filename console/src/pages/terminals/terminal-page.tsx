@@ -24,7 +24,7 @@ const ReplayTerminal = lazy(async () => ({ default: (await import('./replay-term
 /** The session that `NewTerminalPage` just opened, whose socket the session page uses. */
 let justOpened: TerminalAddress | null = null;
 
-/** An open session, or the recording of an ended one. */
+/** Shows an open terminal session, or the recording of an ended one. */
 export function TerminalPage() {
   const { session: session_id } = useParams({ strict: false }) as { session: string };
   return <Session key={session_id} session_id={session_id} />;

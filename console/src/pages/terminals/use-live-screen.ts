@@ -26,7 +26,7 @@ export interface LiveScreenState {
 /**
  * Connects a screen to a session until the component unmounts.
  * @param wsUrl the socket of a session that was just opened; null to attach to an existing one
- * @param describedBy id of the element that tells how to leave the terminal
+ * @param describedBy id of the element that explains how to leave the terminal
  * @param onLeave called when the operator leaves the terminal by keyboard
  */
 export function useLiveScreen(

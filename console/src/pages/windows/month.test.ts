@@ -11,7 +11,7 @@ test('shows a month in whole weeks from Monday', () => {
   for (const week of weeks) for (const day of week) expect(day.until > day.from).toBe(true);
 });
 
-test('shows a window on every day that it overlaps, but not on a day at whose midnight it ends', () => {
+test('shows a window on every day that it overlaps, but not after midnight', () => {
   const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime() / 1000;
   const window = { starts_at: at(10, 22), ends_at: at(12, 0) };
   const days = weeksOf(2026, 10).flat();
@@ -37,7 +37,7 @@ test('formats local time for a field', () => {
 });
 
 test('requests only changed values', () => {
-  // Ends at seconds that a field cannot show; possible for windows planned by the CLI.
+  // The window ends at a time with seconds, which a field cannot show. The CLI can plan such windows.
   const window = { ends_at: new Date(2026, 10, 22, 6, 5, 42).getTime() / 1000, reason: 'switches' };
   const ends = fieldTime(window.ends_at * 1000);
   expect(changeOf(window, { ends, reason: 'switches' })).toEqual({});

@@ -44,7 +44,7 @@ function useEach<Item extends Each>(
   return { progress, failures, succeeded: succeeded.current, start };
 }
 
-/** Does the same with each of many items, shows the progress, and names every failure. */
+/** Runs the same action on many items, shows the progress, and names every failure. */
 export function EachDialog<Item extends Each>({
   open,
   onOpenChange,

@@ -4,7 +4,7 @@ import { atOnce, careful, type FanOutDraft, pace, readFanOut, sentence } from '.
 const read = (draft: Partial<FanOutDraft>) => readFanOut({ ...atOnce, ...draft });
 
 describe('reading the form', () => {
-  test('reads an empty form as all at once, with absent agents reported', () =>
+  test('reads an empty form as one wave that reports absent agents', () =>
     expect(read({})).toEqual({ options: { offline: 'report' } }));
 
   test('reads the careful pace', () =>
@@ -75,7 +75,7 @@ describe('describing the rollout', () => {
     [{ canary: 1 }, null, 'Goes to 1 agent first and, only if it succeeds, to the others at once.'],
   ])('describes %j over %s agents', (options, count, begins) => expect(sentence(options, count)).toContain(begins));
 
-  test('says when it halts and what happens to absent agents', () => {
+  test('describes when the run halts, and how it treats absent agents', () => {
     expect(sentence({ max_failures: 0 }, 3)).toMatch(/Halts at the first failure\. .* count as failed\.$/);
     expect(sentence({ max_failures: 1, offline: 'queue' }, 3)).toMatch(/more than 1 failure\. .* waited for\.$/);
   });

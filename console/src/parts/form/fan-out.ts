@@ -1,6 +1,6 @@
 /** The rollout options of a run over many agents, and the form for them. */
 
-/** As in the API, without the plan. */
+/** Rollout options with their names in the API, without the plan. */
 export interface FanOut {
   readonly canary?: number;
   /** A number of agents, or a share as `25%`. */
@@ -11,7 +11,7 @@ export interface FanOut {
   readonly ttl?: number;
 }
 
-/** The form as typed. An empty text means that the option is not set. */
+/** The texts in the form. An empty text means that the option is not set. */
 export interface FanOutDraft {
   readonly canary: string;
   readonly batch: string;
@@ -23,7 +23,7 @@ export interface FanOutDraft {
 
 export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
 
-/** Starts with one agent, then a quarter of them at a time; halts at the first failure. */
+/** Starts with one agent, continues with a quarter of the agents at a time, and halts at the first failure. */
 export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
 /** All agents at once, regardless of failures. */
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };

@@ -45,7 +45,7 @@ test('picks an option with a click', async () => {
   expect(screen.getByRole('status').textContent).toBe('id-2');
 });
 
-test('says that nothing matches, or how many more matches there are', async () => {
+test('reports that nothing matches, or the number of further matches', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentPicker count={60} />);
   await user.click(field());

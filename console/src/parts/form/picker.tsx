@@ -10,7 +10,7 @@ export interface PickerOption {
   readonly detail?: string;
 }
 
-/** Typing finds the options beyond these. */
+/** Maximum number of options to show. Typing finds the others. */
 const maxShown = 50;
 
 /** Options that contain every word of the text. Labels that start with the first word come first. */

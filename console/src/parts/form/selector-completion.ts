@@ -23,7 +23,7 @@ export interface CompletionOption {
 export interface Completion {
   readonly from: number;
   readonly to: number;
-  /** Whether something of the first option is typed already, so that Enter may accept it. */
+  /** Whether a part of the first option is already typed, so that Enter may accept it. */
   readonly begun: boolean;
   readonly options: readonly CompletionOption[];
 }

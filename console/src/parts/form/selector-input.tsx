@@ -20,7 +20,7 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const [open, setOpen] = useState(false);
   const [cursor, setCursor] = useState(0);
   const [active, setActive] = useState<number | null>(null);
-  /** Where to put the cursor once the new text is rendered. */
+  /** The cursor position to set when the new text is rendered. */
   const [nextCursor, setNextCursor] = useState<number | null>(null);
   useLayoutEffect(() => {
     if (nextCursor === null) return;
@@ -100,7 +100,7 @@ export function SelectorInput({
   readonly hideLabel?: boolean;
   /** Shown under the field while it has no fault, such as the number of matching agents. */
   readonly hint?: ReactNode;
-  /** Shown if the grammar is right. */
+  /** Shown if the selector is syntactically correct. */
   readonly error?: string | null | undefined;
   readonly placeholder?: string;
   readonly className?: string;

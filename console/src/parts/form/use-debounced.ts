@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 const delayMs = 300;
 
 /**
- * The text of a field that triggers requests: shown at once, and reported after a pause in typing.
+ * The text of a field that triggers requests: shown immediately, and reported after a pause in typing.
  * @param value the reported text; if it changes elsewhere, the field follows
  */
 export function useDebouncedText(

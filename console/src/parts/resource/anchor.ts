@@ -22,7 +22,7 @@ export function anchorText({ resource, part, line }: Anchor): string {
   return `r=${escaped(resource)}${where}${line === null ? '' : `&${line}`}`;
 }
 
-/** @param text the undecoded fragment without `#`. @returns null if it names no resource */
+/** @param text the fragment without `#`, not yet decoded. @returns null if it names no resource */
 export function readAnchor(text: string): Anchor | null {
   const [first = '', ...rest] = text.split('&');
   if (!first.startsWith('r=')) return null;

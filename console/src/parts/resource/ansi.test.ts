@@ -46,7 +46,7 @@ test.each([
   ['a sequence cut in half', 'a\x1b[3', 'a'],
   ['a lone escape', 'a\x1b', 'a'],
   ['a choice of characters', '\x1b(Bx', 'x'],
-])('%s does nothing', (_, text, left) => {
+])('ignores %s', (_, text, left) => {
   expect(textOf(text).join('|')).toBe(left);
 });
 

@@ -15,7 +15,7 @@ const tones: Record<Exclude<SpanTone, null>, string> = {
   muted: 'text-muted',
 };
 
-/** Pixels. */
+/** Height of a line in pixels. */
 const lineHeight = 20;
 const maxLineLength = 4_000;
 

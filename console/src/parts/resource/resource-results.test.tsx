@@ -50,7 +50,7 @@ test('filters the results and keeps the filter in the address', async () => {
   expect(address()).toBe('/?show=failed');
 });
 
-test('says that no result failed', async () => {
+test('reports that no result failed', async () => {
   fakeApi();
   const { user } = await renderPart(<ResourceResults results={[result({})]} resultKind="apply" />);
   await user.click(screen.getByRole('button', { name: /^Failed/ }));

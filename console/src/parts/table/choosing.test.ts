@@ -5,7 +5,7 @@ const keys = ['a', 'b', 'c', 'd', 'e'];
 const after = (chosen: ReadonlySet<string>) => [...chosen].sort().join('');
 
 describe('choosing rows', () => {
-  test('adds a row, or removes it', () => {
+  test('adds an unselected row, and removes a selected one', () => {
     expect(after(toggled(new Set('a'), 'c'))).toBe('ac');
     expect(after(toggled(new Set('ac'), 'c'))).toBe('a');
   });

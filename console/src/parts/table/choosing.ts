@@ -9,7 +9,7 @@ export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<s
 /**
  * Gives all rows between the anchor and this row the state of the anchor, and keeps the others.
  * @param keys in the order shown
- * @param anchor the row toggled last; if it is not shown anymore, only this row is toggled
+ * @param anchor the last toggled row; if it is no longer shown, only this row is toggled
  */
 export function rangeChosen(
   keys: readonly string[],

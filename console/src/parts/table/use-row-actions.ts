@@ -14,7 +14,7 @@ export function useRowActions<Row>(options: {
 }) {
   const latest = useRef(options);
   latest.current = options;
-  /** The row toggled last: the start of a range. */
+  /** The last toggled row, which starts a range. */
   const anchor = useRef<string | null>(null);
   const choose = useCallback((key: string, range: boolean) => {
     const { keys, chosen, onChoose } = latest.current;
