@@ -89,7 +89,7 @@ describe('allows the import', () => {
     ['console/src/api/live.ts', '../../../client/src/event-frames.ts'],
     ['client/src/event-frames.ts', 'eventsource-parser'],
     ['client/src/event-frames.ts', '@muster/protocol/http'],
-  ])('%s imports %s', (from, specifier) => {
+  ])('accepts in %s the import of %s', (from, specifier) => {
     expect(faultsOf(from, specifier)).toEqual([]);
   });
 });
@@ -147,7 +147,7 @@ describe('refuses the import', () => {
     ['lib/src/clock.ts', 'pino', 'lib → pino'],
     ['client/src/x.ts', 'node:fs', 'client → node:fs'],
     ['client/src/x.ts', 'react', 'client → react'],
-  ])('%s imports %s', (from, specifier, says) => {
+  ])('refuses in %s the import of %s', (from, specifier, says) => {
     const faults = faultsOf(from, specifier);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain(`${from}:1  `);

@@ -8,7 +8,7 @@ import { importsOf } from './imports.ts';
 import { ownershipCallsOf } from './ownership-calls.ts';
 import { isTestFile, sourceFiles } from './source-files.ts';
 
-/** Folders whose direct subfolders must not form an import cycle. */
+/** Folders whose child folders must not form an import cycle. */
 const layeredFolders = [
   'agent/src',
   'agent/src/converge',

@@ -33,8 +33,8 @@ export function cyclesOf(graph: ImportGraph): string[][] {
 }
 
 /**
- * Returns the import graph of the direct subfolders of a folder. Leaves out files directly in the folder, because they wire
- * the subfolders together.
+ * Returns the import graph of the child folders of a folder. Leaves out files directly in the folder, because they wire its
+ * child folders together.
  */
 export function folderGraph(graph: ImportGraph, folder: string): ImportGraph {
   const roomOf = (file: string) => {

@@ -6,9 +6,9 @@ import { eventTypes, tagDescriptions } from '@muster/protocol/http';
 import { root } from '../suite/cli.ts';
 import { namesIn, nounFaults } from './nouns.ts';
 
-/** Folders whose subfolders are nouns. */
+/** Folders whose child folders are named after nouns. */
 const nounFolders = ['orchestrator/src/domain', 'console/src/pages', 'cli/src/verbs'];
-/** Subfolders that are not nouns. */
+/** Child folders that are not nouns. */
 const notNouns = new Set(['operation-end', 'shared']);
 
 const page = 'docs/glossary.md';

@@ -102,7 +102,7 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
   );
 }
 
-/** A key file that needs its passphrase. Kept in memory only until then. */
+/** A key file that needs its passphrase. It stays in memory only until the operator enters the passphrase. */
 interface LockedKey {
   readonly text: string;
   readonly name: string;

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react';
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
 
 /**
- * Accepts a file that is dropped anywhere: outside a drop target, the browser would open the file and show its content.
+ * Accepts a file that is dropped anywhere on the page. Without this, the browser would open the file and show its content.
  * @returns whether a file is over the page
  */
 export function useFileDrop(onFile: (file: File | undefined) => void): boolean {

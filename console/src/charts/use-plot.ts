@@ -4,7 +4,7 @@ import UPlot from 'uplot';
 import type { Colors } from './colors.ts';
 import { aloneAt, amountText, topOf, type Unit, type Values } from './series.ts';
 
-/** Pixels. */
+/** Height of a chart in pixels. */
 export const height = 150;
 const minWidth = 120;
 /** Seconds. A shorter selection does not change the range. */

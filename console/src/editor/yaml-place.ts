@@ -25,7 +25,7 @@ interface MapFrame {
   flow: boolean;
   key: string | null;
   keys: string[];
-  /** The key has a value on its line. */
+  /** Whether the key has a value on its line. */
   filled: boolean;
 }
 interface SeqFrame {

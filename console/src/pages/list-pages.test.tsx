@@ -147,7 +147,7 @@ function orchestrator(): FakeApi {
 }
 
 describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, list, noMatch }) => {
-  test('shows placeholders while it loads', async () => {
+  test('shows placeholders while the list loads', async () => {
     orchestrator().hold(route);
     await renderPage(Page);
     expect(screen.getByRole('status', { name: /^Loading/ })).toBeTruthy();
@@ -163,13 +163,13 @@ describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, lis
     expect((await screen.findByRole(list[0], { name: list[1] })).textContent).toContain(full);
   });
 
-  test('shows why it is empty', async () => {
+  test('shows why the list is empty', async () => {
     orchestrator().answer(route, none as never);
     await renderPage(Page);
     expect(await screen.findByText(empty)).toBeTruthy();
   });
 
-  test('lists what the orchestrator answers', async () => {
+  test('lists the items that the orchestrator returns', async () => {
     orchestrator().answerExamples(route);
     await renderPage(Page);
     expect((await screen.findByRole(list[0], { name: list[1] })).textContent).toContain(full);

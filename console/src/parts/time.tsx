@@ -45,7 +45,7 @@ const steps: readonly (readonly [seconds: number, per: number, unit: string])[] 
   [Number.POSITIVE_INFINITY, 86_400 * 365, 'y'],
 ];
 
-/** As `4m`, `3h`, `12d`. @param seconds not negative */
+/** Formats a duration such as `4m`, `3h`, or `12d`. @param seconds not negative */
 export function shortDuration(seconds: number): string {
   const [, per, unit] = steps.find(([below]) => seconds < below) as (typeof steps)[number];
   return `${Math.floor(seconds / per)}${unit}`;

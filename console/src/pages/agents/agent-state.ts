@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** Display values of agents. Pure. */
+/** Computes display values of agents. Pure. */
 
 export const agentStates = ['connected', 'away', 'pending', 'rejected'] as const;
 export type AgentState = (typeof agentStates)[number];
@@ -22,7 +22,7 @@ export const tones: Record<AgentState, Tone> = {
   rejected: 'neutral',
 };
 
-/** Unix seconds since when the agent is in its state. */
+/** The time at which the agent entered its state, in Unix seconds. */
 export const stateSince = (agent: Agent): number => (agent.connected ? agent.connected_at : agent.last_seen_at);
 
 export const displayName = ({ name, initial_hostname, node_id }: Agent): string =>

@@ -29,7 +29,7 @@ export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] })
   );
 }
 
-/** For example `12 agents, 3 not connected`. */
+/** Summarizes agents, for example `12 agents, 3 not connected`. */
 export function matchText(agents: readonly Agent[]): string {
   if (agents.length === 0) return 'no agent';
   const away = agents.filter(({ connected }) => !connected).length;

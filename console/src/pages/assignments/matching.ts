@@ -3,7 +3,7 @@ import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/select
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 
-/** Natural order: `web-9` before `web-10`. */
+/** Compares names in natural order: `web-9` before `web-10`. */
 export const byName = (a: Agent, b: Agent): number => collator.compare(a.name ?? '', b.name ?? '');
 
 /** Approved agents that match an assignment's selector, none for an empty selector, null for an invalid one. Pure. */

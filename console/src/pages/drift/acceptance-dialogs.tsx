@@ -13,7 +13,7 @@ export function AcceptDialog({
   onClose,
 }: {
   readonly driftIds: readonly string[];
-  /** The deviating resources, if loaded. Sensitive or unknown ones show an extra note. */
+  /** The drifted resources, if loaded. The dialog shows an extra note if one is sensitive or the list is unknown. */
   readonly resources?: readonly ResourceResult[];
   readonly onClose: () => void;
 }) {

@@ -15,7 +15,7 @@ test('finds the first check of an unbroken run of drift, and skips failed checks
   expect(driftedSince(check('d', 40, 'drifted'), checks)).toEqual({ at: 20, atLeast: false });
 });
 
-test('starts again after an apply', () => {
+test('counts drift after an apply as new drift', () => {
   const checks = [check('b', 20, 'drifted'), check('a', 10, 'drifted', 'an earlier apply')];
   expect(driftedSince(check('b', 20, 'drifted'), checks)).toEqual({ at: 20, atLeast: false });
 });

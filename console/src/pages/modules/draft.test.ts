@@ -24,7 +24,7 @@ test('fast-forwards to a newer revision if no typed text is lost', () => {
   expect(fastForward({ base: one, text: one.content }, two)).toEqual({ base: two, text: two.content });
   expect(fastForward({ base: one, text: two.content }, two)).toEqual({ base: two, text: two.content });
 });
-test('keeps typed text', () => {
+test('does not fast-forward a draft with typed text', () => {
   const typed = { base: one, text: 'mine' };
   expect(fastForward(typed, two)).toBe(typed);
   expect(fastForward(typed, null)).toBe(typed);

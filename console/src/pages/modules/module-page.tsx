@@ -50,7 +50,7 @@ function ModuleDetails({
   isRemoved,
 }: {
   readonly latest: Stored;
-  /** Removed while the page was open; `latest` is the last known revision. */
+  /** Whether the module was removed while the page was open; `latest` is then the last known revision. */
   readonly isRemoved: boolean;
 }) {
   const { name } = latest;

@@ -7,7 +7,7 @@ import type { ReconcileDialog } from './reconcile-dialog.ts';
 
 const initialRows = 60;
 
-/** Agents that are out of sync, grouped if they are many. */
+/** Lists agents that are out of sync, and groups them if they are many. */
 export function OffList({
   agents,
   chosen,

@@ -19,7 +19,7 @@ import { SecretDialog } from './secret-dialog.tsx';
 const filters = [{ name: 'q', label: 'Search', placeholder: 'Name or description' }] as const;
 const matches = ({ name, description }: Secret, { q }: FilterTexts) => containsText(q, name, description);
 
-/** The value of `edit` for a new secret. It is not a valid name. */
+/** The value of `edit` for a new secret. It differs from every name, because it is not a valid one. */
 const newSecret = 'new!';
 
 export function SecretsPage() {

@@ -28,7 +28,7 @@ export function settingsOf({ settings, sources }: Settings): Setting[] {
   return rows.toSorted((a, b) => a.key.localeCompare(b.key));
 }
 
-/** For example `12.3 GiB`. */
+/** Formats bytes, for example `12.3 GiB`. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let value = bytes;

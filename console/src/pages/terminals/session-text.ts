@@ -4,7 +4,7 @@ import type { TerminalSession } from '@muster/protocol/http';
 
 export const statusTones = { active: 'good', closed: 'neutral', interrupted: 'warn' } as const;
 
-/** For example `4:07` or `1:02:09`. */
+/** Formats seconds as a clock, for example `4:07` or `1:02:09`. */
 export function clockTime(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const [h, m, s] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];

@@ -14,7 +14,7 @@ const looks: Record<DiffLine['kind'], string> = {
 };
 const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', same: ' ', hunk: '', note: '' };
 
-/** Lines rendered at first. */
+/** Number of lines to render at first. */
 const firstLines = 300;
 
 /** The name of a line in the address: `L` with its new number, or `B` with its old number if it was removed. */

@@ -28,7 +28,7 @@ import {
 import { ResourceOutput, ResourceRow, type ScriptOutput } from './resource-row.tsx';
 import { useAnchor } from './use-anchor.ts';
 
-/** Rows of a module rendered at first. */
+/** Number of rows of a module to render at first. */
 const firstRows = 200;
 /** The search field is shown from this many results on. */
 const searchFrom = 12;

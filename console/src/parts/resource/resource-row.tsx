@@ -222,7 +222,7 @@ export function ResourceOutput({
   );
 }
 
-/** Formats as `12 ms`, `3.4 s`, `2 min 5 s`; empty below 1 ms. */
+/** Formats a duration such as `12 ms`, `3.4 s`, or `2 min 5 s`. Empty below 1 ms. */
 export function durationText(ms: number): string {
   if (ms < 1) return '';
   if (ms < 1_000) return `${Math.round(ms)} ms`;
