@@ -43,7 +43,7 @@ const slimRoute = ({ id, method, path, access, answers, media, paged }: Route) =
   ...(paged ? { paged } : {}),
 });
 
-/** Whether JSON can represent the value: not so for schemas and functions. */
+/** Whether JSON can represent the value. Schemas and functions have no JSON form. */
 function isPlain(value: unknown): boolean {
   if (value === null) return true;
   if (Array.isArray(value)) return value.every(isPlain);

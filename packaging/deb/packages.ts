@@ -160,7 +160,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
   files: {
     ...unitFiles('orchestrator'),
     [orchestratorConfig]: { copy: join(here, 'orchestrator.yml'), mode: 0o640 },
-    // Installed, but inactive until the timer is enabled.
+    // The backup units are inactive until an administrator enables the timer.
     ...Object.fromEntries(
       ['service', 'timer'].map((kind) => [
         `/lib/systemd/system/muster-backup.${kind}`,

@@ -43,7 +43,7 @@ const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
   '.ico': { type: 'image/vnd.microsoft.icon', packed: false },
   '.woff2': { type: 'font/woff2', packed: false },
 };
-/** Minimum size of a compressed file in bytes. A smaller file fits into one packet without compression. */
+/** Files of at least this size in bytes are compressed. A smaller file fits into one packet without compression. */
 const packedFrom = 1024;
 
 /** Lists the files that affect the build. */
@@ -74,7 +74,7 @@ function hashOfInputs(): string {
 }
 
 /**
- * First segments of the addresses that the console has a page for.
+ * Returns the first path segments of all pages of the console.
  * @param routes text of the module with all routes
  * @throws Error if the text has no routes
  */

@@ -64,7 +64,7 @@ function hashOfInputs(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Leaves out Zod's error messages in forty languages other than English. */
+/** Leaves out Zod's error messages in languages other than English, of which there are more than forty. */
 const englishOnly: Plugin = {
   name: 'english-only',
   setup(build) {
@@ -105,7 +105,7 @@ const apart: Plugin = {
   },
 };
 
-/** Defers the code with which commander starts subcommands that are files: Muster has none. */
+/** Defers loading `child_process`, which commander needs only for subcommands in separate files. Muster has none. */
 const startsNothing: Plugin = {
   name: 'starts-nothing',
   setup(build) {

@@ -1,4 +1,4 @@
-// Fails when an import breaks the rules of docs/architecture.md: the arrows of arrows.ts, and no import cycle.
+// Fails if an import breaks the rules of docs/architecture.md, which are in arrows.ts, or if there is an import cycle.
 import { readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { judge, judgeBrowserCall, judgeOwnershipCall } from './arrows.ts';

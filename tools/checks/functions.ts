@@ -5,7 +5,7 @@ import { lineAt, lineStarts } from './lines.ts';
 export interface MeasuredFunction {
   /** Declared or assigned name; `anonymous` without one. */
   name: string;
-  /** From 1. */
+  /** Line number, from 1. */
   line: number;
   /** Number of lines, including the first and the last. */
   lines: number;

@@ -3,7 +3,7 @@ import { lineAt, lineStarts } from './lines.ts';
 
 /** A reference to another module: an import, a re-export, a type import, or the URL of a worker. */
 export interface Import {
-  /** As written: `./x.ts`, `node:fs`, `@muster/protocol/wire`. */
+  /** The specifier in the source: `./x.ts`, `node:fs`, `@muster/protocol/wire`. */
   specifier: string;
   /** From 1. */
   line: number;

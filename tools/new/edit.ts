@@ -36,7 +36,7 @@ export const insert = (path: string, ...anchors: readonly (readonly [before: str
   },
 });
 
-/** `dnf-module` → `dnfModule` */
+/** Converts `dnf-module` to `dnfModule`. */
 export const camelCase = (name: string): string => name.replaceAll(/-(.)/g, (_, char: string) => char.toUpperCase());
-/** `dnf-module` → `DnfModule` */
+/** Converts `dnf-module` to `DnfModule`. */
 export const pascalCase = (name: string): string => camelCase(`-${name}`);

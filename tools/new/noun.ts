@@ -12,19 +12,19 @@ export interface NounOptions {
 }
 
 interface Names extends NounOptions {
-  /** `gadget-kits` */
+  /** Form `gadget-kits`. */
   name: string;
-  /** `gadget_kits`, `gadget_kit` */
+  /** Forms `gadget_kits` and `gadget_kit`. */
   snake: string;
   oneSnake: string;
-  /** `gadgetKits`, `GadgetKits` */
+  /** Forms `gadgetKits` and `GadgetKits`. */
   camel: string;
   pascal: string;
-  /** `gadget-kit`, `gadgetKit`, `GadgetKit` */
+  /** Forms `gadget-kit`, `gadgetKit`, and `GadgetKit`. */
   oneName: string;
   oneCamel: string;
   one: string;
-  /** `Gadget kits`, `gadget kits`, `gadget kit` */
+  /** Forms `Gadget kits`, `gadget kits`, and `gadget kit`. */
   title: string;
   words: string;
   oneWords: string;
@@ -550,7 +550,7 @@ import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
 import { ${one}Page } from './${oneName}-page.tsx';
 
-test('shows one by its name', async () => {
+test('shows an object by its name', async () => {
   fakeApi().answerExamples(get${one});
   await renderPage(${one}Page, { path: '/${name}/$${oneCamel}', at: '/${name}/${example}' });
   expect((await screen.findAllByText('${example}')).length).toBeGreaterThan(0);

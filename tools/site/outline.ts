@@ -7,9 +7,9 @@ import { root } from '../suite/cli.ts';
 export interface Page {
   /** Path relative to docs/. */
   path: string;
-  /** Its first heading. */
+  /** The first heading of the page. */
   title: string;
-  /** The first one or two sentences, as plain text. */
+  /** The first one or two sentences of the page, as plain text. */
   summary: string;
 }
 

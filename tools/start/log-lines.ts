@@ -7,7 +7,7 @@ export function tellingLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => {
     const entry = parse(line);
     if (entry === null) return line.trim() === '' ? [] : [line];
-    // The orchestrator's log (pino) has numeric levels; the agent's log has level names.
+    // The orchestrator's log, written by pino, has numeric levels; the agent's log has level names.
     const { level, msg, message, err, error } = entry;
     if (!(level === 'error' || (typeof level === 'number' && level >= 50))) return [];
     const cause = typeof err === 'object' && err !== null ? (err as { message?: unknown }).message : error;

@@ -23,7 +23,7 @@ export class ProgramError extends Error {
 }
 
 export interface ProgramOptions {
-  /** Name in messages. */
+  /** Name of the program in messages. */
   name: string;
   command: string;
   args: readonly string[];
