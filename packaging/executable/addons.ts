@@ -30,7 +30,7 @@ const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
 
-/** Whether this user owns the directory. Root must neither load files that a service user can write, nor leave unreadable ones. */
+/** Whether this user owns the directory. Root must not load a service user's files there, nor leave files unreadable to them. */
 function isOwn(directory: string): boolean {
   const stats = statSync(directory, { throwIfNoEntry: false });
   return stats === undefined || stats.uid === process.geteuid?.();

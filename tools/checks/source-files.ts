@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
-/** Source files below a folder, sorted by path. Paths are relative to it, with `/`. Omits hidden, installed, and built files. */
+/** Source files below a folder: relative paths with `/`, sorted. Omits hidden, installed, and built files. */
 export function sourceFiles(root: string): string[] {
   const files: string[] = [];
   const walk = (folder: string) => {

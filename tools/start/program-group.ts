@@ -25,7 +25,7 @@ export class ProgramGroup {
       let first: number | null = null;
       const onSignal = () => {
         first ??= performance.now();
-        // A single Ctrl-C sends two signals, from the terminal and from npm. A later second Ctrl-C kills the programs immediately.
+        // A Ctrl-C sends two signals, from the terminal and from npm. A later second Ctrl-C kills the programs immediately.
         if (performance.now() - first > 1000) for (const program of this.#programs) program.kill('SIGKILL');
         done();
       };

@@ -117,7 +117,7 @@ export async function forgetAgent(node_id: string): Promise<void> {
   keepAgents(new Map([[node_id, null]]));
 }
 
-/** Shows the change at once and reverts it if the request fails. @param value null removes the tag */
+/** Shows the change immediately, and reverts it if the request fails. @param value null removes the tag */
 export async function setTag(agent: Agent, key: string, value: string | null): Promise<void> {
   const { [key]: _, ...others } = agent.tags;
   keepAgents(new Map([[agent.node_id, { ...agent, tags: value === null ? others : { ...others, [key]: value } }]]));

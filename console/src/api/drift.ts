@@ -59,7 +59,7 @@ export async function checkNow(node_id: string): Promise<DriftRecord> {
   return record;
 }
 
-/** Stores the answered record in the cache and marks what depends on it as stale. */
+/** Stores the answered record in the cache, and marks dependent answers as stale. */
 async function cached(answer: Promise<DriftRecord>): Promise<void> {
   const record = await answer;
   queryClient.setQueryData(keys.driftRecord(record.drift_id), record);

@@ -22,7 +22,7 @@ export interface OperationFilter {
 
 const pageSize = 100;
 
-/** Operations, newest first, in pages; those of one agent if the filter names one. */
+/** Operations, newest first, in pages; only operations of one agent if the filter names an agent. */
 export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =>
   infiniteQueryOptions({
     queryKey: [...keys.operations, agent ?? '', status ?? '', kind ?? ''],

@@ -34,7 +34,7 @@ export type RemovedOperator = AnswerOf<typeof removeOperatorReporting>;
 export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
   call(removeOperatorReporting, { params: { operator_id } });
 
-/** Describes what ended with the removal of an operator; empty if nothing did. */
+/** Lists the objects that ended with the removal of an operator, and its remaining objects, in words. Empty without any. */
 export function endedText({ ended, operators_added, left }: RemovedOperator): string {
   const counted = (count: number, noun: string, plural = `${noun}s`) =>
     count === 0 ? [] : [`${count} ${count === 1 ? noun : plural}`];

@@ -32,7 +32,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Marks all answers whose key starts with this key as stale, and fetches those in use again. */
+/** Marks all answers whose key starts with this key as stale, and fetches used answers again. */
 export const markStale = createStaleMarker(queryClient);
 
 session.onForget(() => queryClient.clear());

@@ -16,7 +16,7 @@ export const keys = {
   assignment: (name: string) => ['assignment', name],
   runs: ['runs'],
   run: (id: string) => ['run', id],
-  /** Prefix of all lists; those of an agent continue with its id. */
+  /** Prefix of the keys of all lists; keys of an agent's lists continue with its id. */
   operations: ['operations'],
   operation: (id: string) => ['operation', id],
   output: (id: string) => ['output', id],

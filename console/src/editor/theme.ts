@@ -121,7 +121,7 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
     background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
-  // Pale colors such as those of comments have too little contrast on this background.
+  // Pale colors, such as the color of comments, have too little contrast on this background.
   '.cm-changedText > *, .cm-deletedText > *': { color: 'var(--text)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },

@@ -5,7 +5,7 @@ import { Confirm } from '../parts/dialog/dialog.tsx';
 /**
  * Asks for confirmation before navigation discards unsaved changes. Switching tabs within the page does not ask by default.
  * @param what the message of the dialog
- * @param withTab ask on switching tabs too, because that discards the changes
+ * @param withTab also asks when the user switches tabs, which would discard the changes
  * @returns the dialog to render, and a function that allows the next navigation, for use after saving or removing
  */
 export function useLeaveGuard(

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** The meaning of a state. Always shown with text, never by color alone. */
+/** The meaning of a state. A badge always has text, because color alone is not accessible. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 
 const soft: Record<Tone, string> = {

@@ -1,2 +1,2 @@
-/** Class names in one string, without those that do not apply. */
+/** Joins class names into one string. Skips values that are false or null. */
 export const classNames = (...names: (string | false | null | undefined)[]): string => names.filter(Boolean).join(' ');

@@ -19,7 +19,7 @@ export function SummaryLine({
 }: {
   readonly summary: Counts | null;
   readonly resultKind: ResultKind;
-  /** Wraps in a narrow space, instead of truncating. */
+  /** Whether the line wraps in a narrow space, instead of being truncated. */
   readonly wrap?: boolean;
 }) {
   if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;

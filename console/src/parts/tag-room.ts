@@ -1,6 +1,6 @@
 /** Estimates which tags fit into one line, from the lengths of their texts. All sizes are pixels. */
 
-/** Slightly wider than most letters at the chip's font size. */
+/** Estimated width of a letter, slightly more than most letters have at the chip's font size. */
 const perCharacter = 6.6;
 const padding = 12;
 const gap = 4;

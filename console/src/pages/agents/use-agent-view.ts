@@ -24,7 +24,7 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
   return { search, selector, tab, setTab, rows, counts, isFiltered };
 }
 
-/** The selected agents, including those that the filters hide. */
+/** The selected agents, including agents that the filters hide. */
 export function useAgentSelection(agents: readonly Agent[], rows: readonly Agent[]) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const chosenAgents = useMemo(

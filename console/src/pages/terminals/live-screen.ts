@@ -27,7 +27,7 @@ export interface LiveScreenEvents {
   /** Called when Ctrl is held for the next key, or released. */
   ctrlChanged(held: boolean): void;
   bell(): void;
-  /** Called with pasted text that a shell may run immediately. The receiver asks the operator and calls {@link Screen.paste}. */
+  /** Called with pasted text that a shell may run immediately. The receiver confirms it and calls {@link Screen.paste}. */
   pasteAsked(text: string): void;
   linkAsked(url: string): void;
   searchAsked(): void;
@@ -158,7 +158,7 @@ export class LiveScreen {
     }, settleMs);
   }
 
-  /** Fits the screen to its place, and resizes the shell if it is open. */
+  /** Fits the screen to its container, and resizes the shell if it is open. */
   #fit(): void {
     const room = this.screen.room();
     if (room === null) return;

@@ -24,7 +24,7 @@ async function open(props: { invalid?: boolean; request?: { isPending: boolean; 
   return { ...rendered, onSubmit, onClose };
 }
 
-test('submits with Enter in a field', async () => {
+test('submits the form when Enter is pressed in a field', async () => {
   const { user, onSubmit, onClose } = await open();
   await user.type(screen.getByLabelText('Tag'), 'role{Enter}');
   expect(onSubmit).toHaveBeenCalledTimes(1);

@@ -23,7 +23,7 @@ export function FormDialog({
   readonly cancel?: string;
   /** The mutation that the form starts, if any. */
   readonly request?: { readonly isPending: boolean; readonly error: unknown };
-  /** Prevents submission. */
+  /** Whether the input is invalid, which prevents submission. */
   readonly invalid?: boolean;
   readonly onSubmit: (event: FormEvent<HTMLFormElement>) => void;
   readonly onClose: () => void;

@@ -25,7 +25,7 @@ export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
 
 /** Starts with one agent, continues with a quarter of the agents at a time, and halts at the first failure. */
 export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
-/** All agents at once, regardless of failures. */
+/** Starts all agents at the same time, and continues after failures. */
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };
 
 /** The preset that matches the draft, or `own`. */

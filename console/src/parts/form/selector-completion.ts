@@ -1,4 +1,4 @@
-/** Completion of selectors from the text and the cursor. */
+/** Completes selectors, based on the text and the cursor. */
 
 export interface Counted {
   readonly value: string;
@@ -49,7 +49,7 @@ const atKey = new RegExp(`(?:^|\\s)(!?)(${key})?$`);
 export const quoted = (value: string): string =>
   /^[^\s()"',=!]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, '\\$&')}"`;
 
-/** Matches that start with the text come before those that contain it. */
+/** Matches that start with the text come before other matches. */
 function found<T extends Counted>(all: readonly T[], text: string): readonly T[] {
   const wanted = text.toLowerCase();
   if (wanted === '') return all.slice(0, maxOptions);
@@ -94,7 +94,7 @@ export function completionAt(text: string, cursor: number, vocabulary: SelectorV
   return { from: cursor - written.length, to: endOfWord(text, cursor), begun: written !== '', options };
 }
 
-/** The rest of the word after the cursor is replaced too. */
+/** Returns the end of the word at the cursor. A completion also replaces the rest of the word. */
 function endOfWord(text: string, cursor: number): number {
   const rest = /^[A-Za-z0-9._/:-]*/.exec(text.slice(cursor));
   return cursor + (rest?.[0].length ?? 0);

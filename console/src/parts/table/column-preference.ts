@@ -1,6 +1,6 @@
 import { useCallback, useState } from 'react';
 
-/** Hidden and resized columns of a table: kept in this browser, not in the page's address. */
+/** Hidden and resized columns of a table. This browser stores them; the page's address does not contain them. */
 export interface ColumnPreference {
   readonly hidden: readonly string[];
   /** Pixels, by column. */

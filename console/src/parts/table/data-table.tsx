@@ -19,7 +19,7 @@ export interface DataTableProps<Row> {
   readonly rowKey: (row: Row) => string;
   /** The accessible name of a row; its key by default. */
   readonly rowLabel?: (row: Row) => string;
-  /** Called on Enter or a click on the row. A link in the first cell should lead to the same place. */
+  /** Called on Enter or a click on the row. A link in the first cell should lead to the same page. */
   readonly onOpen?: (row: Row) => void;
   readonly sorting?: Sorting | null;
   readonly onSort?: (sorting: Sorting) => void;

@@ -8,14 +8,14 @@ import { useUrlState } from '../url-state.ts';
 export type Filter = TextFilter | ChoiceFilter;
 
 export interface TextFilter {
-  /** The parameter. */
+  /** Name of the parameter in the address. */
   readonly name: string;
   readonly label: string;
   readonly placeholder: string;
 }
 
 export interface ChoiceFilter {
-  /** The parameter. */
+  /** Name of the parameter in the address. */
   readonly name: string;
   readonly label: string;
   /** The label of the empty choice. */
@@ -28,7 +28,7 @@ export type FilterValues<Filters extends readonly Filter[]> = Readonly<Record<Fi
 /** The values of a list's filters by name, for `matches`. */
 export type FilterTexts = Readonly<Record<string, string>>;
 
-/** The values of the filters in the address, without surrounding spaces. Stable while neither changes. */
+/** The values of the filters in the address, without surrounding spaces. Memoized by the filters and the address. */
 export function useFilterValues<const Filters extends readonly Filter[]>(filters: Filters): FilterValues<Filters> {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   return useMemo(

@@ -16,7 +16,7 @@ export function ListPage<Row>({
   readonly actions?: ReactNode;
   /** The accessible name of the table; the title by default. */
   readonly label?: string;
-  /** Dialogs. */
+  /** Dialogs of the page. */
   readonly children?: ReactNode;
 }) {
   return (

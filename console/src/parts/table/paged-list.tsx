@@ -3,7 +3,7 @@ import { Button } from '../button.tsx';
 import { Panel } from '../panel.tsx';
 import { Failure, Newer, SkeletonRows } from '../states.tsx';
 
-/** The state of a query, without its data. The second part exists if it loads pages. */
+/** The state of a query, without its data. Its optional fields are set if the query loads pages. */
 export interface PagedQuery {
   readonly error: unknown;
   readonly refetch: () => unknown;
