@@ -8,7 +8,7 @@ export const matchesQuery = (selector: string) =>
   queryOptions({
     queryKey: keys.matches(selector),
     queryFn: async ({ signal }) => (await call(matchSelector, { body: { selector }, signal })).matches,
-    // Every typed selector is another key.
+    // Every typed selector has its own key, so unused answers are removed soon.
     gcTime: 60_000,
     retry: false,
   });

@@ -55,7 +55,7 @@ export interface RunTerms {
   readonly canary: number;
   readonly offline: 'report' | 'queue';
   readonly plan_run_id: string | null;
-  /** Only of a run on named agents. */
+  /** Set only for a run on named agents. */
   readonly modules: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** Applied state. */
+/** The applied state of an agent. */
 export const stateQuery = (node_id: string) =>
   queryOptions({
     queryKey: keys.state(node_id),

@@ -58,7 +58,7 @@ export function ExpiredSessionDialog({ person }: { readonly person: Person }) {
 
 const useLinkedSignIn = () => useSyncExternalStore(linkedSignIn.subscribe, linkedSignIn.state);
 
-/** Asks a signed-in operator who opens a sign-in link. The current session continues until they confirm. */
+/** Asks a signed-in operator who opens a sign-in link to confirm. The current sign-in session continues until then. */
 export function SignInLinkDialog({ person }: { readonly person: Person }) {
   const linked = useLinkedSignIn();
   if (linked === null || linked.status === 'redeeming') return null;

@@ -1,4 +1,4 @@
-// First, before any module creates style elements.
+// Must be the first import, before any module creates style elements.
 import './nonce.ts';
 import { prefetchAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';

@@ -5,7 +5,7 @@
 
 /** Collects events before fetching. */
 const gatherMs = 1_000;
-/** Up to this many agents are fetched one by one. */
+/** Maximum number of agents to fetch one by one. */
 const fewAgents = 16;
 /** Minimum time between fetches of the whole list. */
 const wholeListMs = 10_000;

@@ -52,7 +52,7 @@ export function messageOf(event: string, data: string): LiveMessage | null {
 export const categories =
   'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
 
-/** If a message names more operations than this, all are marked. */
+/** Maximum number of operations in a message to mark individually. A message with more marks all operations. */
 const maxNamed = 50;
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 

@@ -9,7 +9,7 @@ import { KeyFileError, wrongPassphrase } from './key-file-error.ts';
 
 /**
  * Opens encrypted PKCS#8: PBES2 (RFC 8018) with scrypt, which `muster` writes, or PBKDF2, which `openssl` writes, and
- * AES-CBC. In pure JavaScript: browsers have no scrypt, and no WebCrypto on pages served over plain HTTP.
+ * AES-CBC. Uses pure JavaScript: browsers have no scrypt, and no WebCrypto on pages served over plain HTTP.
  */
 
 /** Ciphers by object identifier, with their key lengths in bytes. */

@@ -60,7 +60,7 @@ export function afterNotice(notice: TerminalNotice): LinkState | null {
 const backlog = { max: 8 * 1024 * 1024, min: 256 * 1024 } as const;
 /** A page may stay open for days, so it retries less often than the CLI, which gives up after a minute. */
 const maxReattachDelayMs = 5_000;
-/** Bytes. */
+/** Maximum size of a frame of input in bytes. */
 const maxFrame = 32 * 1024;
 const openState = 1;
 

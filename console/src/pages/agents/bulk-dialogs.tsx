@@ -31,7 +31,7 @@ export function BulkDialogs({
   readonly all: readonly Agent[];
   readonly onClose: () => void;
   readonly onDeselect: (ids: readonly string[]) => void;
-  /** Shows a run that was started. */
+  /** Called with the id of a started run, to show the run. */
   readonly onRun: (run_id: string) => void;
 }) {
   const approved = chosen.filter(({ status }) => status === 'approved');
