@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** Processes outside of a container may be counted without competing, and a hang must end within the time of its test. */
+/** Minimum share. Processes outside a container may count without competing, and a hang must end within its test's limit. */
 const leastShare = 0.1;
 
 /**
@@ -23,7 +23,7 @@ function runnableNow(): number {
 
 /**
  * Time adjusted for load: it passes more slowly while processes compete for the processors. A time limit in fair time ends
- * only waits that would also reach the limit on an idle machine.
+ * only waits that would also reach the limit on an idle machine, unless the load exceeds the minimum share.
  */
 export class FairTime {
   #elapsedMs = 0;
