@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import { HostFailure } from './failure.ts';
@@ -46,7 +45,7 @@ export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `
 export async function readGroup(name: string, context: Context): Promise<LinkGroup | null> {
   const result = await run(['--query', name], context);
   if (result.exitCode === 0 && !result.truncated)
-    return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: isEntry });
+    return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: exists });
   // Every error has exit code 2.
   if (/: no alternatives for /.test(result.stderr)) return null;
   const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
@@ -79,14 +78,6 @@ function reasonOf({ stderr, exitCode, signal, timedOut }: CommandResult): string
   if (timedOut) return `no answer within ${timeLimit / 1000} s`;
   const line = stderr.trimEnd().split('\n').at(-1)?.trim().slice(0, 500) ?? '';
   return line === '' ? `update-alternatives ended with ${exitCode ?? signal}` : line;
-}
-
-function isEntry(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 /** The target of a slave link, and whether a file exists at the path that it should link to. */
@@ -133,13 +124,15 @@ export function parseGroup(text: string, read: ReadLinks): LinkGroup {
     // The link of a missing file is left out.
     return slave.target !== (slave.isThere ? slavePath : null);
   });
-  const isLinked = read.link(path) === `${directory}/${name}`;
+  const linked = read.link(path);
+  // A link to a missing file is another file, too.
+  const isTaken = linked !== null || read.isThere(path);
   return {
     mode,
     target,
     best: pathIn('Best'),
     candidates: candidates.flatMap(({ fields }) => fields.get('Alternative') ?? []),
     brokenSlaves: chosen === undefined ? [] : brokenSlaves,
-    link: { path, state: isLinked ? 'linked' : read.isThere(path) ? 'other file' : 'missing' },
+    link: { path, state: linked === `${directory}/${name}` ? 'linked' : isTaken ? 'other file' : 'missing' },
   };
 }
