@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(messageOf(reported, 'refuses')).toContain('its %prein scriptlet failed, exit status 1: I will not');
     expect(messageOf(reported, 'grumbles')).toContain('installed, but its %post scriptlet failed');
     expect(messageOf(reported, 'nosuch')).toContain('no repository of this machine offers a package nosuch');
-    expect(messageOf(reported, 'webserver')).toContain('declare one of those that provide it: web');
+    expect(messageOf(reported, 'webserver')).toContain('declare a package that provides it: web');
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 

@@ -172,7 +172,7 @@ test('leaves the choice to the priorities if the group is declared absent', () =
   expect(diffAlternatives(absent, null).action).toBe('none');
 });
 
-test('names a missing group, and the candidates when the path is none of them', () => {
+test('names a missing group, and lists the candidates if the path is not one of them', () => {
   const message = (body: Partial<ResourceBodies['alternatives']>, seen: LinkGroup | null) =>
     diffAlternatives(declared(body), seen).awaits?.[0]?.message;
   expect(message({}, null)).toMatch(/^there is no link group editor on this machine/);

@@ -75,7 +75,7 @@ function whatIsMissing(name: string, wanted: string | null, { offer }: SeenPacka
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   if (offer?.candidate == null) {
     if (offer !== null && offer.providers.length > 0)
-      return `${name} is a virtual package; declare one of those that provide it: ${offer.providers.join(', ')}`;
+      return `${name} is a virtual package; declare a package that provides it: ${offer.providers.join(', ')}`;
     return `no source of this machine offers a package ${name}${trouble}`;
   }
   if (wanted === null || wanted === offer.candidate || offer.offered.includes(wanted)) return null;

@@ -82,7 +82,7 @@ describe('changes of an rpm package', () => {
     expect(why({}, seen(null, []))).toBe('no repository of this machine offers a package hello');
     expect(why({ version: '3' }, seen(null, offered))).toContain('hello 3, only 1.0-1, 1.1-1, 1:0.9-1');
     const offer = { versions: [], providers: ['web'], trouble: 'no network' };
-    expect(why({}, seen(null, null, { offer }))).toContain('declare one of those that provide it: web');
+    expect(why({}, seen(null, null, { offer }))).toContain('declare a package that provides it: web');
     expect(why({}, seen(null, null, { offer: { ...offer, providers: [] } }))).toContain('no network');
   });
 

@@ -69,7 +69,7 @@ function whatIsMissing(name: string, version: string | null, { offer }: SeenPack
   const versions: readonly RpmVersion[] = offer?.versions ?? [];
   if (versions.length === 0) {
     if (offer !== null && offer.providers.length > 0)
-      return `${name} is not a package; declare one of those that provide it: ${offer.providers.join(', ')}`;
+      return `${name} is not a package; declare a package that provides it: ${offer.providers.join(', ')}`;
     return `no repository of this machine offers a package ${name}${trouble}`;
   }
   if (version === null || version === 'latest' || versions.some((offered) => isVersion(version, offered))) return null;
