@@ -8,16 +8,19 @@ import { exists, linkTarget } from './read-system.ts';
 
 /** A link group. Its slave links, such as manual pages, follow the choice. */
 export interface LinkGroup {
-  /** `auto`: the candidate with the highest priority is chosen. */
+  /** In mode `auto`, update-alternatives chooses the candidate with the highest priority. */
   mode: 'auto' | 'manual';
-  /** Target of the link; null: there is no link. */
+  /** Target of the link, or null if there is no link. */
   target: string | null;
-  /** The candidate with the highest priority; null: there are no candidates. */
+  /** The candidate with the highest priority, or null if there are no candidates. */
   best: string | null;
   candidates: string[];
-  /** Slave links that do not belong to `target`, as after an interrupted change. */
+  /** Slave links that do not belong to `target`, for example after an interrupted change. */
   brokenSlaves: string[];
-  /** The path of the group, such as /usr/bin/editor. update-alternatives links a missing one, and leaves another file. */
+  /**
+   * The generic name of the group, such as /usr/bin/editor. update-alternatives creates a missing link, but does not
+   * replace another file.
+   */
   link: { path: string; state: 'linked' | 'missing' | 'other file' };
 }
 
@@ -30,15 +33,15 @@ interface Context {
 
 const directory = '/etc/alternatives';
 const timeLimit = 30_000;
-/** A group such as `java` prints about 50 KB. */
+/** Bytes. The description of a large group, such as `java`, has about 50 KB. */
 const outputCap = 1024 * 1024;
 
-/** Paths of the link and of the record with the mode. Drift changes one of them. */
+/** Returns the paths of the link and of dpkg's record of the mode. Every change of the group changes one of them. */
 export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `/var/lib/dpkg/alternatives/${name}`];
 
 /**
  * Reads a link group. Changes nothing.
- * @param name a checked name
+ * @param name a validated name
  * @returns null if there is no such group
  * @throws HostFailure if update-alternatives is missing, or does not know `--query` (RHEL)
  */
@@ -46,10 +49,10 @@ export async function readGroup(name: string, context: Context): Promise<LinkGro
   const result = await run(['--query', name], context);
   if (result.exitCode === 0 && !result.truncated)
     return parseGroup(result.stdout, { slave: currentSlave, link: linkTarget, isThere: exists });
-  // Every error has exit code 2.
+  // The exit code is 2 for every error, so the message decides.
   if (/: no alternatives for /.test(result.stderr)) return null;
   const reason = result.truncated ? 'it printed more than 1 MiB' : reasonOf(result);
-  throw new HostFailure(`the link group ${name} cannot be read with dpkg's update-alternatives: ${reason}`);
+  throw new HostFailure(`cannot read the link group ${name} with dpkg's update-alternatives: ${reason}`);
 }
 
 /**
@@ -58,7 +61,7 @@ export async function readGroup(name: string, context: Context): Promise<LinkGro
  */
 export async function choose(name: string, choice: Choice, context: Context): Promise<void> {
   const result = await run(choice.mode === 'auto' ? ['--auto', name] : ['--set', name, choice.path], context);
-  if (result.exitCode !== 0) throw new HostFailure(`the link group ${name} is not changed: ${reasonOf(result)}`);
+  if (result.exitCode !== 0) throw new HostFailure(`cannot change the link group ${name}: ${reasonOf(result)}`);
 }
 
 const run = (args: readonly string[], { clock, startedProcess }: Context): Promise<CommandResult> =>
@@ -80,11 +83,11 @@ function reasonOf({ stderr, exitCode, signal, timedOut }: CommandResult): string
   return line === '' ? `update-alternatives ended with ${exitCode ?? signal}` : line;
 }
 
-/** The target of a slave link, and whether a file exists at the path that it should link to. */
+/** Returns the target of a slave link, and whether a file exists at the path that the link should lead to. */
 type ReadSlave = (name: string, path: string | null) => { target: string | null; isThere: boolean };
 interface ReadLinks {
   slave: ReadSlave;
-  /** Target of a symbolic link; null: there is no such link. */
+  /** Returns the target of a symbolic link, or null if the path is not a symbolic link. */
   link(path: string): string | null;
   isThere(path: string): boolean;
 }
@@ -121,11 +124,11 @@ export function parseGroup(text: string, read: ReadLinks): LinkGroup {
   const brokenSlaves = [...group.slaves.keys()].filter((slaveName) => {
     const slavePath = chosen?.slaves.get(slaveName) ?? null;
     const slave = read.slave(slaveName, slavePath);
-    // The link of a missing file is left out.
+    // update-alternatives creates no slave link to a missing file.
     return slave.target !== (slave.isThere ? slavePath : null);
   });
   const linked = read.link(path);
-  // A link to a missing file is another file, too.
+  // A dangling link also occupies the path.
   const isTaken = linked !== null || read.isThere(path);
   return {
     mode,

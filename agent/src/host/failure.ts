@@ -19,16 +19,16 @@ const explanations: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on the file system',
   EDQUOT: 'the disk quota is used up',
   EIO: 'the disk reported an input/output error',
-  ENOTDIR: 'something on the path is not a directory',
+  ENOTDIR: 'a component of the path is not a directory',
   ENOENT: 'it does not exist',
   ENAMETOOLONG: 'the name is too long for the file system',
   EMFILE: 'too many open files',
   ENFILE: 'too many open files on this machine',
   ETXTBSY: 'the file is being executed',
-  EBUSY: 'it is busy, a mount point perhaps',
+  EBUSY: 'it is busy, perhaps because it is a mount point',
   ENOTEMPTY: 'the directory is not empty',
   EISDIR: 'it is a directory',
-  ELOOP: 'a symbolic link is in the path, and it is not followed here',
+  ELOOP: 'the path contains a symbolic link, which the agent does not follow',
 };
 
 /**

@@ -135,7 +135,7 @@ describe('writing a file', () => {
     }
   });
 
-  test('leaves a file that changed since it was observed', async () => {
+  test('does not overwrite a file that changed since it was observed', async () => {
     writeFileSync(`${directory}/f`, 'old');
     const seen = inspect(walk, `${directory}/f`, true);
     writeFileSync(`${directory}/g`, 'theirs');
@@ -159,7 +159,7 @@ describe('observing a file that another process replaces', () => {
     });
   };
 
-  test('retries observing a file that another process replaced', () => {
+  test('observes a file again if another process replaces it', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(2, (path) => writeFileSync(path, 'new'));
     expect(inspect(walk, `${directory}/f`, true)).toMatchObject({
@@ -168,7 +168,7 @@ describe('observing a file that another process replaces', () => {
     });
   });
 
-  test('retries observing a file that a link replaced', () => {
+  test('observes a file again if a link replaces it', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(1, (path) => symlinkSync('elsewhere', path));
     expect(inspect(walk, `${directory}/f`, true)).toMatchObject({ type: 'symlink', target: 'elsewhere' });
@@ -183,7 +183,7 @@ describe('observing a file that another process replaces', () => {
     expect(() => inspect(walk, `${directory}/f`, true)).toThrow('more than one hard link');
   });
 
-  test('fails when the file is replaced again and again', () => {
+  test('fails if another process replaces the file at every attempt', () => {
     writeFileSync(`${directory}/f`, 'old');
     replacing(Number.POSITIVE_INFINITY, (path) => writeFileSync(path, 'new'));
     expect(() => inspect(walk, `${directory}/f`, true)).toThrow('was replaced while it was read');
@@ -206,7 +206,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     for (const name of ['f', 'l', 'd']) lchownSync(`${home}/${name}`, user, user);
   });
   afterEach(() => walk.release(held));
-  /** Replaces the entry `name` with an object of root, right before the agent opens the entry. */
+  /** Replaces the entry `name` with an object that root owns, right before the agent opens the entry. */
   const swap = (name: string, make: (path: string) => void) => {
     make(`${home}/precious`);
     let isDue = true;
@@ -221,9 +221,9 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
   };
   const isRoots = (name: string) => expect(lstatSync(`${home}/${name}`)).toMatchObject({ uid: 0, gid: 0 });
 
-  test('keeps the owner of an object that was swapped in: a file', async () => {
+  test('does not change the owner of a file that another user swapped in', async () => {
     const seen = inspect(walk, `${home}/f`, false);
-    // A file of root with a single link, moved here from another directory.
+    // A file that root owns, with one hard link, moved here from another directory.
     swap('f', (path) => {
       writeFileSync(`${directory}/secret`, 'secret', { mode: 0o600 });
       linkSync(`${directory}/secret`, path);
@@ -234,14 +234,14 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     expect(statSync(`${home}/f`).mode & 0o7777).toBe(0o600);
   });
 
-  test('keeps the owner of an object that was swapped in: a file that replaces a link', () => {
+  test('does not change the owner of a file that replaces an observed link', () => {
     const seen = inspect(walk, `${home}/l`, false);
     swap('l', (path) => writeFileSync(path, 'secret', { mode: 0o600 }));
     expect(() => setLinkOwner(held, 'l', seen, theirs)).toThrow(/replaced during the apply; apply again/);
     isRoots('l');
   });
 
-  test('keeps the owner of an object that was swapped in: a file that replaces a new link', () => {
+  test('does not change the owner of a file that replaces a newly created link', () => {
     writeFileSync(`${home}/precious`, 'secret', { mode: 0o600 });
     restore = replaceCall('symlinkSync', (real) => (target, path) => {
       real(target, path);
@@ -254,7 +254,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     expect(readdirSync(home).filter((name) => lstatSync(`${home}/${name}`).isFile())).toEqual(['f']);
   });
 
-  test('keeps the owner of an object that was swapped in: a directory', async () => {
+  test('does not change the owner of a directory that another user swapped in', async () => {
     const seen = inspect(walk, `${home}/d`, false);
     rmSync(`${home}/d`, { recursive: true });
     mkdirSync(`${home}/d`, { mode: 0o700 });
@@ -266,7 +266,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     isRoots('d');
   });
 
-  test('treats a log that grows as the same file', async () => {
+  test('recognizes a growing log as the same file', async () => {
     const seen = inspect(walk, `${home}/f`, false);
     writeFileSync(`${home}/f`, 'more');
     await setFileOwnership(held, 'f', seen, { uid: 0, gid: 0, mode: 0o640 });

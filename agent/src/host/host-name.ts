@@ -5,11 +5,11 @@ import { HostFailure } from './failure.ts';
 import { writeParameter } from './kernel-parameter.ts';
 import { runCommand } from './processes/run-command.ts';
 
-/** The kernel's host name. */
+/** Returns the kernel's host name. */
 export const runningHostname = (): string => hostname();
 
 /**
- * Sets the kernel's host name until the next boot. Needs no daemon, because a machine may have none.
+ * Sets the kernel's host name until the next boot. Works without systemd-hostnamed, which some machines lack.
  * @throws HostFailure
  */
 export async function setRunningHostname(
@@ -20,7 +20,7 @@ export async function setRunningHostname(
     writeParameter('kernel/hostname', name);
     return;
   } catch (error) {
-    // In a container /proc/sys is read-only, although the container may change its host name.
+    // In a container, /proc/sys is usually read-only, but sethostname(2) may be permitted.
     if (!(error instanceof HostFailure)) throw error;
   }
   const result = await runCommand(

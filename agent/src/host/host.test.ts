@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test('creates a directory with its permissions from the start, regardless of the umask', () => {
+test('creates a directory with exactly the requested permissions, regardless of the umask', () => {
   const before = process.umask(0o077);
   try {
     makeDirectory(`${directory}/d`, 0o755);
@@ -28,7 +28,7 @@ test('creates a directory with its permissions from the start, regardless of the
   expect(statSync(`${directory}/d`).mode & 0o7777).toBe(0o755);
 });
 
-test('resolves names and numbers of accounts; the first entry of a name wins', () => {
+test('resolves account names and numbers; the first entry for a name wins', () => {
   writeFileSync(
     `${directory}/passwd`,
     'root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nweb:x:33:33::/:/bin/sh\nweb:x:44:44::/:\nbroken\n',
@@ -48,7 +48,7 @@ test('resolves names and numbers of accounts; the first entry of a name wins', (
 });
 
 describe('opening directories', () => {
-  test('creates and reports missing directories, and keeps open ones stable', () => {
+  test('creates and reports missing directories, and stays in an open one that is removed', () => {
     const made: string[] = [];
     const walk = new PathWalk((path) => made.push(path));
     expect(walk.open(`${directory}/a/b`, 'null')).toBeNull();
@@ -80,7 +80,7 @@ describe('running programs', () => {
   test('reads all output, even if this process was busy when the program ended', async () => {
     const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     const busy = () => {
-      // Both programs end while the agent waits for other output, so that an exit is seen before its output.
+      // Blocks while the tested program ends, so that Node.js reports its exit before its output.
       spawn('sh', ['-c', 'sleep 0.1; echo']).stdout.once('data', () => block(700));
       spawn('sleep', ['0.1']).once('exit', () => block(300));
       block(300);
@@ -108,13 +108,13 @@ describe('running programs', () => {
     process.kill(background, 'SIGKILL');
   });
 
-  test('names a missing program', async () => {
+  test('names a missing program in the error', async () => {
     await expect(runCommand({ ...command, program: 'no-such-program', args: [] }, systemClock)).rejects.toThrow(
       'no-such-program is not installed on this machine',
     );
   });
 
-  test('keeps a character whole across the pieces of a stream', async () => {
+  test('decodes a character that is split between two chunks of a stream', async () => {
     const result = await runCommand({ ...command, outputCap: 12, program: 'printf', args: ['aaaaaüüü'] }, systemClock);
     expect(result.stdout).toBe('aaaaaüüü');
     expect(result.truncated).toBe(false);
@@ -140,7 +140,7 @@ describe('the output of a program', () => {
     expect(result).toMatchObject({ exitCode: 0, stdout: 'a\nb\ne\n', stderr: 'c\nd\ne\n', truncated: false });
   });
 
-  test('neither ends nor blocks its writer after the agent stopped reading', async () => {
+  test('a background program can still write after the agent stops reading', async () => {
     const [go, sign] = [`${directory}/go`, `${directory}/sign`];
     await shell(`(until [ -e ${go} ]; do sleep 0.05; done; seq 100000 && echo lives > ${sign}) & echo started`);
     writeFileSync(go, '');
@@ -157,7 +157,7 @@ describe('the output of a program', () => {
         timeLimit: 60_000,
         outputCap: 1000,
         printed(_stream, piece) {
-          // About every megabyte.
+          // Measures once for each megabyte.
           if (Math.floor(passed / 1e6) !== Math.floor((passed + piece.length) / 1e6))
             most = Math.max(most, liveBytes() - before);
           passed += piece.length;
@@ -180,7 +180,7 @@ describe('the output of a program', () => {
     expect(String(errors.at(-1))).toMatch(/sh cannot be started: .*EMFILE/);
   });
 
-  test('leaves no file open', async () => {
+  test('closes all file descriptors after programs end or fail to start', async () => {
     const open = () => readdirSync('/proc/self/fd').length;
     await shell('true');
     const before = open();
@@ -194,7 +194,7 @@ describe('the output of a program', () => {
     await expect.poll(open).toBeLessThanOrEqual(before);
   });
 
-  test('programs create files with the usual permissions, regardless of the umask of the agent', async () => {
+  test("programs create files with the usual permissions, regardless of the agent's umask", async () => {
     const before = process.umask(0o077);
     try {
       await shell(`touch ${directory}/f`);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parameterName, parameterPath, plainValue } from './kernel-parameter.ts';
 
-test('treats the first separator in a key as the separator', () => {
+test('uses the first "." or "/" in a key as the separator', () => {
   expect(parameterPath('net.ipv4.ip_forward')).toBe('net/ipv4/ip_forward');
   expect(parameterPath('net/ipv4/ip_forward')).toBe('net/ipv4/ip_forward');
   expect(parameterPath('net.ipv4.conf.eth0/1.mtu')).toBe('net/ipv4/conf/eth0.1/mtu');
@@ -22,12 +22,12 @@ test('refuses keys that lead out of /proc/sys', () => {
         return;
       }
       expect(path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')).toBe(true);
-      // Both notations have the same path.
+      // The dotted name of a path leads back to the same path.
       expect(parameterPath(parameterName(path))).toBe(path);
     }),
   );
 });
 
-test('ignores white space between numbers', () => {
+test('normalizes white space between numbers', () => {
   expect(plainValue(' 4096\t131072   6291456\n')).toBe('4096 131072 6291456');
 });

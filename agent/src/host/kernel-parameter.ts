@@ -4,8 +4,8 @@ import { errnoOf, HostFailure, hostFailure } from './failure.ts';
 const root = '/proc/sys';
 
 /**
- * Path of a parameter below /proc/sys, with the rules of sysctl(8): the first of "." and "/" in the key separates its
- * parts, and the other one stands for a literal ".": `net.ipv4.conf.eth0/1.mtu` is the MTU of eth0.1.
+ * Returns the path of a parameter below /proc/sys. As in sysctl(8), the character that comes first in the key, "." or
+ * "/", is the separator, and the other one stands for a literal ".": `net.ipv4.conf.eth0/1.mtu` is the MTU of eth0.1.
  * @throws HostFailure if the path would lead out of /proc/sys
  */
 export function parameterPath(key: string): string {
@@ -16,7 +16,7 @@ export function parameterPath(key: string): string {
   return parts.join('/');
 }
 
-/** The canonical, dotted name of a parameter. */
+/** Returns the canonical, dotted name of a parameter. */
 export const parameterName = (path: string): string =>
   path.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
 
@@ -24,8 +24,9 @@ export const parameterName = (path: string): string =>
 export const plainValue = (text: string): string => text.trim().replace(/\s+/g, ' ');
 
 /**
+ * Reads a parameter.
  * @param path from `parameterPath`
- * @returns null if the kernel has no such parameter
+ * @returns the value with normalized white space, or null if the kernel has no such parameter
  * @throws HostFailure if the parameter cannot be read
  */
 export function readParameter(path: string): string | null {
@@ -33,7 +34,8 @@ export function readParameter(path: string): string | null {
   try {
     const stats = lstatSync(file, { throwIfNoEntry: false });
     if (stats === undefined) return null;
-    if (stats.isDirectory()) throw new HostFailure(`${parameterName(path)} is a group of parameters, not one`);
+    if (stats.isDirectory())
+      throw new HostFailure(`${parameterName(path)} is a directory of parameters, not a parameter`);
     return plainValue(readFileSync(file, 'latin1'));
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return null;
@@ -43,7 +45,10 @@ export function readParameter(path: string): string | null {
   }
 }
 
-/** @throws HostFailure if the kernel rejects the value, or has another value afterwards */
+/**
+ * Sets a parameter until the next boot.
+ * @throws HostFailure if the kernel rejects or changes the value
+ */
 export function writeParameter(path: string, value: string): void {
   const name = parameterName(path);
   try {
@@ -57,16 +62,15 @@ export function writeParameter(path: string, value: string): void {
     const code = errnoOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') throw new HostFailure(missingParameter(path));
     if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM')
-      throw new HostFailure(`the kernel parameter ${name} is read-only here, as most are in a container`);
-    if (code === 'EINVAL' || code === 'ERANGE')
-      throw new HostFailure(`the kernel does not take this value for ${name}`);
+      throw new HostFailure(`the kernel parameter ${name} is read-only, as most parameters are in a container`);
+    if (code === 'EINVAL' || code === 'ERANGE') throw new HostFailure(`the kernel rejected this value for ${name}`);
     throw hostFailure(error, `set the kernel parameter ${name}`);
   }
   if (readParameter(path) !== plainValue(value))
     throw new HostFailure(
-      `the kernel has another value for ${name} than the one that was set: it changed or limited it`,
+      `the kernel changed or limited the declared value of ${name}; declare the value that the kernel uses`,
     );
 }
 
 export const missingParameter = (path: string): string =>
-  `the kernel has no parameter ${parameterName(path)}: ${root}/${path} is not there. A module or a network interface may have to come first.`;
+  `the kernel has no parameter ${parameterName(path)}: ${root}/${path} does not exist. If a kernel module or a network interface provides it, load or create that first.`;

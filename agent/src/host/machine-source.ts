@@ -7,17 +7,17 @@ export interface Room {
   free: number;
 }
 
-/** Access to the files and file systems that metrics are read from. */
+/** Reads the files and file systems that metrics are computed from. */
 export interface MachineSource {
   /**
-   * Content of a file in /proc or /sys; null if it cannot be read.
+   * Returns the content of a file in /proc or /sys, or null if it cannot be read.
    * @param encoding latin1 keeps each byte as a character, for names that the kernel treats as bytes
    */
   text(path: string, encoding?: 'utf8' | 'latin1'): string | null;
-  /** Unsorted names in a directory; empty if it cannot be read. */
+  /** Returns the names in a directory, unsorted; empty if the directory cannot be read. */
   names(path: string): readonly string[];
   exists(path: string): boolean;
-  /** Capacity of the file system mounted at `path` (latin1). May never settle if the disk hangs. */
+  /** Returns the capacity of the file system mounted at `path` (latin1). May never settle if the disk hangs. */
   room(path: string): Promise<Room>;
 }
 

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { errnoOf } from './failure.ts';
 
-/** Checks whether a service answers. Never throws: errors are part of the result. */
+/** Checks whether a service answers. Never throws. Reports errors in the result. */
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused',
@@ -23,7 +23,7 @@ function reasonOf(error: Error): string {
 /**
  * Sends one GET and waits for the status. Follows no redirect, uses no proxy, and reads no body. A certificate that does
  * not verify is an error.
- * @returns the status, or the reason for a missing one
+ * @returns the status code, or the reason why there is none
  */
 export async function httpStatus(url: string, signal: AbortSignal): Promise<number | string> {
   const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
@@ -47,7 +47,7 @@ export async function httpStatus(url: string, signal: AbortSignal): Promise<numb
   });
 }
 
-/** @returns null if the port accepts a connection, else the reason for the refusal */
+/** Connects to a TCP port. Returns null if the port accepts the connection, or else the reason why it does not. */
 export function tcpRefusal(host: string, port: number, signal: AbortSignal): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });

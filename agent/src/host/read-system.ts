@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 
-/** Reads files of the system. Never throws: an unreadable file counts as missing. */
+/** Reads system files. Never throws. An unreadable file counts as missing. */
 
 export function readText(path: string, encoding: 'utf8' | 'latin1' = 'utf8'): string | null {
   try {
@@ -26,7 +26,7 @@ export function linkTarget(path: string): string | null {
   }
 }
 
-/** Identifies one version of a file: the stamp changes with the file and with the target of a link. */
+/** Returns a stamp that changes when the file, or the target of a symbolic link, changes. Empty if it is missing. */
 export function stampOf(path: string): string {
   const stamp = (stats: Stats | undefined): string =>
     stats === undefined ? '' : `${stats.dev}:${stats.ino}:${stats.ctimeMs}:${stats.mtimeMs}`;
@@ -40,7 +40,7 @@ export function stampOf(path: string): string {
   }
 }
 
-/** Names in a directory, sorted. */
+/** Returns the names in a directory, sorted. */
 export function namesIn(path: string): string[] {
   try {
     return readdirSync(path).sort();
@@ -56,7 +56,7 @@ export interface FileStatus {
   size: number;
 }
 
-/** Follows links. */
+/** Returns the status of a file. Follows symbolic links. */
 export function fileStatus(path: string): FileStatus | null {
   try {
     const stats = statSync(path);

@@ -88,7 +88,7 @@ test.skipIf(!exists('/usr/bin/update-alternatives'))('reads the groups of this m
   // Every Debian has this group.
   const awk = await readGroup('awk', context);
   expect(awk?.candidates).toContain(awk?.best);
-  await expect(readGroup('/', context)).rejects.toThrow('the link group / cannot be read');
+  await expect(readGroup('/', context)).rejects.toThrow('cannot read the link group /');
 });
 
 test('finds slave links that do not belong to the chosen candidate', () => {

@@ -10,7 +10,7 @@ beforeEach(() => {
 afterEach(() => rmSync(etc, { recursive: true }));
 const write = (name: string, text: string) => writeFileSync(`${etc}/${name}`, text);
 
-test('reads complete entries; the first of two entries wins, and NIS lines are ignored', () => {
+test('reads complete entries, prefers the first of two for a name, and ignores NIS lines', () => {
   write(
     'passwd',
     'root:x:0:0:root:/root:/bin/bash\nann:x:1500:60:A. Nn,,,:/home/ann:/bin/sh\nann:x:7:7::/:/\n+@staff::::::\nbroken\n',
@@ -34,7 +34,7 @@ test('reads complete entries; the first of two entries wins, and NIS lines are i
   expect(files.usersWithGroup(60)).toEqual(['ann']);
 });
 
-test('names the sources of accounts other than files', () => {
+test('reports the account sources other than files', () => {
   const sources = (line: string) => {
     write('nsswitch.conf', `# passwd: nis\n${line}\ngroup: ldap\n`);
     return readAccountFiles(etc).otherSources;
@@ -45,13 +45,13 @@ test('names the sources of accounts other than files', () => {
   expect(readAccountFiles(etc).otherSources).toEqual([]);
 });
 
-test('refuses a file that cannot be read instead of reporting no accounts', () => {
+test('throws an error for an unreadable file instead of reporting no accounts', () => {
   expect(readAccountFiles(etc).users.size).toBe(0);
   mkdirSync(`${etc}/passwd`);
   expect(() => readAccountFiles(etc)).toThrow(/cannot read .*passwd/);
 });
 
-test('reads the shadow and subordinate entries of one account only', () => {
+test('reads the shadow entry and subordinate ID ranges of one account only', () => {
   write('shadow', 'root:*:1::::::\nann:$6$x:2:3:4:5:6:7:\n');
   write('subuid', 'root:1:2\nann:100000:65536\nann:300000:100\n');
   write('subgid', 'annabel:5:6\n');

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { errnoOf, hostFailure } from '../failure.ts';
 
-/** Reads complete entries of /etc/passwd and /etc/group, and the other files that belong to an account. */
+/** Reads complete entries of users and groups, with their passwords and subordinate IDs, from the files in /etc. */
 
 export interface UserEntry {
   name: string;
@@ -34,7 +34,7 @@ export interface AccountFiles {
 /**
  * Reads all accounts.
  * @param etc the directory of the files, for tests
- * @throws HostFailure if a file cannot be read, because an empty result would read as "no accounts"
+ * @throws HostFailure if a file cannot be read, because an empty result would mean "no accounts"
  */
 export function readAccountFiles(etc = '/etc'): AccountFiles {
   const users = new Map<string, UserEntry>();
@@ -74,11 +74,11 @@ export function readAccountFiles(etc = '/etc'): AccountFiles {
   };
 }
 
-/** Data to restore a removed account, in addition to its line in /etc/passwd. Only root can read it. */
+/** Data that restores a removed account, in addition to its line in /etc/passwd. Only root can read it. */
 export type AccountSecrets = {
-  /** The password field: a hash or a placeholder; null: the account has no line. */
+  /** The password field: a hash or a placeholder. Null if the account has no line in /etc/shadow. */
   password: string | null;
-  /** The raw fields 3 to 8 of /etc/shadow: day of the last change (since 1970) and the five aging fields. */
+  /** The raw fields 3 to 8 of /etc/shadow: day of the last password change (since 1970) and the five aging fields. */
   ageing: string[];
   subordinateUids: Range[];
   subordinateGids: Range[];
@@ -89,7 +89,10 @@ export type Range = {
   count: number;
 };
 
-/** @throws HostFailure if /etc/shadow cannot be read */
+/**
+ * Reads the data of one account. Fields are empty if the account has no lines.
+ * @throws HostFailure if /etc/shadow cannot be read
+ */
 export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
   const line = linesOf(`${etc}/shadow`).find(([user]) => user === name);
   return {
@@ -100,13 +103,16 @@ export function readAccountSecrets(name: string, etc = '/etc'): AccountSecrets {
   };
 }
 
-/** Data to restore a removed group, in addition to its line in /etc/group. */
+/** Data that restores a removed group, in addition to its line in /etc/group. */
 export type GroupSecrets = {
   password: string | null;
   administrators: string[];
 };
 
-/** @throws HostFailure if /etc/gshadow cannot be read */
+/**
+ * Reads the data of one group.
+ * @throws HostFailure if /etc/gshadow cannot be read
+ */
 export function readGroupSecrets(name: string, etc = '/etc'): GroupSecrets {
   const line = linesOf(`${etc}/gshadow`).find(([group]) => group === name);
   return {
@@ -140,7 +146,7 @@ function linesOf(file: string): string[][] {
     .map((line) => line.split(':'));
 }
 
-/** Sources that read the files, or that only name accounts that exist anyway. */
+/** Name services that read the local files, or that only provide the dynamic accounts of systemd and its containers. */
 const fileSources = new Set(['files', 'compat', 'systemd', 'mymachines', 'altfiles']);
 
 function otherSources(file: string): string[] {

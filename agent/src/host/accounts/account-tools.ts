@@ -56,7 +56,7 @@ async function execute(
   context: ToolContext,
   input: string | undefined,
 ): Promise<CommandResult> {
-  // Changing the number of a user visits every file in the home directory, so the limit of scripts applies.
+  // usermod changes the owner of every file in the home directory, so the time limit of scripts applies.
   const timeLimit = context.limits.scriptMs;
   const rest = {
     timeLimit,
@@ -82,7 +82,7 @@ const lastLines = ({ stdout, stderr }: CommandResult): string =>
   (stderr.trim() || stdout.trim()).split('\n').slice(-3).join('; ').slice(0, 1000);
 
 function failureText(tool: AccountTool, { exitCode, signal, timedOut }: CommandResult, output: string): string {
-  if (timedOut) return `${tool} was stopped: it took too long`;
+  if (timedOut) return `${tool} was stopped because it took too long`;
   if (/cannot lock|try again later/.test(output))
     return `${output}; another program has held the lock on the files in /etc for ${maxLockWaitMs / 1000} s`;
   const busy = /currently used by process (\d+)/.exec(output);
@@ -109,7 +109,7 @@ export function processesOf(uid: number): string[] {
     try {
       if (statSync(`/proc/${pid}`).uid !== uid) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // Skips zombies: they hold no resources of the account.
+      // Skips zombies, because they no longer use the account.
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {
@@ -120,7 +120,7 @@ export function processesOf(uid: number): string[] {
 }
 
 /**
- * Whether a source other than the files, such as a directory service, knows this name.
+ * Reports whether a source other than the local files, such as a directory service, knows this name.
  * @param database `passwd` or `group`
  */
 export async function isKnownElsewhere(database: 'passwd' | 'group', name: string, context: ToolContext) {

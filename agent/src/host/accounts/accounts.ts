@@ -3,10 +3,10 @@ import { HostFailure } from '../failure.ts';
 
 /** Names and numbers of users and groups from /etc/passwd and /etc/group. */
 export interface Accounts {
-  /** @returns null if the user does not exist; for a name of digits, that number */
+  /** Returns the number of a user, or null if the user does not exist. A name of digits is itself the number. */
   uid(name: string): number | null;
   gid(name: string): number | null;
-  /** The name for a number; the number itself if it has no name. */
+  /** Returns the name for a number, or the number itself if it has no name. */
   userName(uid: number): string;
   groupName(gid: number): string;
 }

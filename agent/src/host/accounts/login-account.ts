@@ -10,11 +10,11 @@ export interface LoginAccount {
   readonly uid: number;
   readonly gid: number;
   readonly home: string;
-  /** From the account; empty: the system's default. */
+  /** Empty for the system's default. */
   readonly shell: string;
 }
 
-/** The account that this process runs as. */
+/** Returns the account that this process runs as. */
 export function ownAccount(): LoginAccount {
   try {
     const { username: name, uid, gid, homedir: home, shell } = userInfo();
@@ -38,7 +38,7 @@ export async function accountOf(name: string, clock: Clock): Promise<LoginAccoun
   return entry;
 }
 
-/** Finds accounts of a directory service, for example. */
+/** Looks up an account that is not in the local files, such as one of a directory service. */
 async function fromNss(name: string, clock: Clock): Promise<LoginAccount | null> {
   if (readAccountFiles().otherSources.length === 0) return null;
   const { exitCode, stdout } = await runCommand(

@@ -4,7 +4,7 @@ import { loginEnvironment } from './login-environment.ts';
 const ann = { name: 'ann', uid: 1000, gid: 1000, home: '/home/ann', shell: '/bin/sh' };
 const root = { name: 'root', uid: 0, gid: 0, home: '/root', shell: '/bin/sh' };
 const none = { loginDefs: null, locales: [null, null] };
-/** Excerpt from Debian. */
+/** Excerpt from Debian's /etc/login.defs. */
 const loginDefs = `
 #ENV_PATH /no
 # REQUIRED The default PATH settings, for superuser and normal users.
@@ -43,7 +43,7 @@ describe('the environment of a login', () => {
     [[null, '# of the installer\nLANG="de_DE.utf8"\n'], 'de_DE.utf8'],
     [['LANG=pl_PL.ISO-8859-2\n', null], 'C.UTF-8'],
     [['LANG=POSIX', 'LC_ALL=x'], 'C.UTF-8'],
-  ])('takes the language of the machine if it uses UTF-8: %j', (locales, language) => {
+  ])("uses the machine's language if its encoding is UTF-8: %j", (locales, language) => {
     expect(loginEnvironment(ann, '/bin/sh', { ...none, locales }).LANG).toBe(language);
   });
 });

@@ -1,7 +1,7 @@
 import { readText } from '../read-system.ts';
 import type { LoginAccount } from './login-account.ts';
 
-/** Contents of the files that configure logins; null: the file does not exist. */
+/** Contents of the files that configure logins. Null for a file that does not exist. */
 export interface LoginFiles {
   /** `/etc/login.defs` */
   readonly loginDefs: string | null;
@@ -14,7 +14,7 @@ export const readLoginFiles = (): LoginFiles => ({
   locales: ['/etc/locale.conf', '/etc/default/locale'].map((path) => readText(path)),
 });
 
-/** The environment of a login shell. Inherits nothing from this process. */
+/** Returns the environment of a login shell, which inherits nothing from this process. */
 export function loginEnvironment(account: LoginAccount, shell: string, files: LoginFiles): Record<string, string> {
   return {
     HOME: account.home === '' ? '/' : account.home,
@@ -27,7 +27,7 @@ export function loginEnvironment(account: LoginAccount, shell: string, files: Lo
   };
 }
 
-/** The search path as `su -l` sets it. The values in login.defs may start with `PATH=`. */
+/** Returns the search path that `su -l` would set. Values in login.defs may start with `PATH=`. */
 function searchPath(isRoot: boolean, loginDefs: string): string {
   const wanted = isRoot ? 'ENV_SUPATH|ENV_ROOTPATH' : 'ENV_PATH';
   const found = new RegExp(`^[ \\t]*(?:${wanted})[ \\t]+"?(?:PATH=)?(/[^\\s"]*)`, 'm').exec(loginDefs)?.[1];
@@ -37,7 +37,7 @@ function searchPath(isRoot: boolean, loginDefs: string): string {
     : '/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games';
 }
 
-/** The configured language of the machine, if it uses UTF-8. */
+/** Returns the machine's language if its encoding is UTF-8, or else `C.UTF-8`. */
 function language(locales: readonly (string | null)[]): string {
   for (const text of locales) {
     const found = /^\s*LANG=["']?([A-Za-z0-9_.@-]+)/m.exec(text ?? '')?.[1];

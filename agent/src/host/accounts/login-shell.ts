@@ -21,23 +21,23 @@ export interface LoginRequest {
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
-  /** Resolves to cancel the start, which continues for `cancelGraceMs` and is then aborted. */
+  /** Resolves to cancel the start. A start that takes more than another `cancelGraceMs` is aborted. */
   readonly cancelled: Promise<unknown>;
-  /** Called if the shell should run in its own scope but does not. */
+  /** Called if systemd refuses a scope for the shell. */
   warn(message: string): void;
 }
 
 export interface LoginEvents {
-  /** Output; see `PtyEvents`. */
+  /** Called with output, as in `PtyEvents`. */
   output(bytes: Buffer): boolean;
-  /** Called once, after all output; after `hangUp`, immediately. */
+  /** Called once: after all output, or immediately after `hangUp`. */
   exited(code: number | null, signal: string | null): void;
 }
 
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
   /** All processes that were started in the terminal. */
   readonly session: ProcessSession;
-  /** The shell's own scope; null: the shell runs without one. */
+  /** Name of the shell's scope, or null if the shell runs without one. */
   readonly scope: string | null;
   /** Closes the terminal: the shell and its foreground processes get SIGHUP. Output stops. */
   hangUp(): void;
@@ -57,9 +57,9 @@ fi
 exec "$@"`;
 
 /**
- * Runs as the user. Reports success, closes all files except the terminal, and becomes the shell, with the leading dash
- * in its name that makes it a login shell. If the launcher cannot do that (no `exec -a`, no two-digit file
- * descriptors), passes the option that most shells have instead.
+ * Runs as the user. Reports success, closes all files except the terminal, and executes the shell with a leading dash in
+ * its name, which makes it a login shell. A launcher without `exec -a` also lacks two-digit file descriptors. It closes
+ * only descriptor 3, and passes `-l` to shells that support that option.
  */
 const becomeShellScript = `
 umask 022
@@ -82,7 +82,7 @@ case \${1##*/} in
 esac
 exec "$1"`;
 
-/** Shells ignore SIGTERM, so stopping a scope, as at shutdown, would wait for 90 s. */
+/** Interactive shells ignore SIGTERM. Without SIGHUP, stopping a scope, for example at shutdown, would take 90 s. */
 const scopeProperties = ['SendSIGHUP=yes'];
 
 /** Maximum bytes of launcher output that are kept before the shell begins. */
@@ -202,7 +202,7 @@ async function start(
 
 /**
  * Waits until the launcher reports that it is about to become the shell.
- * @returns its output instead, if it failed
+ * @returns null, or the reason if the launcher failed or took too long
  */
 function untilBegun(
   child: ChildProcess,
@@ -246,7 +246,7 @@ function untilBegun(
 }
 
 /**
- * Gives the terminal to the user and closes it to others, except the group of terminals if that group can be set.
+ * Makes the user the owner of the terminal. Denies access to others, except to the group `tty` if it can be set.
  * @throws HostFailure
  */
 function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
@@ -257,7 +257,7 @@ function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
       return;
     }
   } catch {
-    // Only root may set the group, and not in every container.
+    // Only root may set the group, and some containers forbid it.
   }
   try {
     pty.giveTo(uid, gid, 0o600);
@@ -267,14 +267,14 @@ function giveTo(pty: Pty, { uid, gid }: LoginAccount): void {
   }
 }
 
-/** The group that may write to terminals, as `write` and `wall` do. */
+/** Returns the number of the group with which `write` and `wall` write to terminals. */
 function terminalGroup(): number | null {
   const gid = /^tty:[^:]*:(\d+):/m.exec(readText('/etc/group') ?? '')?.[1];
   return gid === undefined ? null : Number(gid);
 }
 
 /**
- * The command prefix that runs a command as this account, with exactly its groups.
+ * Returns the command prefix that runs a command as this account, with exactly its groups.
  * @throws HostFailure
  */
 async function switchUserPrefix(account: LoginAccount, clock: Clock): Promise<string[]> {
@@ -282,7 +282,7 @@ async function switchUserPrefix(account: LoginAccount, clock: Clock): Promise<st
   if (account.uid === own.uid) return [];
   if (process.geteuid?.() !== 0)
     throw new HostFailure(
-      `the agent runs as ${own.name} and cannot start a shell as ${account.name}; run it as root, or take remote_terminal.user out of its configuration`,
+      `the agent runs as ${own.name} and cannot start a shell as ${account.name}; run it as root, or remove remote_terminal.user from its configuration`,
     );
   const setpriv = pathOfProgram('setpriv');
   // busybox's setpriv does not support groups.
@@ -293,7 +293,7 @@ async function switchUserPrefix(account: LoginAccount, clock: Clock): Promise<st
   const runuser = pathOfProgram('runuser');
   if (runuser !== null) return [runuser, '-u', account.name, '--'];
   throw new HostFailure(
-    `a shell as ${account.name} needs setpriv or runuser of util-linux, and neither is on this machine; install util-linux, or take remote_terminal.user out of the agent's configuration`,
+    `a shell as ${account.name} needs setpriv or runuser, and neither is installed on this machine; install util-linux, or remove remote_terminal.user from the agent's configuration`,
   );
 }
 
@@ -307,11 +307,11 @@ async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<stri
   const [of, ...others] = stdout.trim().split(/\s+/);
   if (exitCode === 0 && of === name && others.every((group) => /^\d+$/.test(group))) return [`${gid}`, ...others];
   throw new HostFailure(
-    `the groups of ${name} cannot be found: ${stderr.trim().slice(0, 300) || `getent ended with ${exitCode}`}`,
+    `cannot look up the groups of ${name}: ${stderr.trim().slice(0, 300) || `getent ended with ${exitCode}`}`,
   );
 }
 
-/** The shells that `chsh` accepts on this machine. */
+/** Returns the shells that `chsh` accepts on this machine. */
 export function listedShells(): string[] {
   const text = readText('/etc/shells');
   // The C library's default if the file does not exist.

@@ -12,8 +12,8 @@ import { makeDirectory } from './make-directory.ts';
 export const aclProbe = '.muster-probe.tmp';
 
 /**
- * Whether new files in the directory inherit an ACL. The kernel ignores the umask where a default ACL exists: only
- * without one do umask 0 and umask 0777 give all permissions and none.
+ * Reports whether new files in the directory inherit an ACL. The kernel ignores the umask where a default ACL exists.
+ * Without one, a new file gets mode 0777 with umask 0, and mode 0 with umask 0777.
  */
 export function hasDefaultAcl(directory: string): boolean {
   return modeOfNew(directory, 0) !== 0o777 || modeOfNew(directory, 0o777) !== 0;
@@ -54,7 +54,7 @@ export async function removeAcls(path: string, type: 'file' | 'directory', mode:
   // Without this entry the group would get the permissions that the ACL masked.
   const group = `g::${(mode >> 3) & 7}`;
   if ((await isDone('setfacl', ['-b', '-m', group, '--', path])) && isGone()) return true;
-  // Some releases of GNU cp copy ACLs with `--preserve=mode`: this copies the missing ACL of a new file.
+  // In some releases of GNU cp, `--preserve=mode` also copies ACLs. Copying from a file without an ACL removes the ACL.
   const directory = mkdtempSync(`${tmpdir()}/.muster-`);
   const clean = `${directory}/clean`;
   try {
@@ -68,10 +68,10 @@ export async function removeAcls(path: string, type: 'file' | 'directory', mode:
   return isGone();
 }
 
-/** Refuses to create or change an object that an ACL would open to more users than declared. */
+/** Returns the error for an object that a default ACL would open to more users than declared. */
 export const aclStays = (directory: string, path: string, { mode }: Ownership): HostFailure =>
   new HostFailure(
-    `${directory} has a default ACL, which gives the users that it names the group permissions of mode ${mode.toString(8).padStart(4, '0')}, and this machine has no setfacl to keep it from ${path}. Install the package acl, run setfacl -k ${directory}, or declare a mode that gives the group no more than others.`,
+    `${directory} has a default ACL, which gives the users that it names the group permissions of mode ${mode.toString(8).padStart(4, '0')}, and this machine has no setfacl, which could remove that ACL from ${path}. Install the package acl, run setfacl -k ${directory}, or declare a mode that gives the group no more than others.`,
   );
 
 const toolMs = 10_000;

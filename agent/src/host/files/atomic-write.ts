@@ -9,7 +9,7 @@ import type { OpenDirectory } from './path-walk.ts';
 import { removeTemporary, temporaryName, withPlace } from './private-place.ts';
 
 export interface NewFile {
-  /** `openFd`: copies this open file, which must have this hash and size. */
+  /** `openFd` is an open file to copy, which must have this hash and size. */
   content: { bytes: Uint8Array } | { copyOf: string } | { openFd: number; sha256: string; size: number };
   uid: number;
   gid: number;
@@ -20,8 +20,8 @@ export interface NewFile {
 }
 
 /**
- * Replaces a file atomically: at any time, the path leads to the complete old or the complete new file, and the new one
- * has its owner and permissions from the start. Does not sync the directory; the caller does that after its last write.
+ * Replaces a file atomically: at any time, the path leads either to the complete old file or to the complete new file
+ * with its owner and permissions. Does not sync the directory; the caller does that after its last write.
  * @throws HostFailure if nothing has changed
  */
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { HostFailure } from '../failure.ts';
 
-/** Limit of CPU time for all lines of one observation. A sane pattern takes a few ms for the largest file. */
+/** Maximum CPU time for all lines of one observation. A reasonable pattern takes a few ms for the largest file. */
 const maxCpuMs = 400;
 /** Wall-clock limit of the first attempt, as a multiple of the CPU limit, because the thread may wait for a CPU. */
 const wallClockFactor = 1.1;
@@ -13,7 +13,7 @@ const script = new Script('run()');
  * Tests each text against a regular expression.
  * @param pattern compiled with the `u` flag
  * @param field   the field that declares the pattern, for the message
- * @throws HostFailure if the pattern is invalid or takes too long; the message holds neither pattern nor text
+ * @throws HostFailure if the pattern is invalid or takes too long; the message contains neither pattern nor text
  */
 export const matching = (
   pattern: string,
@@ -23,8 +23,8 @@ export const matching = (
 ): boolean[] => matchBounded(pattern, texts, (expression, text) => expression.test(text), milliseconds, field);
 
 /**
- * Captures groups of a text: the whole match first, then each group, undefined if it did not take part.
- * @returns null if the text does not match
+ * Matches a text and captures groups.
+ * @returns the whole match, then each group (undefined if it did not participate); null if the text does not match
  * @throws HostFailure like `matching`
  */
 export const captures = (pattern: string, text: string): Captures | null =>

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * Encodes a line with a checksum: eight hexadecimal digits of CRC-32, a space, JSON, a newline. A reader accepts or
- * drops a whole line.
+ * Encodes a line with a checksum: eight hexadecimal digits of CRC-32, a space, JSON, and a newline. Readers drop a line
+ * whose checksum does not match.
  */
 export function checkedLine(value: unknown): Buffer {
   const json = JSON.stringify(value);

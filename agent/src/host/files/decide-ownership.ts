@@ -8,7 +8,7 @@ export type Thing =
   /** `edited`: the agent changes a part of the content. `written`: the agent replaces all of it. */
   | { type: 'file'; content: 'kept' | 'edited' | 'written' };
 
-/** An absent field keeps its current value. `uid` or `gid` null: the account does not exist yet. */
+/** An absent field keeps its current value. `uid` or `gid` is null if the account does not exist yet. */
 export interface WantedOwnership {
   uid?: number | null;
   gid?: number | null;
@@ -19,11 +19,11 @@ export const setIdBits = 0o6000;
 export const sharedWriteBits = 0o022;
 
 /**
- * Decides the resulting owner, group, and permissions. No other code may. The owner of a file can put a program into it
+ * Decides the resulting owner, group, and permissions. No other code does. The owner of a file can put a program into it
  * and set its set-ID bits. Such a bit is therefore cleared when the owner or group changes, or when another user
  * provides new content, unless `mode` declares it. If the agent replaces the whole content of another user's file, the
  * users who could write to it lose that access.
- * @param found null: the object is created
+ * @param found null if the object is created
  * @param created defaults for a new object; its owner is the agent's user
  */
 export function decideOwnership(
@@ -46,9 +46,9 @@ export function decideOwnership(
 }
 
 /**
- * Whether a change exposes content that only the agent's user could read, at a path to which another user may have
- * moved the object: a user's directory can contain a private directory of root.
- * @param found `size` 0: empty
+ * Reports whether a change would expose content that only the agent's user could read. Another user may have moved the
+ * object to its path: a user's directory can contain a private directory of root.
+ * @param found a `size` of 0 means that the object is empty
  */
 export function exposes(
   found: Ownership & { movable?: true | undefined; size?: number },
@@ -64,19 +64,19 @@ export function exposes(
 }
 
 /**
- * Whether a new object may inherit the default ACL of its directory: root set the ACL, or the object belongs to the user
- * who set it. Only the owner of a directory can set one, and directories that others make in it inherit it.
+ * Reports whether a new object may inherit the default ACL of its directory: root set the ACL, or the object belongs to
+ * the user who set it. Only the owner of a directory can set one, and directories that others make in it inherit it.
  */
 export const mayInheritAcl = (
   parent: Pick<OpenDirectory, 'trusted' | 'uid'>,
   { uid }: Pick<Ownership, 'uid'>,
 ): boolean => parent.trusted || (uid === parent.uid && uid !== asCreated(0).uid);
 
-/** Whether to remove the ACLs of an object, because its former owner could have kept access with one. */
+/** Reports whether to remove the ACLs of an object, because its former owner could have kept access with one. */
 export const losesAcls = (found: Ownership, target: Ownership): boolean =>
   found.uid !== target.uid && found.uid !== asCreated(0).uid;
 
-/** Whether an ACL could give a user more than others have. The group permissions are the mask of its entries. */
+/** Reports whether an ACL could grant more than the permissions of others. The group permissions limit its entries. */
 export const isWidenedByAcl = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
 
 /** Without a declared owner, a new object belongs to the agent's user. */

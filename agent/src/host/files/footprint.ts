@@ -70,7 +70,7 @@ export function blindSpot(paths: Iterable<string>, footprint: Footprint): string
   return null;
 }
 
-/** Creation time in milliseconds since the epoch; null if the path does not exist. */
+/** Returns the creation time in milliseconds since the epoch, or null if the path does not exist. */
 export function bornAt(path: string): number | null {
   try {
     const { birthtimeMs, ctimeMs } = lstatSync(path);
@@ -81,7 +81,7 @@ export function bornAt(path: string): number | null {
   }
 }
 
-/** The stamp of one path; null if it does not exist. */
+/** Returns the stamp of one path, or null if the path does not exist. */
 export const stampAt = (path: string): string | null => stampOf(path)?.stamp ?? null;
 
 function stampOf(path: string): { stamp: string; device: number } | null {
@@ -108,7 +108,7 @@ function names(directory: string): string[] {
 /** Bytes. Larger files are compared by size and time only. */
 const maxHashed = 256 * 1024;
 
-/** Digest of a file; null if it is not a file or is larger than `limit`. */
+/** Returns the digest of a file, or null if the path is not a file or the file is larger than `limit` bytes. */
 export function digestAt(path: string, algorithm: 'md5' | 'sha1', limit: number = maxHashed): string | null {
   try {
     const stats = lstatSync(path);

@@ -23,8 +23,8 @@ export type Inspected =
   | ({ type: 'other'; kind: string } & Standing);
 
 /**
- * `stamp` consists of device, inode, and time of the last change. `movable`: an unprivileged user may have moved it
- * here, so that it may not be the intended object.
+ * `stamp` consists of device, inode, and time of the last change. `movable` means that an unprivileged user may have
+ * moved the object here, so that it may not be the intended one.
  */
 type Standing = Ownership & { stamp: string; movable?: true };
 
@@ -37,8 +37,8 @@ export interface Ownership {
 
 export interface FileContent {
   /**
-   * Null for a file that is too large to hold in memory. `hashLarge` hashes the file if its size is not sufficient to
-   * decide.
+   * Null for a file that is too large to hold in memory. `hashLarge` hashes such a file if its size does not already
+   * differ.
    */
   sha256: string | null;
   size: number;
@@ -51,8 +51,8 @@ export const maxContentInMemory = 4 * 1024 * 1024;
 
 /**
  * Inspects a path.
- * @param wantContent whether to read the content of a file. Larger files than `maxContentInMemory` are not read, because
- *   reading blocks the agent and others may decide how large the file is.
+ * @param wantContent whether to read the content of a file. Files larger than `maxContentInMemory` are not read, because
+ *   reading blocks the agent, and other users may control the size.
  * @throws HostFailure if the path walk refuses the path, or the object cannot be read
  */
 export function inspect(walk: PathWalk, path: string, wantContent: boolean): Inspected {
@@ -61,7 +61,7 @@ export function inspect(walk: PathWalk, path: string, wantContent: boolean): Ins
   );
 }
 
-/** The path leads to another object than at its lookup. */
+/** Another process replaced the object between its lookup and its opening. */
 class Replaced extends HostFailure {}
 
 /** Maximum number of attempts, because other processes may replace a file between its lookup and its reading. */
@@ -105,12 +105,12 @@ const standingOf = (stats: Stats, within: OpenDirectory): Standing => ({
   ...(within.trusted ? {} : { movable: true }),
 });
 
-/** The inode of an inspected object, which survives renames and changes. */
+/** Returns the inode number of an inspected object, which survives renames and changes. */
 export const inodeOf = ({ stamp }: { stamp: string }): string => stamp.split(':')[1] ?? '';
 
 /**
- * Whether this is the inspected file or directory, with the same owner and permissions. Its content may differ, because
- * a log, for example, grows all the time.
+ * Reports whether this is the inspected file or directory, with the same owner and permissions. Its content may differ,
+ * because a log, for example, grows all the time.
  */
 export const isStill = (stats: Stats, seen: Inspected): boolean =>
   seen.type !== 'absent' &&
@@ -132,7 +132,7 @@ export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type
 /**
  * Checks that the object to be replaced is the inspected one.
  * @param seen result of `inspect`
- * @throws HostFailure when the path now refers to another object
+ * @throws HostFailure if the path now refers to another object
  */
 export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspected): void {
   const stats = lstatSync(parent.child(name), { throwIfNoEntry: false });
@@ -148,7 +148,7 @@ export function expectUnchanged(parent: OpenDirectory, name: string, seen: Inspe
 
 /**
  * Opens an inspected file for reading.
- * @throws HostFailure when the path now refers to another object
+ * @throws HostFailure if the path now refers to another object
  */
 export async function withFile<T>(
   walk: PathWalk,
@@ -225,8 +225,8 @@ function readWhole(fd: number, expected: number): Buffer {
 
 /**
  * Hashes an inspected file in pieces, so that the agent can do other work in between.
- * @returns null when its size has changed
- * @throws HostFailure when the path now refers to another object
+ * @returns null if its size has changed
+ * @throws HostFailure if the path now refers to another object
  */
 export function hashLarge(walk: PathWalk, path: string, seen: Inspected, size: number): Promise<string | null> {
   return withFile(walk, path, seen, async (fd) => {
@@ -279,7 +279,7 @@ export function listDirectory(walk: PathWalk, path: string, limit: number): stri
   }
 }
 
-/** Whether the inspected directory still exists and is empty. */
+/** Reports whether the inspected directory still exists and is empty. */
 export function isEmptyDirectory(
   walk: PathWalk,
   path: string,

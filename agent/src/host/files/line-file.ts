@@ -24,7 +24,7 @@ const safeFlags = constants.O_NOFOLLOW | constants.O_NONBLOCK;
  */
 export class LineFile {
   readonly #path: string;
-  /** Size of the file after the last write. Null: the file does not exist or is damaged, and can only be replaced. */
+  /** Size of the file after the last write. Null if the file is missing or damaged, so that it must be replaced. */
   #size: number | null = null;
 
   constructor(path: string) {
@@ -61,9 +61,9 @@ export class LineFile {
   }
 
   /**
-   * Appends lines; they are on disk when this resolves.
-   * @returns false if the file has changed since the last write; nothing was appended, and the caller must replace it
-   * @throws HostFailure; nothing was appended then either
+   * Appends lines. They are on disk when the promise resolves.
+   * @returns false if the file has changed since the last write; nothing is appended then, and the caller must replace it
+   * @throws HostFailure if the lines cannot be written
    */
   async append(values: Iterable<unknown>): Promise<boolean> {
     const size = this.#size;
@@ -99,8 +99,8 @@ export class LineFile {
   }
 
   /**
-   * Replaces the file atomically; the lines are on disk when this resolves.
-   * @throws HostFailure; the old lines are still in the file
+   * Replaces the file atomically. The lines are on disk when the promise resolves.
+   * @throws HostFailure if the file cannot be replaced
    */
   async replace(values: Iterable<unknown>): Promise<void> {
     const temporary = `${this.#path}.tmp`;

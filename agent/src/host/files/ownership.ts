@@ -18,7 +18,7 @@ import { O_PATH, type OpenDirectory } from './path-walk.ts';
 
 /**
  * Sets owners, groups, and permissions. `npm run check:arrows` forbids that in other files. Each function works on an
- * open file and compares it with the inspected one, because the path may lead to another file in the meantime.
+ * open file and compares it with the inspected one, because the path may meanwhile lead to another file.
  */
 
 const replaced = (path: string): HostFailure => new HostFailure(`${path} was replaced during the apply; apply again`);
@@ -46,12 +46,12 @@ async function setOwnershipWithoutAcls(
   target: Ownership,
 ): Promise<void> {
   const open = `/proc/${process.pid}/fd/${fd}`;
-  // ACLs are removed before the owner changes: after a kill, the next agent would find the declared owner and skip
-  // this.
+  // Removes ACLs before the owner changes. After a kill in between, the next agent would find the declared owner and
+  // skip this step.
   const isGone = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
   if (!isGone && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
-  // ACLs are removed again, because the former owner could set one until the owner changed.
+  // Removes ACLs again, because the former owner could set one until the owner changed.
   await removeAcls(open, type, target.mode & 0o777);
   fchmodSync(fd, target.mode);
 }
@@ -86,7 +86,7 @@ export async function setFileOwnership(
 
 /**
  * Sets the owner of a symbolic link itself.
- * @param seen the inspected state; `new`: the agent has just created the link
+ * @param seen the inspected state, or `new` if the agent has just created the link
  * @throws HostFailure if the path now refers to another object
  */
 export function setLinkOwner(
@@ -127,7 +127,7 @@ export async function setDirectoryOwnership(
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     const now = fstatSync(fd);
-    // A user who may rename entries here can swap in another directory of root. Only an empty directory is harmless.
+    // A user who may rename entries here can swap in a directory that root owns. Only an empty one is harmless.
     const isTheOne =
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);

@@ -5,9 +5,8 @@ import { checkPath } from './path-walk.ts';
 const nothingThere: readonly (string | null)[] = ['ENOENT', 'ENOTDIR', 'ELOOP'];
 
 /**
- * Whether a path exists. Follows symbolic links, as `test -e` does: the path of a dangling or circular link does not
- * exist.
- * @throws HostFailure when this cannot be determined, such as below a directory that may not be read
+ * Reports whether a path exists. Follows symbolic links, as `test -e` does: a dangling or circular link does not exist.
+ * @throws HostFailure if this cannot be determined, such as below a directory that the agent may not read
  */
 export function pathExists(path: string): boolean {
   try {

@@ -9,7 +9,7 @@ const openFlags = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 const maxSymlinks = 40;
 const maxOpen = 128;
 
-/** An open directory. Access through it stays inside it, even if its path is renamed or replaced. */
+/** An open directory. Access through it always reaches this directory, even if its path is renamed or replaced. */
 export interface OpenDirectory {
   /** The real path when the directory was opened. */
   readonly path: string;
@@ -60,7 +60,7 @@ export function checkPath(path: string): void {
   if (path.includes('\0')) throw new HostFailure('the path contains a NUL character');
   if (path === '/') throw new HostFailure('the root directory cannot be managed');
   if (posix.normalize(path) !== path || path.endsWith('/'))
-    throw new HostFailure(`${path} must be written without ".", "..", "//" and a closing "/"`);
+    throw new HostFailure(`${path} must not contain ".", "..", "//", or a trailing "/"`);
 }
 
 /**
@@ -105,7 +105,7 @@ export class PathWalk {
 
   /**
    * Opens a directory. The caller must `release` it.
-   * @param path absolute, '' for the root
+   * @param path absolute path; '' for the root directory
    * @returns null if it does not exist and `missing` is `null`
    */
   open(path: string, missing: 'make' | 'null'): OpenDirectory | null {

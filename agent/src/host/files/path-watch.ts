@@ -5,8 +5,8 @@ import { errnoOf } from '../failure.ts';
 
 /**
  * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches every directory on
- * the way to a path, and no files: a watch on a file breaks when the file is replaced, and a watch on a directory when a
- * directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
+ * the way to a path, and no files. A watch on a file breaks when the file is replaced, and a watch on a directory breaks
+ * when a directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
  */
 
 export interface PathWatchOptions {
@@ -19,7 +19,7 @@ export interface PathWatchOptions {
 }
 
 const defaultMaxDirectories = 2_000;
-/** Minimum rescan interval, and the interval for each watched directory, which bounds the cost. */
+/** The rescan interval is the larger of `rescanMs` and `rescanMsPerDirectory` for each watched directory. */
 const rescanMs = 10_000;
 const rescanMsPerDirectory = 250;
 /** More than `maxEvents` within `eventWindowMs` pause the watch of a directory for `minPauseMs` to `maxPauseMs`. */
@@ -40,7 +40,7 @@ interface Node {
   identity: string | null;
   events: number;
   countedFrom: number;
-  /** Length of the next pause. */
+  /** Duration of the next pause in milliseconds. */
   pauseMs: number;
   pausedUntil: number;
 }
@@ -161,7 +161,7 @@ export class PathWatch {
     this.#warned = true;
     this.#options.warn(
       { path: at.path, reason },
-      'cannot watch every directory; the next drift check finds their changes. If the kernel limit is the reason, raise fs.inotify.max_user_watches',
+      'cannot watch every directory; drift checks find changes in the others. If the kernel limit is the reason, raise fs.inotify.max_user_watches',
     );
   }
 
@@ -198,7 +198,7 @@ export class PathWatch {
     const { clock } = this.#options;
     const now = clock.monotonic();
     if (now - at.countedFrom > eventWindowMs) {
-      // After a long quiet time, the next pause is short again.
+      // After a long time without events, the next pause is short again.
       if (now - at.countedFrom > 2 * at.pauseMs) at.pauseMs = minPauseMs;
       at.countedFrom = now;
       at.events = 0;

@@ -8,8 +8,8 @@ import { makeDirectory } from './make-directory.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
 /**
- * Temporary name for `name`. Always the same, so that the leftover of a killed agent is found. Starts with a dot and
- * has an extension, so that programs that read a whole directory skip it.
+ * Returns the temporary name for `name`. The name is always the same, so that the agent finds the leftover of a killed
+ * agent. It starts with a dot and has an extension, so that programs that read a whole directory skip it.
  */
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 

@@ -5,11 +5,11 @@ import { expectUnchanged, type Inspected, inspect } from './inspect.ts';
 import type { OpenDirectory, PathWalk } from './path-walk.ts';
 import { removeDirectory, removeFile } from './remove.ts';
 
-/** Fingerprints of directory trees, to remove a home directory only if it still holds exactly its initial files. */
+/** Fingerprints directory trees, so that a home directory is removed only if it contains exactly its initial files. */
 
 const maxEntries = 1000;
 
-/** Hash of the entries of a directory tree: names, types, contents, and link targets, without owners and times. */
+/** Returns the hash of a directory tree: names, types, contents, and link targets, without owners and times. */
 export const digestOfTree = (walk: PathWalk, directory: string): string => digestOf(entriesOf(walk, directory));
 
 function digestOf(entries: readonly Entry[]): string {
@@ -20,7 +20,7 @@ function digestOf(entries: readonly Entry[]): string {
 
 /**
  * Removes a directory tree if it has this digest. Checks each entry again just before removing it.
- * @returns whether it is removed
+ * @returns whether the tree no longer exists
  * @throws HostFailure if an entry cannot be removed
  */
 export function removeIfUntouched(walk: PathWalk, directory: string, expected: string): boolean {
@@ -51,7 +51,7 @@ export function removeIfUntouched(walk: PathWalk, directory: string, expected: s
   return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;
 }
 
-/** Files that are too large to read enter the digest with their size only. */
+/** Reports whether a file is too large to read, so that the digest covers only its size. */
 const isUncompared = ({ found }: Entry): boolean => found.type === 'file' && found.content?.sha256 == null;
 
 function isUnchanged(parent: OpenDirectory, name: string, found: Inspected): boolean {

@@ -13,7 +13,7 @@ const rescanMs = 30_000;
  * Reports changes of a file's text. Watches the directory, because a watch on the file ends when the file is replaced.
  * @param known the text that the caller already has; null if there was no file
  * @param changed receives the new text; null if the file was removed
- * @returns `end` ends the watch; `again` reports the file immediately, changed or not
+ * @returns `end`, which ends the watch, and `again`, which reports the file immediately, changed or not
  */
 export function watchFile(
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Guards what apt may remove with a hook that apt runs after it has taken its lock and made its decision, so that the
- * result can no longer change. apt passes each package to the hook (protocol 3: `name version architecture …`, with the action
+ * Limits which packages apt removes, with a hook that apt runs after it has taken its lock and decided, so that the
+ * decision can no longer change. apt passes each package to the hook (protocol 3: `name version architecture …`, with the action
  * last), and aborts before any change if the hook fails.
  */
 
@@ -17,7 +17,7 @@ export interface AllowedRemoval {
 /** apt identifies a hook by its first word, so this one is unique. */
 const hookName = 'muster_may_go()';
 
-// Input without a package line is an error, such as an apt without this protocol; the hook then refuses everything.
+// Input without a package line means an error, such as an apt that lacks protocol 3. The hook then refuses everything.
 const hook = `${hookName} {
   sed -n '1,/^$/d; s/ \\*\\*REMOVE\\*\\*$//p' | {
     some=no

@@ -25,7 +25,7 @@ mta-x:
   Version table:
 `;
 
-test('removes credentials of URLs from a complaint', () => {
+test('removes credentials from the URLs in an error message', () => {
   const output = 'E: Failed to fetch https://me:s3cret@example.org/x/InRelease  401  Unauthorized\n';
   expect(aptComplaint(output)).toBe('Failed to fetch https://example.org/x/InRelease  401  Unauthorized');
   expect(aptComplaint('E: no route to http://a.b/c@d\n')).toBe('no route to http://a.b/c@d');
@@ -71,17 +71,17 @@ E: Unable to correct problems, you have held broken packages.
     );
   });
 
-  test('names the packages that would have to be removed', () => {
+  test('names the installed packages that conflict with a new one', () => {
     const text = `The following packages will be REMOVED:
   prov1 prov3
 The following NEW packages will be installed:
   prov2
 E: Packages need to be removed but remove is disabled.
 `;
-    expect(aptComplaint(text)).toBe('it conflicts with prov1, prov3; declare that absent before it');
+    expect(aptComplaint(text)).toBe('it conflicts with installed packages: prov1, prov3; declare them absent first');
   });
 
-  test('explains a failed script with its last lines, for its package only', () => {
+  test('reports the last output lines of a failed script for its own package only', () => {
     const text = `Unpacking broken (1) ...
 Setting up good (2) ...
 Setting up broken (1) ...
@@ -117,7 +117,7 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
     const waited =
       'Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl)...\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
     expect(aptComplaint(waited)).toBe(
-      'Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl); waited for it in vain',
+      'Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl); it was not released in time',
     );
     expect(isLocked('dpkg: error: dpkg frontend lock was locked by another process with pid 17\n')).toBe(true);
     expect(isLocked('E: Unable to locate package lock\n')).toBe(false);

@@ -93,11 +93,11 @@ export function aptComplaint(rawOutput: string): string {
   const output = withoutCredentials(rawOutput);
   const removed = /^The following packages will be REMOVED:\n((?: {2}.*\n)+)/m.exec(output)?.[1]?.trim().split(/\s+/);
   if (removed !== undefined && /^E: Packages need to be removed but remove is disabled/m.test(output))
-    return `it conflicts with ${removed.join(', ')}; declare that absent before it`;
+    return `it conflicts with installed packages: ${removed.join(', ')}; declare them absent first`;
   const waited = [...output.matchAll(/^Waiting for cache lock: (Could not get lock .*? held by process .*?)\.*$/gm)].at(
     -1,
   );
-  if (waited !== undefined && isLocked(output)) return `${waited[1]}; waited for it in vain`;
+  if (waited !== undefined && isLocked(output)) return `${waited[1]}; it was not released in time`;
   const lines = [...unmetLines(output), ...errorLines(output)];
   const dpkg = [...output.matchAll(/^dpkg: error: (.*)$/gm)].map((match) => (match[1] as string).trim());
   const all = [...lines, ...dpkg];
@@ -142,7 +142,7 @@ export function dpkgComplaint(output: string, name: string): string | null {
   return before.length === 0 ? reason : `${reason}: ${before.join(' / ')}`;
 }
 
-/** Whether the command failed because another process held a lock. */
+/** Reports whether the command failed because another process held a lock. */
 export const isLocked = (output: string): boolean =>
   /^E: (Could not get lock|Unable to (acquire|lock))/m.test(output) ||
   /^dpkg: error: dpkg (frontend )?(lock|database lock|status database is locked)/m.test(output) ||

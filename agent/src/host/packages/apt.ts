@@ -8,7 +8,7 @@ import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
 /** Runs apt and dpkg. Callers validate the arguments: names of known packages, versions. */
 
-/** Disables questions, and services that other tools would restart. */
+/** Disables questions, and service restarts by tools such as needrestart. */
 const environment = {
   DEBIAN_FRONTEND: 'noninteractive',
   APT_LISTCHANGES_FRONTEND: 'none',
@@ -22,10 +22,10 @@ const environment = {
 /** Keeps configuration files that were changed on the machine, and replaces the others. */
 const keepConffiles = ['--force-confdef', '--force-confold'];
 
-/** Overrides a machine's settings that purge every removed package, or remove unused ones after each transaction. */
+/** Overrides apt settings that would purge every removed package, or remove unused ones after each transaction. */
 const noExtraRemovals = ['-o', 'APT::Get::Purge=false', '-o', 'APT::Get::AutomaticRemove=false'];
 
-/** Milliseconds that apt itself waits for the lock, which costs less than to start it each time. */
+/** Maximum milliseconds that apt itself waits for the lock. This costs less than starting apt for every attempt. */
 const lockWaitMs = 5_000;
 
 const seconds = (ms: number): number => Math.max(0, Math.round(ms / 1000));
@@ -43,7 +43,10 @@ export function aptGet(args: readonly string[], context: PackageToolContext): Pr
   );
 }
 
-/** The finished transaction; or, if nothing was changed, the additional packages that it would have removed. */
+/**
+ * `done`: the finished transaction. `refused`: the additional packages that the transaction would have removed; nothing
+ * was changed.
+ */
 export type RemovalResult = { done: TransactionResult } | { refused: string[] };
 
 /**
@@ -79,7 +82,7 @@ function aptGetWaiting(
 }
 
 /**
- * Runs dpkg and waits for the lock, which dpkg itself does not.
+ * Runs dpkg. Waits for the lock, because dpkg itself does not wait.
  * @throws LeftRunning if the agent stops first
  */
 export async function dpkg(args: readonly string[], context: PackageToolContext): Promise<TransactionResult> {
@@ -160,8 +163,8 @@ const sourceDirectories = [
 ];
 
 /**
- * Times of the last refresh of the package lists, and of the last change of the configured sources.
- * Milliseconds since the epoch; 0: never.
+ * Returns the times of the last refresh of the package lists and of the last change of the configured sources, in
+ * milliseconds since the epoch, or 0 for never.
  */
 export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
   const changed = [
@@ -170,7 +173,7 @@ export function listTimes(): { refreshedAt: number; sourcesChangedAt: number } {
     ...sourceDirectories.flatMap((directory) => namesIn(directory).map((name) => `${directory}/${name}`)),
   ];
   return {
-    // apt touches it at every refresh, even if nothing is new.
+    // apt changes this directory at every refresh, even if no list is new.
     refreshedAt: changedAt(`${lists}/partial`),
     sourcesChangedAt: Math.max(...changed.map(changedAt)),
   };
@@ -186,7 +189,7 @@ function changedAt(path: string): number {
 
 /**
  * Refreshes the package lists.
- * @returns the failures of sources; null if all answered
+ * @returns the errors, or null if all sources succeeded
  */
 export async function refreshLists(context: PackageToolContext): Promise<string | null> {
   const args = ['-q', '-o', 'APT::Update::Error-Mode=any', 'update'];

@@ -54,13 +54,13 @@ export function scriptComplaint(output: string, name: string): string | null {
   return before.length === 0 ? reason : `${reason}: ${before.join(' / ')}`;
 }
 
-/** Whether the command failed because another process held the lock. */
+/** Reports whether the command failed because another process held the lock. */
 export const isDnfLocked = (output: string): boolean =>
   /already locked by \d+$/m.test(output) ||
   /^ *The application with PID \d+ is: /m.test(output) ||
   /can't create transaction lock on /.test(output);
 
-/** Whether dnf stopped before its first change. */
+/** Reports whether dnf stopped before its first change. */
 export const isDnfRefusal = (output: string): boolean => !/^Running transaction$/m.test(output);
 
 /** A package that a transaction would remove. */
@@ -78,7 +78,7 @@ export interface Removal {
 }
 
 const removalTable = /^(Removing|Removing dependent packages|Removing unused dependencies):\n((?: .*\n)+)/gm;
-// dnf wraps a long name: the other columns follow on the next line.
+// After a long name, dnf prints the other columns on the next line.
 const removalRow = /^ (\S+)\s+(\S+)\s+(\S+)[^\S\n]+\S.*$/gm;
 
 /** @param output of `dnf --assumeno remove …` */

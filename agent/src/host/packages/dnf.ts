@@ -8,7 +8,7 @@ import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
-/** Fails immediately on a lock, and removes no unused dependencies. */
+/** Makes dnf fail immediately if another process has the lock, and keep unused dependencies. */
 const options = ['--color=never', '--setopt=exit_on_lock=True', '--setopt=clean_requirements_on_remove=False'];
 
 /**
@@ -88,7 +88,7 @@ const sourceDirectories = [
   '/etc/yum/vars',
 ];
 
-/** Changes whenever a file that configures repositories changes. */
+/** Returns a stamp that changes whenever a file that configures repositories changes. */
 export const dnfSourcesStamp = (): string =>
   [
     '/etc/dnf/dnf.conf',

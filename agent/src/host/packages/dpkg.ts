@@ -22,16 +22,16 @@ export interface DpkgPackage {
   name: string;
   architecture: string;
   state: DpkgState;
-  /** Whether it is on hold (`apt-mark hold`) and must not be changed. */
+  /** Whether the package is on hold (`apt-mark hold`), so that it must not be changed. */
   held: boolean;
-  /** Whether dpkg requires its reinstallation. */
+  /** Whether the package must be installed again before dpkg can change it. */
   reinstallRequired: boolean;
   essential: boolean;
-  /** Null if it is not installed. */
+  /** Null if the package is not installed. */
   version: string | null;
-  /** Whether it was installed as a dependency and is removed once nothing needs it. */
+  /** Whether the package was installed as a dependency, so that apt may remove it once no package needs it. */
   auto: boolean;
-  /** Configuration files of the package, with their original MD5. */
+  /** Configuration files by path, with the MD5 of the packaged content. */
   conffiles: ReadonlyMap<string, string>;
 }
 
@@ -47,12 +47,12 @@ export interface DpkgDatabase {
 const status = '/var/lib/dpkg/status';
 const updatesPath = '/var/lib/dpkg/updates';
 const extendedStates = '/var/lib/apt/extended_states';
-/** Maximum bytes: thirty times the size on a machine with all packages installed. */
+/** Maximum bytes of a file, thirty times the size on a machine with all packages installed. */
 const maxBytes = 512 * 1024 * 1024;
 
 /**
  * Reads the database, including updates that an interrupted dpkg has not merged.
- * @throws HostFailure when this machine has none, or it is invalid
+ * @throws HostFailure if this machine has no dpkg, or its database is invalid
  */
 export function readDpkg(): DpkgDatabase {
   const text = read(status);
@@ -65,7 +65,7 @@ export function readDpkg(): DpkgDatabase {
  * @param text     content of the status file
  * @param updates  later stanzas, each of which replaces the earlier one
  * @param extended apt's extended states
- * @throws HostFailure when the text is truncated or is not a status file
+ * @throws HostFailure if the text is truncated or is not a status file
  */
 export function parseDpkg(text: string, updates: readonly string[], extended: string): DpkgDatabase {
   const packages = new Map<string, DpkgPackage>();
@@ -115,7 +115,7 @@ function packageOf(fields: ReadonlyMap<string, string>, place: string): DpkgPack
   };
 }
 
-/** Lines of a path and an MD5, with `obsolete` after those that the package no longer has. */
+/** Parses lines of a path and an MD5. `obsolete` marks a file that is no longer in the package. */
 function conffilesOf(text: string): Map<string, string> {
   const conffiles = new Map<string, string>();
   for (const line of text.split('\n')) {
@@ -125,11 +125,11 @@ function conffilesOf(text: string): Map<string, string> {
   return conffiles;
 }
 
-/** The native architecture, which is the architecture of the `dpkg` package. */
+/** Returns the native architecture, which is the architecture of the `dpkg` package. */
 function nativeArchitecture(packages: ReadonlyMap<string, DpkgPackage>): string {
   for (const { name, architecture, state } of packages.values())
     if (name === 'dpkg' && state !== 'not-installed' && architecture !== 'all') return architecture;
-  throw new HostFailure(`${status} does not say that dpkg itself is installed; it may be cut off`);
+  throw new HostFailure(`${status} does not list dpkg itself as installed; the file may be truncated`);
 }
 
 /** Parses stanzas of `Field: value` lines, as in the files of dpkg and apt. Field names are lower-cased. */
@@ -168,7 +168,7 @@ function* lines(text: string): Generator<string> {
 
 /**
  * Finds a package by name; a name without architecture means the machine's own.
- * @returns null when dpkg does not know it
+ * @returns null if dpkg does not know the package
  */
 export function findPackage(database: DpkgDatabase, name: string): DpkgPackage | null {
   const [bare = '', architecture] = name.split(':');
@@ -181,7 +181,7 @@ export function findPackage(database: DpkgDatabase, name: string): DpkgPackage |
   return null;
 }
 
-/** Whether the package needs no repair. */
+/** Reports whether the package needs no repair. */
 export const isWhole = ({ state, reinstallRequired }: DpkgPackage): boolean =>
   !reinstallRequired && (state === 'installed' || state === 'config-files' || state === 'not-installed');
 
@@ -196,7 +196,7 @@ function read(path: string): string | null {
   }
 }
 
-/** Names of the update files, in the order in which dpkg wrote them. */
+/** Returns the names of the update files, in the order in which dpkg wrote them. */
 function namesOf(directory: string): string[] {
   try {
     return readdirSync(directory)
@@ -210,16 +210,17 @@ function namesOf(directory: string): string[] {
 
 const info = '/var/lib/dpkg/info';
 
-/** The paths of a package according to dpkg; empty if unknown. */
+/** Returns the paths of a package according to dpkg; empty if unknown. */
 export const pathsOf = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): string[] =>
   (read(`${info}/${name}:${architecture}.list`) ?? read(`${info}/${name}.list`) ?? '').split('\n').filter(Boolean);
 
-/** Milliseconds. When the package was unpacked, and when dpkg last changed anything; 0: unknown. */
+/** Returns when the package was unpacked, in milliseconds since the epoch, or 0 if unknown. */
 export const unpackedAt = ({ name, architecture }: Pick<DpkgPackage, 'name' | 'architecture'>): number =>
   bornAt(`${info}/${name}:${architecture}.list`) ?? bornAt(`${info}/${name}.list`) ?? 0;
+/** Returns when dpkg last changed its database, in milliseconds since the epoch, or 0 if unknown. */
 export const dpkgChangedAt = (): number => statSync(status, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** The given paths that belong to any known package. */
+/** Returns those of the given paths that belong to a known package. */
 export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string>> {
   const owned = new Set<string>();
   if (paths.size === 0) return owned;
@@ -231,7 +232,7 @@ export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string
   return owned;
 }
 
-/** Whether a version matches a wanted one: equal, matching a whole pattern such as `20.*`, or at least `>=20.1`. */
+/** Reports whether a version satisfies a declared one: `20.1` exactly, a pattern such as `20.*`, or a minimum `>=20.1`. */
 export function isVersion(wanted: string, version: string): boolean {
   const bound = lowerBound(wanted);
   return bound === null ? matchesPattern(wanted, version) : compareVersions(version, bound) >= 0;
@@ -275,7 +276,7 @@ function compareParts(a: string, b: string): number {
   return 0;
 }
 
-/** `~` before the end, the end before letters, letters before everything else. */
+/** Returns the sort weight of a character: `~` sorts before the end of the text, then letters, then all others. */
 function weightOf(character: string | undefined): number {
   if (character === undefined) return 0;
   if (character === '~') return -1;

@@ -35,7 +35,7 @@ test('tries again until the lock is released', async () => {
   expect(await run((count) => (count < 7 ? 'locked' : 'done'))).toBe('done');
 });
 
-test('returns the last try when the lock is held for longer than the limit', async () => {
+test('returns the last result if the lock is held for longer than the limit', async () => {
   const { run, tries } = waiting(10_000);
   expect(await run(() => 'locked')).toBe('locked');
   expect(tries()).toBe(12);
@@ -43,7 +43,7 @@ test('returns the last try when the lock is held for longer than the limit', asy
 
 test.each([
   ['the operation is cancelled', 'cancel' as const, /because the operation was cancelled/],
-  ['the agent stops', 'stop' as const, /because the agent stops/],
+  ['the agent stops', 'stop' as const, /because the agent is stopping/],
 ])('makes no further attempt after %s', async (_, how, message) => {
   const wait = waiting(60_000);
   await expect(
@@ -55,7 +55,7 @@ test.each([
   expect(wait.tries()).toBe(3);
 });
 
-test('keeps the result of an attempt that was cancelled but met no lock', async () => {
+test('returns the result of an attempt that got the lock, even if the operation was cancelled', async () => {
   const wait = waiting(60_000);
   expect(
     await wait.run(() => {

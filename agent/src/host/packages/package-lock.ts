@@ -7,7 +7,7 @@ export interface PackageToolContext {
   clock: Clock;
   limits: { packageMs: number; packageLockMs: number; outputBytes: number };
   stop: AbortSignal;
-  /** Whether the operation that needs the lock was cancelled. */
+  /** Reports whether the operation that needs the lock was cancelled. */
   cancelled(): boolean;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   warn(message: string): void;
@@ -27,8 +27,8 @@ export async function untilUnlocked<T>(
   isLocked: (result: T) => boolean,
 ): Promise<T> {
   const giveUp = () => {
-    if (stop.aborted) throw new HostFailure('stopped waiting for a lock, because the agent stops');
-    if (cancelled()) throw new HostFailure('stopped waiting for a lock, because the operation was cancelled');
+    if (stop.aborted) throw new HostFailure('stopped waiting for a lock because the agent is stopping');
+    if (cancelled()) throw new HostFailure('stopped waiting for a lock because the operation was cancelled');
   };
   const deadline = clock.monotonic() + limits.packageLockMs;
   for (;;) {

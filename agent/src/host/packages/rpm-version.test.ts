@@ -38,12 +38,12 @@ const ordered: [string, number, string][] = [
 ];
 
 describe('versions of rpm', () => {
-  test.each(ordered)('compares %s with %s as %s', (a, order, b) => {
+  test.each(ordered)('orders versions like rpm: %s %s %s', (a, order, b) => {
     expect(Math.sign(compareParts(a, b))).toBe(order);
     expect(Math.sign(compareParts(b, a))).toBe(order === 0 ? 0 : -order);
   });
 
-  test('gives versions a total order', () => {
+  test('orders versions consistently: antisymmetric and transitive', () => {
     const part = fc.string({ unit: fc.constantFrom('0', '1', '9', 'a', 'b', '.', '~', '^', '+'), maxLength: 8 });
     fc.assert(
       fc.property(part, part, part, (a, b, c) => {

@@ -8,13 +8,14 @@ export interface RpmVersion {
   release: string;
 }
 
-/** `1:2.0-3`, in dnf's notation, which omits an epoch of 0. */
+/** Formats a version in dnf's notation, such as `1:2.0-3`, which omits an epoch of 0. */
 export const versionText = ({ epoch, version, release }: RpmVersion): string =>
   `${epoch === 0 ? '' : `${epoch}:`}${version}-${release}`;
 
 /**
- * Whether a version matches a wanted one: `2.0` matches every release and epoch of 2.0, `0:2.0` only those without an
- * epoch, `2.*` every version with that prefix, and `>=2.0` that or a newer one (epoch 0 if none is given, as in rpm).
+ * Reports whether a version satisfies a declared one. `2.0` matches every release and epoch of 2.0, `0:2.0` only those
+ * without an epoch, `2.*` every version with that prefix, and `>=2.0` every version from 2.0 up. As in rpm, a minimum
+ * without an epoch has epoch 0.
  */
 export function isVersion(wanted: string, found: RpmVersion): boolean {
   const bound = lowerBound(wanted);
@@ -37,14 +38,14 @@ export function compareParts(a: string, b: string): number {
   for (;;) {
     left = left.replace(/^[^A-Za-z0-9~^]+/, '');
     right = right.replace(/^[^A-Za-z0-9~^]+/, '');
-    // `~` sorts before everything, even the end.
+    // `~` sorts before everything, even the end of the text.
     if (left.startsWith('~') || right.startsWith('~')) {
       if (!left.startsWith('~')) return 1;
       if (!right.startsWith('~')) return -1;
       [left, right] = [left.slice(1), right.slice(1)];
       continue;
     }
-    // `^` sorts after the end and before everything else.
+    // `^` sorts after the end of the text and before everything else.
     if (left.startsWith('^') || right.startsWith('^')) {
       if (left === '') return -1;
       if (right === '') return 1;

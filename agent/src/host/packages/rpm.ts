@@ -13,7 +13,7 @@ export interface RpmPackage extends RpmVersion {
 }
 
 export interface RpmDatabase {
-  /** The architecture of names without one. */
+  /** The architecture that a name without an architecture refers to. */
   native: string;
   /** All installed versions by name, the newest last. */
   packages: ReadonlyMap<string, readonly RpmPackage[]>;
@@ -67,7 +67,7 @@ export function parsePackages(text: string): RpmPackage[] {
   return text.split('\n').flatMap((line) => {
     const [name, epoch, version, release, arch, ...more] = line.split('\t');
     if (!name || version === undefined || release === undefined || !arch || more.length > 0) return [];
-    // rpm also lists the keys of signatures.
+    // rpm lists imported signature keys as packages with this name.
     if (name === 'gpg-pubkey' || !/^\d+$/.test(epoch ?? '')) return [];
     return [{ name, epoch: Number(epoch), version, release, arch }];
   });
@@ -85,7 +85,7 @@ export function findRpm(database: RpmDatabase, name: string): readonly RpmPackag
   return own.length > 0 ? own : named;
 }
 
-/** Whether a name without an architecture refers to this package. */
+/** Reports whether a name without an architecture can refer to this package. */
 export const isOwn = ({ arch }: { arch: string }, native: string): boolean => arch === native || arch === 'noarch';
 
 const knownArchitectures = /^(.+)\.(noarch|x86_64|i[3-6]86|aarch64|armv7hl|ppc64le|s390x|riscv64)$/;

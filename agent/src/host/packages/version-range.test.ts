@@ -28,7 +28,7 @@ test('matches like the equivalent regular expression', () => {
   );
 });
 
-test('takes the text after >= as the lower bound', () => {
+test('uses the text after >= as the lower bound', () => {
   expect(lowerBound('>=1.2')).toBe('1.2');
   expect(lowerBound('>= 1:1.2')).toBe('1:1.2');
   for (const other of ['1.2', '=1.2', 'latest', '>1']) expect(lowerBound(other)).toBeNull();

@@ -1,9 +1,9 @@
 /** Matches declared version ranges. Pure. */
 
-/** The lower bound of a range such as `>=1.2`; null if it is not one. */
+/** Returns the lower bound of a range such as `>=1.2`, or null if the text is not such a range. */
 export const lowerBound = (wanted: string): string | null => /^>= ?(.+)$/.exec(wanted)?.[1] ?? null;
 
-/** Whether a text matches a pattern in which `*` matches any characters. Linear in both lengths. */
+/** Reports whether a text matches a pattern in which `*` matches any characters. Linear in both lengths. */
 export function matchesPattern(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

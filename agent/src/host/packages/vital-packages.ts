@@ -4,7 +4,7 @@ import { type DpkgPackage, pathsOf } from './dpkg.ts';
 
 /** Identifies packages that the machine or the agent needs to run. */
 
-/** Paths whose packages must stay, each with the reason to report. */
+/** Returns paths whose packages must not be removed, each with the reason to report. */
 function vitalPaths(): [reason: string, paths: string[]][] {
   return [
     ['the agent needs it to run', [process.execPath, process.argv[1] ?? '', ...mapped()].map(real)],
@@ -14,7 +14,7 @@ function vitalPaths(): [reason: string, paths: string[]][] {
   ];
 }
 
-/** Libraries that this process has loaded. */
+/** Returns the libraries that this process has loaded. */
 function mapped(): string[] {
   try {
     const paths = readFileSync('/proc/self/maps', 'utf8').matchAll(/ (\/\S+)$/gm);
@@ -35,7 +35,7 @@ function real(path: string): string {
 /** Normalizes paths below `/usr`, which merged-/usr systems also have at the root. */
 const merged = (path: string): string => path.replace(/^\/usr\/(s?bin|lib[0-9a-z]*)\//, '/$1/');
 
-/** The reason why a package must never be removed; null if it may be. */
+/** Returns the reason why a package must never be removed, or null if it may be removed. */
 export function vitalBecause(found: DpkgPackage): string | null {
   if (found.essential) return 'this machine does not work without it: it is marked as essential';
   const own = new Set(pathsOf(found).map(merged));

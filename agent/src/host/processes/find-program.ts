@@ -8,15 +8,15 @@ const shellWords = new Set(
   ),
 );
 
-/** Whether a file can be started as a program. */
+/** Reports whether a path is an executable file. */
 export const isProgram = (path: string): boolean => {
   const status = fileStatus(path);
   return status?.isFile === true && (status.mode & 0o111) !== 0;
 };
 
 /**
- * Finds out whether the program at the start of a shell command is missing on this machine.
- * @returns its name; null if it exists, or if only the shell can resolve the command
+ * Checks whether the program at the start of a shell command is missing on this machine.
+ * @returns the name of the missing program; null if it exists, or if only the shell can resolve the command
  */
 export function missingProgram(command: string): string | null {
   const word = /^\s*([A-Za-z0-9_./+-]+)(?=\s|$)/.exec(command)?.[1];

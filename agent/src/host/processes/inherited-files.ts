@@ -1,13 +1,14 @@
 import { openSync } from 'node:fs';
 
 /**
- * Open files without close-on-exec, which this process cannot set. Every program it starts would inherit them: with the
- * master of a terminal, the program could read and type there, and would keep the terminal alive after the agent ends.
+ * File descriptors without the close-on-exec flag, which Node.js cannot set. Every started program would inherit them.
+ * With the master of a terminal, the program could read and type there, and would keep the terminal open after the agent
+ * ends.
  */
 const inheritable = new Set<number>();
 let devNull: number | null = null;
 
-/** @returns a function that removes the mark; call it before closing the file, because the descriptor is reused */
+/** @returns a function that removes the mark; call it before closing the file, because descriptors are reused */
 export function markInheritable(fd: number): () => void {
   inheritable.add(fd);
   return () => inheritable.delete(fd);

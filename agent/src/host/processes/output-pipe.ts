@@ -7,14 +7,14 @@ import { hostFailure } from '../failure.ts';
 import { withoutInherited } from './inherited-files.ts';
 
 /**
- * A pipe for the output of a program. Node would pass a socket, which the program cannot reopen as /dev/stdout or
- * /dev/stderr, and `echo x > /dev/stderr` would truncate a file.
+ * A pipe for the output of a program. Node.js would pass a socket, which the program cannot reopen as /dev/stdout or
+ * /dev/stderr. A regular file would be truncated by `echo x > /dev/stderr`.
  */
 export interface OutputPipe {
   /** The end for the program; `started` closes it. */
   readonly writeFd: number;
   readonly output: Socket;
-  /** Call it when the program has started, or has failed to start. */
+  /** Must be called when the program has started or has failed to start. */
   started(): void;
   /**
    * Stops reading. Background processes may still write: their output is discarded, so that they neither block nor die
@@ -59,7 +59,7 @@ function openPipe(path: string): OutputPipe {
   let open = true;
   let isClosed = false;
   output.once('close', () => (isClosed = true));
-  // After the close, the descriptor may belong to another file.
+  // After the socket is closed, its descriptor may belong to another file.
   output.once('end', () => (isClosed = true));
   output.on('error', () => (isClosed = true));
   return {
@@ -80,10 +80,10 @@ function openPipe(path: string): OutputPipe {
   };
 }
 
-/** Starts a `cat` that reads until the last writer ends, and outlives the agent. */
+/** Starts a `cat` that discards output until the last writer ends. It outlives the agent. */
 function drain(readFd: number): void {
   const path = `/proc/self/fd/${readFd}`;
-  // Reopens the pipe in blocking mode for `cat`; the agent's own end does not block.
+  // Reopens the pipe for `cat` in blocking mode, because the agent's own end does not block.
   const writer = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
   let reader: number | null = null;
   try {

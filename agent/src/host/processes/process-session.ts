@@ -3,14 +3,14 @@ import { identityOf, type ProcessIdentity } from '../../../../lib/src/process-id
 import { namesIn, readText } from '../read-system.ts';
 
 /**
- * A process session: everything started in a terminal, except processes that create their own session, like `setsid` and
- * `tmux`. The number of its first process identifies it.
+ * A process session: all processes that were started in a terminal, except those that create their own session, such as
+ * `setsid` and `tmux`. The session number is the number of its first process.
  */
 export interface ProcessSession extends ProcessIdentity {
   /**
-   * Set for a session from before a restart of the agent, whose number may have been reused: the scope that it was
-   * started in, or null if it had no scope. Without a scope, the session is recognized only while its first process
-   * runs.
+   * The scope that the session was started in, or null if it had no scope. Set only for a session that an earlier agent
+   * process started, because its number may have been reused. Without a scope, such a session is recognized only while
+   * its first process runs.
    */
   readonly within?: string | null;
 }
@@ -50,7 +50,7 @@ export function membersOf(sessions: Iterable<ProcessSession>): Map<ProcessSessio
   );
 }
 
-/** The kernel does not reuse the number of a session while it has members, and may do so afterwards. */
+/** Guards against a reused session number. The kernel reuses it only when the session has no members. */
 function isStill({ pid, startTicks, within }: ProcessSession, found: readonly number[]): boolean {
   if (found.includes(pid)) return identityOf(pid).startTicks === startTicks;
   return within === undefined || (within !== null && found.some((member) => isWithin(member, within)));

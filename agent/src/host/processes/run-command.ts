@@ -41,7 +41,7 @@ export interface CommandResult {
   timedOut: boolean;
 }
 
-/** Milliseconds to read output of background processes after the program has ended. */
+/** Milliseconds for which output is read after the program has ended. */
 const drainMs = 100;
 
 /** Umask of started programs, independent of the agent's umask. */
@@ -88,7 +88,7 @@ async function run(command: Command, clock: Clock, markFd: number | null): Promi
       detached: true,
     });
     for (const pipe of pipes) pipe.started();
-    // First, because an unhandled `error` event would end this process.
+    // Must be the first listener, because an unhandled `error` event would end this process.
     child.once('error', (error) => {
       if (errnoOf(error) === 'ENOENT') reject(new HostFailure(`${command.program} is not installed on this machine`));
       else reject(new HostFailure(`${command.program} cannot be started: ${error.message}`));
@@ -181,7 +181,7 @@ function killGroup(child: ChildProcess): void {
   if (child.pid !== undefined) killProcessGroup(child.pid);
 }
 
-/** @param leader the number of the process that leads the group, as `runCommand` starts them */
+/** @param leader the number of the group's first process, as started by `runCommand` */
 export function killProcessGroup(leader: number): void {
   try {
     process.kill(-leader, 'SIGKILL');

@@ -68,7 +68,7 @@ describe('a transaction', () => {
 
   test('starts no transaction when the agent stops', async () => {
     const begun = runTransaction(transaction(`touch ${home}/did`, { stop: AbortSignal.abort() }), systemClock);
-    await expect(begun).rejects.toThrow(/agent stops/);
+    await expect(begun).rejects.toThrow(/agent is stopping/);
     expect(existsSync(`${home}/did`)).toBe(false);
   });
 });

@@ -17,7 +17,7 @@ import { inScope } from './transient-scope.ts';
 export interface Transaction {
   program: string;
   args: readonly string[];
-  /** Standard input, which the program may also reopen as `/dev/stdin`; absent: empty. */
+  /** Standard input, which the program may reopen as `/dev/stdin`. Empty if absent. */
   input?: string;
   /** Added to the clean environment. */
   environment: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ export interface Transaction {
   /** Part of the name of its scope. */
   purpose: string;
   warn(message: string): void;
-  /** Called when the process exists but has not begun its work. If the agent dies before this returns, it never begins. */
+  /** Called before the program begins its work. If the agent dies before this returns, the program never begins. */
   started(process: ProcessIdentity): void;
   /** Aborted when the agent stops. The transaction then continues without the agent. */
   stop: AbortSignal;
@@ -47,16 +47,16 @@ export interface TransactionResult {
 /** The agent stops while the transaction continues. The next start of the agent finds out the result. */
 export class LeftRunning extends HostFailure {
   constructor(program: string) {
-    super(`${program} was left running because the agent stops`);
+    super(`${program} was left running because the agent is stopping`);
   }
 }
 
-/** Waits for a line, which the agent sends after it has recorded the process. */
+/** Waits for a line from the agent, which confirms that the process is recorded. */
 const waitThenRun = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
 /** Bytes. A larger output file is truncated, so that it cannot fill the disk. */
 const maxOutputFile = 4 * 1024 * 1024;
 const sizeCheckMs = 1000;
-/** Time between SIGTERM and SIGKILL. */
+/** Milliseconds between SIGTERM and SIGKILL. */
 const killDelayMs = 10_000;
 
 /**
@@ -65,7 +65,7 @@ const killDelayMs = 10_000;
  * @throws HostFailure if it cannot be started
  */
 export async function runTransaction(transaction: Transaction, clock: Clock): Promise<TransactionResult> {
-  if (transaction.stop.aborted) throw new HostFailure('not started, because the agent stops');
+  if (transaction.stop.aborted) throw new HostFailure('not started because the agent is stopping');
   const program = '/bin/sh';
   const args = ['-c', waitThenRun, 'sh', transaction.program, ...transaction.args];
   return inScope(
@@ -187,7 +187,7 @@ function openUnnamed(directories: readonly string[] = ['/run', '/dev/shm', tmpdi
       failure = error;
     }
   }
-  throw hostFailure(failure, 'keep the input or output of a package transaction');
+  throw hostFailure(failure, 'create a file for the input or output of a package transaction');
 }
 
 function tailOf(fd: number, cap: number): { text: string; cut: boolean } {

@@ -7,13 +7,13 @@ import { expect, test } from 'vitest';
 
 const module = (name: string): string => JSON.stringify(new URL(`./${name}`, import.meta.url).pathname);
 
-/** Runs a command in a mount namespace that looks like a systemd machine, with this `systemd-run`. */
+/** Runs a command in a mount namespace that looks like a systemd machine and contains the given `systemd-run`. */
 const underSystemd = `
   mount -t tmpfs none /run && mkdir -p /run/systemd/system &&
   mount --bind "$1" /usr/local/sbin && shift && exec "$@"`;
 
 test.runIf(process.geteuid?.() === 0)(
-  'retries without a property that an old systemd refuses, and hides that from the output',
+  'retries without a property that an old systemd refuses, and omits the refusal from the output',
   async () => {
     const directory = mkdtempSync(join(tmpdir(), 'muster-scope-'));
     writeFileSync(

@@ -28,7 +28,7 @@ export interface ScopedLaunch {
   readonly markFd: number;
   /** Name of the scope. */
   readonly unit: string;
-  /** Whether the scope exists and the program has begun. Earlier output is from `systemd-run`. Valid until it ends. */
+  /** Reports whether the program has begun. Earlier output is from `systemd-run`. Valid until the program ends. */
   hasBegun(): boolean;
 }
 
@@ -45,8 +45,8 @@ let supportsOomPolicy = true;
 
 /**
  * Starts a program in a scope, or without one if the machine has none.
- * @param attempt starts the program; null: without a scope
- * @param refusal the output of a launch that failed before the program began; null: the outcome is final
+ * @param attempt starts the program; without a scope if `launch` is null
+ * @param refusal returns the output of a launch that failed before the program began, or null if the outcome is final
  */
 export async function inScope<Outcome>(
   request: ScopeRequest,

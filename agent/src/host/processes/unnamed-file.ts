@@ -29,5 +29,5 @@ export function openUnnamed(
       failure = error;
     }
   }
-  throw hostFailure(failure, 'keep the text of a script');
+  throw hostFailure(failure, 'create a file for the text of a script');
 }

@@ -1,4 +1,4 @@
-/** The part of node-pty that opens and resizes terminals. The agent does its own reading and writing. */
+/** The native addon of node-pty, which opens and resizes terminals. The agent reads and writes them itself. */
 declare module '@lydell/node-pty/requireBinary.js' {
   interface TerminalBinding {
     /** @throws Error */

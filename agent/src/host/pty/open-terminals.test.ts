@@ -15,7 +15,7 @@ const { bootId } = identityOf(process.pid);
 const scope = 'muster-terminal-0123456789ab.scope';
 
 describe.skipIf(process.platform !== 'linux')('records of open terminals', () => {
-  test('finds recorded terminals in the next process until they are removed', () => {
+  test('the next process finds recorded terminals until they are removed', () => {
     const open = new OpenTerminals(directory);
     const scoped = { session: { pid: 4001, startTicks: '17', bootId }, scope };
     const bare = { session: { pid: 4002, startTicks: '18', bootId }, scope: null };
@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== 'linux')('records of open terminals', () =>
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  test('ignores files that the agent did not write, and leaves them', () => {
+  test('ignores files that the agent did not write, and does not delete them', () => {
     const names = [
       'agent.key',
       `open-terminal.1.2.${bootId}`,

@@ -6,15 +6,16 @@ import type { ProcessSession } from '../processes/process-session.ts';
 /** Identifies a terminal for the next process of this agent. */
 export interface OpenTerminal {
   readonly session: ProcessSession;
-  /** The scope that the terminal was started in; null: it has no scope. */
+  /** The scope that the terminal was started in, or null if it has no scope. */
   readonly scope: string | null;
 }
 
 const fileName = /^open-terminal\.(\d+)\.(\d*)\.([\w-]*)\.((?:muster-terminal-[0-9a-f]+\.scope)?)$/;
 
 /**
- * Records open terminals on disk, for the case that this process is killed: the kernel then sends SIGHUP, and processes
- * that ignore it would run forever. Each terminal has an empty file whose name holds all data.
+ * Records open terminals on disk, so that the next agent process can end their processes if this one is killed. The
+ * kernel then sends only SIGHUP, which processes may ignore. Each terminal has an empty file whose name contains all
+ * data.
  */
 export class OpenTerminals {
   readonly #directory: string;
@@ -32,7 +33,7 @@ export class OpenTerminals {
     this.#removeFile(this.#pathOf(terminal));
   }
 
-  /** Terminals that an earlier process left open. Removes the records of an earlier boot. */
+  /** Returns the terminals that an earlier process left open. Removes the records of an earlier boot. */
   left(): OpenTerminal[] {
     const { bootId } = identityOf(process.pid);
     const left: OpenTerminal[] = [];
@@ -50,7 +51,7 @@ export class OpenTerminals {
     try {
       rmSync(path, { force: true });
     } catch {
-      // The disk rejects the removal. The next start finds that the terminal has no processes.
+      // The disk rejects the removal. The next start finds no processes of this terminal.
     }
   }
 

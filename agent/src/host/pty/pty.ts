@@ -35,7 +35,7 @@ export interface PtyEvents {
   ended(): void;
 }
 
-/** Bytes. More than the kernel buffers of a terminal; output beyond this was written after the end. */
+/** Maximum bytes to read after `finish`. The kernel buffers less, so further output was written after `finish`. */
 const restBytes = 64 * 1024;
 
 /** Shared by all terminals, because each read is consumed before the next one. */
@@ -116,7 +116,9 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
       try {
         setOpenOwnership(slave, { uid, gid, mode });
       } catch (error) {
-        throw new HostFailure(`${path} cannot be given to user ${uid}: ${errnoOf(error) ?? (error as Error).message}`);
+        throw new HostFailure(
+          `cannot set the owner of ${path} to user ${uid}: ${errnoOf(error) ?? (error as Error).message}`,
+        );
       }
     },
     resume() {
@@ -163,7 +165,7 @@ async function loadBinding(): Promise<Binding> {
     return requireBinary('pty.node');
   } catch (error) {
     throw new HostFailure(
-      `there are no terminals on this kind of system (${process.platform}, ${process.arch}): ${(error as Error).message.split('\n')[0]}`,
+      `the agent does not support terminals on this system (${process.platform}, ${process.arch}): ${(error as Error).message.split('\n')[0]}`,
     );
   }
 }

@@ -10,7 +10,7 @@ import { lastLine, type Runner } from './systemd.ts';
 const runlevels = '/etc/runlevels';
 const outputCap = 256 * 1024;
 
-/** OpenRC's state of each service by name: started, stopped, crashed, inactive, starting … */
+/** The state of each service by name, in OpenRC's terms: started, stopped, crashed, inactive, starting … */
 export type ServiceStates = ReadonlyMap<string, string>;
 
 /**
@@ -21,7 +21,7 @@ function expectOpenrc(root = ''): void {
   if (exists(`${root}/run/openrc/softlevel`)) return;
   const found = exists(`${root}/run/systemd/system`) ? 'systemd' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
   throw new HostFailure(
-    `this machine is not run by OpenRC${found === '' ? '' : `, but by ${found}`}; its services cannot be managed as those of OpenRC`,
+    `OpenRC does not run on this machine${found === '' ? '' : `; its init system is ${found}`}. OpenRC services cannot be managed here.`,
   );
 }
 
@@ -31,7 +31,7 @@ export async function readServices(timeLimit: number, runner: Runner): Promise<S
   const result = await run('rc-status', ['--nocolor', '--servicelist'], timeLimit, runner);
   if (result.exitCode !== 0)
     throw new HostFailure(
-      `OpenRC cannot be queried about services: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
+      `cannot query OpenRC for services: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
     );
   return parseServices(result.stdout);
 }
@@ -47,15 +47,15 @@ export function parseServices(text: string): ServiceStates {
 }
 
 /**
- * The state of one service; null if it does not exist. OpenRC caches its list of services and misses a script that was
- * created within the same second, so this also checks the files.
+ * Returns the state of one service, or null if it does not exist. OpenRC caches its list of services and misses a script
+ * that was created within the same second, so this also checks the files.
  */
 export function stateOf(name: string, states: ServiceStates): string | null {
   if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;
   return states.get(name) ?? (whenStarted(name) === null ? 'stopped' : 'started');
 }
 
-/** The run levels that include a service. */
+/** Returns the run levels that include a service. */
 export const levelsOf = (name: string): string[] =>
   namesIn(runlevels).filter((level) => namesIn(`${runlevels}/${level}`).includes(name));
 
@@ -71,8 +71,8 @@ export interface ServiceRunner extends Runner {
 }
 
 /**
- * Runs rc-service. Continues when the agent ends, because OpenRC would take a service as stopped if its script were
- * killed half-way.
+ * Runs rc-service. The command continues when the agent ends, because OpenRC would consider a service stopped if its
+ * script were killed halfway.
  * @param verb start, stop, restart
  */
 export const rcService = (
@@ -111,5 +111,5 @@ const run = (program: string, args: readonly string[], timeLimit: number, runner
     runner.clock,
   );
 
-/** Identifies one start of a service; null if it is not started. */
+/** Returns a stamp that identifies one start of a service, or null if it is not started. */
 export const whenStarted = (name: string): string | null => stampOf(startedLink(name)).split(' ')[0] || null;

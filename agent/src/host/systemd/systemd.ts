@@ -12,7 +12,7 @@ export interface Runner {
   startedProcess(process: ProcessIdentity): void;
 }
 
-/** The state of one unit, in systemd's words. */
+/** The state of one unit, in systemd's terms. */
 export interface UnitState {
   /** The canonical name, if the unit was requested by an alias. */
   id: string;
@@ -40,9 +40,9 @@ export interface UnitState {
   hasJob: boolean;
   /** Identifies one start; empty if it was never started. */
   invocation: string;
-  /** Time of the last state change, in microseconds since boot; '0': never. */
+  /** Time of the last state change, in microseconds since boot, or '0' if the state never changed. */
   changedAt: string;
-  /** Whether it has ended since boot, as far as systemd remembers. */
+  /** Whether the unit has become inactive since boot. systemd forgets this when it unloads the unit. */
   hasEnded: boolean;
 }
 
@@ -69,7 +69,7 @@ const properties = [
   'InactiveEnterTimestampMonotonic',
 ];
 
-/** Names in one call, to stay below the limit on the length of arguments. */
+/** Maximum names in one call, to stay below the kernel's limit on the length of arguments. */
 const maxNames = 200;
 const outputCap = 1024 * 1024;
 
@@ -81,7 +81,7 @@ function expectSystemd(root = ''): void {
   if (exists(`${root}/run/systemd/system`)) return;
   const found = exists(`${root}/run/openrc`) ? 'OpenRC' : (readText(`${root}/proc/1/comm`)?.trim() ?? '');
   throw new HostFailure(
-    `this machine is not run by systemd${found === '' ? '' : `, but by ${found}`}; its services cannot be managed as units of systemd`,
+    `systemd does not run on this machine${found === '' ? '' : `; its init system is ${found}`}. systemd units cannot be managed here.`,
   );
 }
 
@@ -101,7 +101,7 @@ export async function readUnits(
     const result = await systemctl(['show', `--property=${properties.join(',')}`], some, timeLimit, runner);
     if (result.exitCode !== 0)
       throw new HostFailure(
-        `systemd cannot be queried about units: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
+        `cannot query systemd for units: ${result.timedOut ? `no answer within ${timeLimit / 1000} s` : lastLine(result.stderr)}`,
       );
     for (const [name, unit] of parseUnits(result.stdout, some)) units.set(name, unit);
   }
@@ -153,7 +153,7 @@ function parseUnit(block: string): UnitState {
   };
 }
 
-/** A unit generated from a script in /etc/init.d is enabled by links in /etc/rc*.d, which systemd does not report. */
+/** Reads the links in /etc/rc*.d that enable a script in /etc/init.d. systemd does not report them for its unit. */
 function sysvState(source: string): string | null {
   const script = /^\/etc\/init\.d\/([^/]+)$/.exec(source)?.[1];
   if (script === undefined) return null;
@@ -181,7 +181,7 @@ export const systemctl = (
     runner.clock,
   );
 
-/** Whether drop-ins of a unit in /etc were added or removed since systemd read them, which systemd does not report. */
+/** Reports whether drop-ins in /etc were added or removed since systemd loaded the unit. systemd does not report that. */
 export function dropInsChanged({ dropIns }: UnitState, name: string): boolean {
   const folder = `/etc/systemd/system/${name}.d`;
   const there = namesIn(folder).filter((file) => file.endsWith('.conf'));
@@ -189,7 +189,7 @@ export function dropInsChanged({ dropIns }: UnitState, name: string): boolean {
   return there.length !== known.length || there.some((file) => !known.includes(file));
 }
 
-/** The last lines of a unit in the journal; empty if there are none. */
+/** Returns the last journal lines of a unit; empty if there are none. */
 export async function lastJournalLines(
   name: string,
   lines: number,
