@@ -4,7 +4,7 @@ import { defineConfig, type ProxyOptions } from 'vite';
 import { slimRoutes } from './build/slim-routes.ts';
 import { startFirst } from './build/start-first.ts';
 
-/** The orchestrator behind the development server. */
+/** URL of the orchestrator behind the development server. */
 const orchestrator = process.env.MUSTER_URL ?? 'https://127.0.0.1:4748';
 
 const proxy: Record<string, ProxyOptions> = {
@@ -13,7 +13,7 @@ const proxy: Record<string, ProxyOptions> = {
     target: orchestrator,
     secure: false,
     ws: true,
-    // The orchestrator refuses requests from the origin of the development server.
+    // Removes the Origin header, because the orchestrator refuses requests from the development server's origin.
     configure: (server) => {
       for (const event of ['proxyReq', 'proxyReqWs'] as const)
         server.on(event, (request: { removeHeader(name: string): void }) => request.removeHeader('origin'));
@@ -21,15 +21,19 @@ const proxy: Record<string, ProxyOptions> = {
   },
 };
 
-/** Icons, small parts and queries, which every page uses, without parts that import large packages. */
+/**
+ * Matches code that every page uses, such as icons, small parts, and queries, but no parts that import large packages.
+ */
 const small =
   /console\/src\/(api|parts)\/(?:[\w-]+\/)?(?!picker|selector-input|data-table|fan-out|resource|output|diff)[\w-]+\.tsx?$|\/client\/src\/|\/lucide-react\//;
 
-/** The modules of src/app/start.ts. */
+/** Matches the modules that src/app/start.ts imports. */
 const started =
   /console\/src\/(app\/(nonce|sign-in-link|start)|api\/(agent-list|client|query-client|query-keys|live\/(dirty-agents|event-stream|live-agents|query-invalidation|stale|staleness)|sign-in\/(server-clock|session|sign-in|token-renewal)))\.ts$|client\/src\/(bytes|event-frames|sign-in)\.ts$|protocol\/src\/(client|http\/route)\.ts$|muster-routes$|\/(query-core|eventsource-parser)\/|rolldown\/runtime/;
 
-/** Configures `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves. */
+/**
+ * Configures `vite` and `vite preview`. tools/build/build-console.ts builds the console that the orchestrator serves.
+ */
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [slimRoutes(), startFirst('start'), react(), tailwindcss()],
@@ -38,7 +42,7 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // The Content-Security-Policy allows only files, no inlined assets.
+    // The Content-Security-Policy allows files, but no inlined assets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
@@ -46,7 +50,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'start', test: started, priority: 2 },
-            // A request costs more than a kilobyte, so shared modules go into few files.
+            // A request costs more than a kilobyte, so shared modules go into a few files.
             { name: 'first', tags: ['$initial'], priority: 1 },
             { name: 'shared', test: small, minShareCount: 4 },
           ],

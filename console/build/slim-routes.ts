@@ -7,8 +7,9 @@ const name = '@muster/protocol/http';
 const virtual = '\0muster-routes';
 
 /**
- * Bundles the route table without its schemas: calls need only method, path and answers, and the orchestrator validates
- * input. The types are those of the full table. Importing a schema as a value fails the build.
+ * Bundles the route table without its schemas. The console only needs the method, path, and response types of a route;
+ * the orchestrator validates the input. The TypeScript types are those of the full table. The build fails if a schema
+ * is imported as a value.
  */
 export function slimRoutes(): Plugin {
   return {
@@ -43,7 +44,7 @@ const slimRoute = ({ id, method, path, access, answers, media, paged }: Route) =
   ...(paged ? { paged } : {}),
 });
 
-/** Whether JSON can represent the value. Schemas and functions have no JSON form. */
+/** Reports whether JSON can represent the value. Schemas and functions have no JSON form. */
 function isPlain(value: unknown): boolean {
   if (value === null) return true;
   if (Array.isArray(value)) return value.every(isPlain);

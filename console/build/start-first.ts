@@ -1,8 +1,8 @@
 import type { Plugin } from 'vite';
 
 /**
- * Loads a chunk as a separate script before the page's script, so that it runs as soon as it has arrived. The page imports
- * the same module instance. The chunk must not import other chunks.
+ * Loads a chunk with its own script tag before the page's script, so that it runs as soon as it arrives. The page's
+ * imports resolve to the same module instance. The chunk must not import other chunks.
  */
 export function startFirst(name: string): Plugin {
   return {

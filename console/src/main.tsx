@@ -1,4 +1,4 @@
-// Must be the first import: it starts the requests that the other modules wait for.
+// Must be the first import: it sends the requests whose results the pages need.
 import './app/start.ts';
 import './app/theme.css';
 import { StrictMode } from 'react';

@@ -3,11 +3,12 @@ import { type AnswerOf, apiPrefix, type CallOf, logout, type Route, routes } fro
 import { onTestFinished, vi } from 'vitest';
 
 /**
- * An orchestrator for a component test: replaces `fetch`, so that everything above HTTP is the console's own code.
- * Answers are typed by the route table and checked against its schemas. A request without an answer fails the test.
+ * A fake orchestrator for component tests. It replaces only `fetch`, so that tests run the console's own code above
+ * HTTP. The route table types the responses, and its schemas validate them. A request without a configured response
+ * fails the test.
  */
 
-/** A received request: parameters of the path and the query as text, and the body as JSON. */
+/** A received request: path and query parameters as text, and the body as JSON. */
 export interface Received {
   readonly params: Record<string, string>;
   readonly query: Record<string, string>;
@@ -17,21 +18,23 @@ export interface Received {
 type Input<R extends Route> = Omit<Received, 'body'> & {
   readonly body: CallOf<R> extends { body?: infer Body } ? Body : undefined;
 };
-/** A streamed answer is given as its whole text. */
+/** A test gives a streamed response as one text. */
 type Given<R extends Route> = R extends { media: object } ? string : AnswerOf<R>;
 
 type Respond = (received: Received) => Promise<Response>;
 
 export interface FakeApi {
-  /** Answers a route with a value, or with the result of a function of the request. Replaces an earlier answer. */
+  /**
+   * Responds to a route with a value, or with the result of a function of the request. Replaces an earlier response.
+   */
   answer<R extends Route>(route: R, answer: Given<R> | ((received: Input<R>) => Given<R>)): void;
-  /** Answers routes with the examples of the route table. */
+  /** Responds to routes with the examples in the route table. */
   answerExamples(...routes: readonly Route[]): void;
-  /** Answers a route with an error. */
+  /** Responds to a route with an error. */
   refuse(route: Route, code: ErrorCode, detail?: string): void;
-  /** Leaves requests of a route open: the page stays in its loading state. */
+  /** Never responds to requests of a route, so that the page stays in its loading state. */
   hold(route: Route): void;
-  /** The requests of a route so far, the first one first. */
+  /** Returns the requests of a route so far, oldest first. */
   received<R extends Route>(route: R): readonly Input<R>[];
 }
 
@@ -40,7 +43,7 @@ interface Matcher {
   readonly pattern: RegExp;
 }
 
-/** Paths without parameters come first: `/modules/validate` is not the module named `validate`. */
+/** Paths without parameters come first, so that `/modules/validate` is not read as the module `validate`. */
 const matchers: readonly Matcher[] = routes
   .toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
   .map((route) => ({

@@ -1,10 +1,10 @@
-/** Test keys, created with `muster`, `openssl` and `ssh-keygen`. They give access to nothing. */
+/** Test keys created with `muster`, `openssl`, and `ssh-keygen`. They give access to nothing. */
 
 export const passphrase = 'pässword';
-/** The public key of all test keys in PKCS#8. */
+/** Public key of all test keys in PKCS#8 format. */
 export const publicKey = '6818eda6b733253f9073590c56e0bf9e519888cf52f9a87906a8fc63ed18b602';
 export const seed = 'e22ebbc8fc40091c5ef0a029898f9d233a1d6302a2b1f64c1fb4c3648ea8ac3f';
-/** The public keys of the test keys in OpenSSH format. */
+/** Public keys of the test keys in OpenSSH format. */
 export const sshPublicKeys = {
   first: '0a437637251b2787392edf55a0d7ba1eccf7795fffb6cf7611386b9b32cb4ef2',
   second: '408b0faecb747a9478de1189a9d83b42374ae45208180bfca130da7087be8d10',

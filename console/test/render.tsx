@@ -21,11 +21,11 @@ export const operatorId = '21fe31dfa154a261626bf854046fd227';
 
 export interface Rendered {
   readonly user: UserEvent;
-  /** The address that the page navigated to, with its parameters. */
+  /** Returns the current URL path and parameters. */
   address(): string;
 }
 
-/** Signs in for this test, without a request. */
+/** Signs in for the duration of this test, without sending a request. */
 async function signIn(role: Role): Promise<void> {
   const operator = { operator_id: operatorId, username: 'ada', role };
   await session.begin({ token: 'token', expires_at: Math.floor(Date.now() / 1000) + 3_600, operator });
@@ -33,9 +33,9 @@ async function signIn(role: Role): Promise<void> {
 }
 
 /**
- * Renders a page, or any component that needs data or an address, for a signed-in operator. Call `fakeApi()` first.
- * @param path pattern of its address, as in app/routes.tsx
- * @param at address to open
+ * Renders a page, or any component that needs queries or a URL, for a signed-in operator. Call `fakeApi()` first.
+ * @param path route pattern of the page, as in app/routes.tsx
+ * @param at URL to open
  */
 export async function renderPage(
   Page: () => ReactNode,
@@ -64,5 +64,5 @@ export async function renderPage(
   return { user, address: () => history.location.href };
 }
 
-/** Renders a part in the same surroundings as a page. */
+/** Renders a component with the same providers as a page. */
 export const renderPart = (part: ReactNode): Promise<Rendered> => renderPage(() => part);

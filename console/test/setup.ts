@@ -1,7 +1,7 @@
 import { cleanup, configure } from '@testing-library/react';
 import { afterEach } from 'vitest';
 
-/** happy-dom computes no layout, so this makes every element as large as a screen. Virtual lists then render their rows. */
+/** happy-dom computes no layout. Giving every element the size of a screen makes virtual lists render their rows. */
 
 class NoResizes implements ResizeObserver {
   observe(): void {}
@@ -28,7 +28,7 @@ Object.assign(window, {
   }),
 });
 
-// Milliseconds. Only ends tests that hang, like the limits in vitest.config.ts.
+// Milliseconds. As long as the limits in vitest.config.ts, which only end tests that hang.
 configure({ asyncUtilTimeout: 60_000 });
 
 afterEach(() => {

@@ -16,10 +16,9 @@ import { keepAgents } from './live/live-agents.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** All agents. */
 export const agentsQuery = queryOptions(agentList);
 
-/** An agent, by id or name. */
+/** @param id node id or name */
 export const agentQuery = (id: string) =>
   queryOptions({
     queryKey: keys.agent(id),
@@ -31,7 +30,7 @@ export const agentQuery = (id: string) =>
 const namesOf = (agents: Agent[]): ReadonlyMap<string, string> =>
   new Map(agents.map(({ node_id, name, initial_hostname }) => [node_id, name ?? initial_hostname]));
 
-/** Names of the agents by node id. Empty while loading. */
+/** Returns the names of the agents by node id, or an empty map while loading. */
 export function useAgentNames(): ReadonlyMap<string, string> {
   const { data } = useQuery({ ...agentsQuery, select: namesOf });
   return data ?? none;
@@ -40,7 +39,7 @@ const none: ReadonlyMap<string, string> = new Map();
 
 const tagsQuery = queryOptions({ queryKey: keys.tags, queryFn: ({ signal }) => call(listTags, { signal }) });
 
-/** The newest sample of each agent, by id. Samples cause no events, so this is polled every minute. */
+/** The newest sample of each agent, by node id. Polled every minute, because samples cause no events. */
 export const latestSamplesQuery = queryOptions({
   queryKey: keys.latestMetrics,
   queryFn: ({ signal }) => call(latestSamples, { signal }),
@@ -53,7 +52,7 @@ interface Counted {
   readonly count: number | null;
 }
 
-/** Keys and values that selectors can use in this fleet, for completion. */
+/** Returns the tags and attributes of the fleet for completing selectors. */
 export function useSelectorVocabulary(): {
   readonly keys: () => readonly Counted[];
   readonly values: (key: string) => readonly Counted[];
@@ -61,7 +60,7 @@ export function useSelectorVocabulary(): {
   const { data: tags } = useQuery(tagsQuery);
   const { data: agents } = useQuery(agentsQuery);
   return useMemo(() => {
-    // Computed on first use, when the operator types a selector.
+    // Computed on first use: most visits never type a selector.
     let attributes: readonly Counted[] | null = null;
     const keys = (): readonly Counted[] => {
       attributes ??= counted(agents ?? [], ({ attributes }) => Object.keys(attributes)).map(({ value, count }) => ({
@@ -86,7 +85,7 @@ export function useSelectorVocabulary(): {
   }, [tags, agents]);
 }
 
-/** Counts the texts of all agents, the most frequent first. */
+/** Counts how many agents have each text, most frequent first. */
 function counted(agents: readonly Agent[], textsOf: (agent: Agent) => readonly (string | undefined)[]): Counted[] {
   const counts = new Map<string, number>();
   for (const agent of agents)
@@ -94,7 +93,7 @@ function counted(agents: readonly Agent[], textsOf: (agent: Agent) => readonly (
   return [...counts].map(([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
 }
 
-/** Stores the answered record in the cache. */
+/** Stores the returned record in the cache. */
 async function cached(answer: Promise<Agent>): Promise<Agent> {
   const agent = await answer;
   keepAgents(new Map([[agent.node_id, agent]]));
@@ -117,7 +116,10 @@ export async function forgetAgent(node_id: string): Promise<void> {
   keepAgents(new Map([[node_id, null]]));
 }
 
-/** Shows the change immediately, and reverts it if the request fails. @param value null removes the tag */
+/**
+ * Updates the cache immediately and restores the previous value if the request fails.
+ * @param value null removes the tag
+ */
 export async function setTag(agent: Agent, key: string, value: string | null): Promise<void> {
   const { [key]: _, ...others } = agent.tags;
   keepAgents(new Map([[agent.node_id, { ...agent, tags: value === null ? others : { ...others, [key]: value } }]]));

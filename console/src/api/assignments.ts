@@ -13,7 +13,7 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** Ordered by name, which is also their order of precedence. */
+/** Sorted by name, which is the order of precedence. */
 export const assignmentsQuery = queryOptions({
   queryKey: keys.assignments,
   queryFn: ({ signal }) => call(listAssignments, { all: true, signal }),
@@ -21,7 +21,6 @@ export const assignmentsQuery = queryOptions({
 
 export type AssignmentWithMatches = AnswerOf<typeof getAssignment>;
 
-/** An assignment, with the node ids of the agents that it matches. */
 export const assignmentQuery = (name: string) =>
   queryOptions({
     queryKey: keys.assignment(name),

@@ -24,7 +24,6 @@ export interface AuditFilter {
   readonly before?: string;
 }
 
-/** Newest first, in pages. */
 export const auditQuery = (filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: [...keys.audit, filter],
@@ -38,13 +37,16 @@ export const auditQuery = (filter: AuditFilter) =>
     meta: newestFirst,
   });
 
-/** Discards the loaded pages and loads the first one again. */
+/** Discards all loaded pages and fetches the first one again. */
 export const reloadNewest = (filter: AuditFilter) =>
   queryClient.resetQueries({ queryKey: auditQuery(filter).queryKey });
 
-/** Finds the event of a notification; null if it was removed from the log. @param at Unix milliseconds */
+/**
+ * Returns the event of a notification, or null if it was removed from the audit log.
+ * @param at Unix milliseconds
+ */
 export async function findEvent(id: string, event_type: string, at: number): Promise<AuditEvent | null> {
-  // The notification is created with the event or a moment later.
+  // A notification is created at the same time as its event or a moment later.
   const [after, before] = [at - 1_000, at + 1_000].map((ms) => new Date(ms).toISOString());
   const { events } = await call(listAudit, {
     query: { event_type, limit: '500', ...(after && before ? { after, before } : {}) },
@@ -61,11 +63,13 @@ export const setRetention = (retention_days: number | null) => call(setAuditRete
 
 export const verifyChain = (signal?: AbortSignal) => call(verifyAudit, signal ? { signal } : {});
 
-/** Removes or only counts the events before a time. @param before RFC 3339 */
+/**
+ * Removes the events before a time, or only counts them.
+ * @param before RFC 3339
+ */
 export const prune = (before: string, mode: 'count' | 'remove') =>
   call(pruneAudit, { query: { before, ...(mode === 'count' ? { dry_run: 'true' as const } : {}) } });
 
-/** Downloads all matching events as JSON lines. */
 export async function exportEvents(filter: AuditFilter): Promise<Blob> {
   const { body } = await call(exportAudit, { query: { ...filter } });
   const pieces: BlobPart[] = [];

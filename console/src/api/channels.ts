@@ -25,5 +25,8 @@ export const changeChannel = (id: string, name: string, config: ChannelConfig) =
 
 export const deleteChannel = (id: string) => call(removeChannel, { params: { id } });
 
-/** Sends one test notification. @throws ApiError with the answer of the receiver */
+/**
+ * Sends one test notification.
+ * @throws ApiError with the receiver's response if delivery fails
+ */
 export const tryChannel = (id: string) => call(testChannel, { params: { id } });

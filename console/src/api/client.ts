@@ -3,9 +3,9 @@ import { logout, renew } from '@muster/protocol/http';
 import { createServerClock } from './sign-in/server-clock.ts';
 import { createSession } from './sign-in/session.ts';
 
-/** All requests of the console go through this file. */
+/** Sends all HTTP requests of the console. */
 
-/** A request got no answer: the orchestrator is down or restarting, or the network failed. */
+/** No response arrived: the orchestrator is down or restarting, or the network failed. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super('the orchestrator does not answer', { cause });
@@ -13,7 +13,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** The orchestrator's clock, for comparing and formatting its times. */
+/** The orchestrator's clock. Compare timestamps from the API with this clock, not with the browser's. */
 export const serverClock = createServerClock(Date.now);
 
 const send: Transport = async ({ method, url, headers, body, signal, stream }) => {
@@ -38,7 +38,7 @@ const send: Transport = async ({ method, url, headers, body, signal, stream }) =
   };
 };
 
-/** The pieces of a stream. Some browsers do not support `for await` on a ReadableStream. */
+/** Yields the chunks of a stream. Some browsers do not support `for await` on a ReadableStream. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
@@ -67,20 +67,23 @@ export const session = createSession({
   isRefusal: (error) => error instanceof ApiError && error.problem.status === 401,
 });
 
-/** Maximum number of tokens that one request tries. */
+/** Maximum number of tokens to try for one request. */
 const maxTokens = 3;
 
 let listening: Promise<void> = Promise.resolve();
 
 /**
- * Delays reads until the event stream is open: changes between a read and the opening of the stream would be missed
- * (live/event-stream.ts). The promise must always resolve.
+ * Delays reads until the event stream is open (live/event-stream.ts). Otherwise, a change between a read and the
+ * opening of the stream would be missed. The promise must always resolve.
  */
 export function delayReadsUntil(open: Promise<void>): void {
   listening = open;
 }
 
-/** Sends a request, and again with the next token after a 401. Safe for every method: a 401 has no effect. */
+/**
+ * Sends a request, and repeats it with the next token after a 401. This is safe for every method, because a request
+ * that gets a 401 has no effect.
+ */
 const sendInSession: Transport = async (request) => {
   if (request.method === 'GET' && !request.stream) await listening;
   let answer = await send(request);
@@ -95,8 +98,14 @@ const sendInSession: Transport = async (request) => {
   return answer;
 };
 
-/** Calls a route of the API. Throws ApiError, Unreachable or SessionEnded. */
+/**
+ * Calls an API route.
+ * @throws ApiError, Unreachable, or SessionEnded
+ */
 export const call: Client = createClient({ url: '', token: session.token, transport: sendInSession });
 
-/** Calls a route that needs no session. Throws ApiError or Unreachable. */
+/**
+ * Calls an API route that requires no sign-in.
+ * @throws ApiError or Unreachable
+ */
 export const callWithoutSession: Client = createClient({ url: '', transport: send });

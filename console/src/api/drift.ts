@@ -14,7 +14,10 @@ import { keys } from './query-keys.ts';
 
 const pageSize = 100;
 
-/** The newest record of each agent, in pages. @param filter a selector; empty for every agent */
+/**
+ * The newest drift record of each agent, in pages.
+ * @param filter a selector; empty for every agent
+ */
 export const latestDriftQuery = ({
   status = '',
   filter = '',
@@ -38,7 +41,7 @@ export const latestDriftQuery = ({
     getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
   });
 
-/** The newest checks of one agent. */
+/** The newest drift checks of one agent. */
 export const agentDriftQuery = (node_id: string) =>
   queryOptions({
     queryKey: [...keys.drift, 'agent', node_id],
@@ -59,7 +62,7 @@ export async function checkNow(node_id: string): Promise<DriftRecord> {
   return record;
 }
 
-/** Stores the answered record in the cache, and marks dependent answers as stale. */
+/** Caches the returned record and marks dependent queries as stale. */
 async function cached(answer: Promise<DriftRecord>): Promise<void> {
   const record = await answer;
   queryClient.setQueryData(keys.driftRecord(record.drift_id), record);

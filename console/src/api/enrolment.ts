@@ -29,5 +29,5 @@ export const makeEnrolmentToken = (wish: TokenRequest) => call(createEnrolmentTo
 
 export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: { id } });
 
-/** @param target `host:port`; absent: every network of the orchestrator */
+/** @param target `host:port`; if absent, all networks of the orchestrator */
 export const discoverAgents = (target?: string) => call(discover, { body: target === undefined ? {} : { target } });

@@ -15,7 +15,7 @@ export interface ReconcileFilter {
   readonly accepted?: boolean;
 }
 
-/** All agents that need reconciliation, the worst first. */
+/** All agents that are out of sync, the most urgent first. */
 export const reconcileQuery = ({ reason = '', filter = '', accepted = false }: ReconcileFilter = {}) =>
   queryOptions({
     queryKey: [...keys.reconcile, reason, filter, accepted],

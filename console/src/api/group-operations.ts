@@ -6,16 +6,18 @@ import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 /**
- * Groups ended operations that did the same. Loads each operation once, a few at a time, and keeps only one example of each
- * group, so that a run over ten thousand agents does not hold as many operations in memory.
+ * Groups finished operations by their effects. Loads each operation once, a few at a time, and keeps one example per
+ * group, so that a run on ten thousand agents does not keep ten thousand operations in memory.
  */
 
 export interface OperationGroups {
-  /** The fingerprint of each loaded operation, by its id. Operations that did the same have the same fingerprint. */
+  /**
+   * Fingerprints of the loaded operations by operation id. Operations with the same effects have the same fingerprint.
+   */
   readonly likeness: ReadonlyMap<string, string>;
-  /** The first loaded operation of each fingerprint. */
+  /** The first loaded operation with each fingerprint. */
   readonly examples: ReadonlyMap<string, Operation>;
-  /** Number of operations still to load. */
+  /** Number of operations that are not loaded yet. */
   readonly left: number;
   readonly error: unknown;
   readonly retry: () => void;
@@ -23,7 +25,7 @@ export interface OperationGroups {
 
 const atOnce = 6;
 
-/** @param wanted ids of ended operations, loaded in this order */
+/** @param wanted ids of finished operations, in the order in which to load them */
 export function useOperationGroups(
   wanted: readonly string[],
   likenessOf: (operation: Operation) => string,
@@ -39,7 +41,7 @@ export function useOperationGroups(
     const abort = new AbortController();
     const todo = wanted.filter((id) => !likeness.has(id));
     let at = 0;
-    // Renders several answers together.
+    // Renders once for all operations that load within 120 ms.
     let timer = 0;
     const renderSoon = () => {
       timer ||= window.setTimeout(() => {

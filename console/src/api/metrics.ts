@@ -3,13 +3,16 @@ import { queryOptions } from '@tanstack/react-query';
 import { call, serverClock } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** Samples cause no events, so they are polled while the page is visible. */
+/** Samples cause no events, so these queries poll while the page is visible. */
 const pollMs = 60_000;
 
-/** Unix seconds by the orchestrator's clock, which dates the samples. */
+/** Unix seconds by the orchestrator's clock, which also timestamps the samples. */
 const now = (): number => Math.floor(serverClock.now() / 1000);
 
-/** @param since seconds back from now; @param step seconds of a bucket */
+/**
+ * @param since seconds before now
+ * @param step bucket size in seconds
+ */
 export const samplesQuery = (node_id: string, since: number, step: number) =>
   queryOptions({
     queryKey: keys.metrics(node_id, since, step),
@@ -27,7 +30,7 @@ export const samplesQuery = (node_id: string, since: number, step: number) =>
     placeholderData: (before) => before,
   });
 
-/** The newest sample; null if there is none. */
+/** The newest sample, or null if there is none. */
 export const latestSampleQuery = (node_id: string) =>
   queryOptions({
     queryKey: keys.metrics(node_id, 'latest'),

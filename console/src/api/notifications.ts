@@ -5,7 +5,7 @@ import { newestFirst } from './live/query-invalidation.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** The number of unread notifications of this operator, and the newest of them. */
+/** The number of unread notifications of this operator, and the newest notifications. */
 export const unreadQuery = queryOptions({
   queryKey: [...keys.notifications, 'unread'],
   queryFn: ({ signal }) => call(listNotifications, { query: { unread: 'true', limit: '20' }, signal }),
@@ -13,7 +13,6 @@ export const unreadQuery = queryOptions({
 
 const pageSize = 100;
 
-/** Newest first, in pages. */
 export const notificationsQuery = (unread: boolean) =>
   infiniteQueryOptions({
     queryKey: [...keys.notifications, unread ? 'only-unread' : 'all'],
@@ -28,7 +27,7 @@ export const notificationsQuery = (unread: boolean) =>
     meta: newestFirst,
   });
 
-/** Discards the loaded pages and loads the first one again. */
+/** Discards all loaded pages and fetches the first one again. */
 export const reloadNewestNotifications = (unread: boolean) =>
   queryClient.resetQueries({ queryKey: notificationsQuery(unread).queryKey });
 

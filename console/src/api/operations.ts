@@ -22,7 +22,7 @@ export interface OperationFilter {
 
 const pageSize = 100;
 
-/** Operations, newest first, in pages; only operations of one agent if the filter names an agent. */
+/** Operations in newest-first order, in pages. If the filter names an agent, only its operations. */
 export const operationsQuery = ({ status, kind, agent }: OperationFilter = {}) =>
   infiniteQueryOptions({
     queryKey: [...keys.operations, agent ?? '', status ?? '', kind ?? ''],
@@ -47,7 +47,7 @@ export const operationQuery = (id: string) =>
     queryFn: ({ signal }) => call(getOperation, { params: { operation_id: id }, signal }),
   });
 
-/** The output of its scripts. */
+/** The output of the operation's scripts. */
 export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operation_id' | 'node_id'>) =>
   queryOptions({
     queryKey: keys.output(operation_id),
@@ -57,11 +57,11 @@ export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operatio
 export interface ApplyRequest {
   readonly node_id: string;
   readonly modules: readonly string[];
-  /** Applies exactly this plan, or nothing. */
+  /** Applies exactly this plan; refused if the plan is stale. */
   readonly plan_id?: string;
 }
 
-/** Starts an apply without waiting for its end; events report its progress. */
+/** Starts an apply and returns without waiting for it to finish. Events report its progress. */
 export const startApply = ({ node_id, modules, plan_id }: ApplyRequest) =>
   started(
     call(applyAgent, {
@@ -74,7 +74,7 @@ export const startApply = ({ node_id, modules, plan_id }: ApplyRequest) =>
 export const startPlan = ({ node_id, modules }: Omit<ApplyRequest, 'plan_id'>) =>
   started(call(planAgent, { params: { node_id }, body: { modules: [...modules] }, respondAsync: true }));
 
-/** Stores the answered operation in the cache. */
+/** Stores the returned operation in the cache. */
 async function started(answer: Promise<Operation>): Promise<Operation> {
   const operation = await answer;
   queryClient.setQueryData(keys.operation(operation.operation_id), operation);

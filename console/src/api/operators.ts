@@ -10,7 +10,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** All operators, including removed ones, whose names still appear in events and records. */
+/** All operators, including removed ones, because events and records still name them. */
 export const operatorsQuery = queryOptions({
   queryKey: keys.operators,
   queryFn: ({ signal }) => call(listOperators, { query: { include_removed: 'true' }, all: true, signal }),
@@ -20,7 +20,7 @@ const namesOf = (operators: Operator[]): ReadonlyMap<string, string> =>
   new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
 const none: ReadonlyMap<string, string> = new Map();
 
-/** Names of operators by operator id. */
+/** Returns the names of operators by operator id, or an empty map while loading. */
 export function useOperatorNames(): ReadonlyMap<string, string> {
   const { data } = useQuery({ ...operatorsQuery, select: namesOf });
   return data ?? none;
@@ -34,7 +34,10 @@ export type RemovedOperator = AnswerOf<typeof removeOperatorReporting>;
 export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
   call(removeOperatorReporting, { params: { operator_id } });
 
-/** Lists the objects that ended with the removal of an operator, and its remaining objects, in words. Empty without any. */
+/**
+ * Describes what ended with the removal of an operator and what remains. Returns an empty string if there is nothing to
+ * report.
+ */
 export function endedText({ ended, operators_added, left }: RemovedOperator): string {
   const counted = (count: number, noun: string, plural = `${noun}s`) =>
     count === 0 ? [] : [`${count} ${count === 1 ? noun : plural}`];

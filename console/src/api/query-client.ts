@@ -3,19 +3,22 @@ import { QueryClient } from '@tanstack/query-core';
 import { session, Unreachable } from './client.ts';
 import { createStaleMarker } from './live/query-invalidation.ts';
 
-/** Whether to retry automatically: no answer, or an answer that asks to try again later. */
+/** Reports whether to retry automatically: without a response, or if the response asks to retry later. */
 function isTransient(error: unknown): boolean {
   if (error instanceof Unreachable) return true;
   return error instanceof ApiError && [429, 502, 503].includes(error.problem.status);
 }
 
-/** @returns milliseconds */
+/** Returns the delay in milliseconds. */
 function retryDelay(attempt: number, error: unknown): number {
   if (error instanceof ApiError && error.retryAfter !== null) return error.retryAfter * 1000;
   return Math.min(500 * 2 ** attempt, 10_000);
 }
 
-/** Answers of the orchestrator. They stay fresh until an event marks them stale (live/stale.ts); nothing is polled. */
+/**
+ * Cached responses from the orchestrator. They stay fresh until an event marks them as stale (live/stale.ts), so by
+ * default nothing is polled.
+ */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
@@ -27,12 +30,13 @@ export const queryClient = new QueryClient({
       retry: (_, error) => isTransient(error),
       retryDelay,
     },
-    // A change is sent once; the operator decides whether to repeat it. Its input may be a secret, so it is not cached.
+    // A mutation is sent once; the operator decides whether to repeat it. Its input may be a secret, so it is not
+    // cached.
     mutations: { networkMode: 'always', retry: false, gcTime: 0 },
   },
 });
 
-/** Marks all answers whose key starts with this key as stale, and fetches used answers again. */
+/** Marks all queries whose key starts with the given key as stale, and fetches those in use again. */
 export const markStale = createStaleMarker(queryClient);
 
 session.onForget(() => queryClient.clear());

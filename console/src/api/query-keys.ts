@@ -1,4 +1,7 @@
-/** Query keys by noun. Pages share answers through them, and events mark them stale. An id comes second. */
+/**
+ * Query keys. The first element is a noun, the second an id. Pages share cached responses through these keys, and
+ * events mark them as stale.
+ */
 export const keys = {
   agents: ['agents'],
   agent: (id: string) => ['agent', id],
@@ -16,7 +19,7 @@ export const keys = {
   assignment: (name: string) => ['assignment', name],
   runs: ['runs'],
   run: (id: string) => ['run', id],
-  /** Prefix of the keys of all lists; keys of an agent's lists continue with its id. */
+  /** Prefix of the keys of all operation lists. The key of one agent's list continues with its node id. */
   operations: ['operations'],
   operation: (id: string) => ['operation', id],
   output: (id: string) => ['output', id],

@@ -22,7 +22,7 @@ export interface RunFilter {
 
 const pageSize = 100;
 
-/** Runs without their results, newest first, in pages. */
+/** Runs without their results, in newest-first order, in pages. */
 export const runsQuery = ({ status, assignment }: RunFilter = {}) =>
   infiniteQueryOptions({
     queryKey: [...keys.runs, status ?? '', assignment ?? ''],
@@ -44,22 +44,22 @@ export const runQuery = (id: string) =>
   queryOptions({
     queryKey: keys.run(id),
     queryFn: ({ signal }) => call(getRun, { params: { run_id: id }, signal }),
-    // A run may have ten thousand results: comparing them costs more than it saves.
+    // A run may have ten thousand results; comparing them costs more than rendering them again.
     structuralSharing: false,
   });
 
-/** The options a run was started with. They are in the audit log, not in the run. */
+/** The options with which a run was started. The audit log contains them; the run does not. */
 export interface RunTerms {
   readonly batch: number | null;
   readonly max_failures: number | null;
   readonly canary: number;
   readonly offline: 'report' | 'queue';
   readonly plan_run_id: string | null;
-  /** Set only for a run on named agents. */
+  /** Empty unless the run was started on named agents. */
   readonly modules: readonly string[];
 }
 
-/** Null if the event was removed from the audit log. */
+/** Returns null if the event was removed from the audit log. */
 export const runTermsQuery = ({ run_id, started_at }: Pick<Run, 'run_id' | 'started_at'>) =>
   queryOptions({
     queryKey: ['run-terms', run_id],
@@ -91,7 +91,7 @@ export interface FanOutOptions {
   readonly ttl?: number;
 }
 
-/** Stores the answered run in the cache. */
+/** Stores the returned run in the cache. */
 async function started(answer: Promise<Run>): Promise<Run> {
   const run = await answer;
   queryClient.setQueryData(keys.run(run.run_id), run);
@@ -99,7 +99,7 @@ async function started(answer: Promise<Run>): Promise<Run> {
   return run;
 }
 
-/** Starts a run on every agent that the assignment matches. */
+/** Starts a run on all agents that match the assignment. */
 export const runAssignment = (
   name: string,
   kind: 'apply' | 'plan',
@@ -111,7 +111,7 @@ export const runAssignment = (
       : call(planAssignment, { params: { name }, body: options, respondAsync: true }),
   );
 
-/** Starts a run on named agents with the modules of their assignments, followed by `modules`. */
+/** Starts a run on named agents. They apply the modules of their assignments, then `modules`. */
 export const runOnAgents = (
   wish: {
     readonly kind: 'apply' | 'plan';

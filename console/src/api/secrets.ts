@@ -11,16 +11,16 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** All secrets without their values, which the API never returns. */
+/** All secrets, without their values. The API never returns values. */
 export const secretsQuery = queryOptions({
   queryKey: keys.secrets,
   queryFn: ({ signal }) => call(listSecrets, { all: true, signal }),
 });
 
-/** A secret as entered in a form. */
+/** The values of the secret form. */
 export interface SecretDraft {
   readonly description: string;
-  /** RFC 3339; null: never. */
+  /** RFC 3339; null if the secret never expires. */
   readonly expires_at: string | null;
   /** Null allows every approved agent. */
   readonly restriction: Secret['restriction'];

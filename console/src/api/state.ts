@@ -3,7 +3,6 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** The applied state of an agent. */
 export const stateQuery = (node_id: string) =>
   queryOptions({
     queryKey: keys.state(node_id),

@@ -3,7 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
-/** The orchestrator's own health causes no events, so it is polled while shown. */
+/** Changes of the orchestrator's health cause no events, so these queries poll while a page shows them. */
 
 export const settingsQuery = queryOptions({
   queryKey: keys.settings,

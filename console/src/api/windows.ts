@@ -13,7 +13,7 @@ export interface NewWindow {
   readonly starts_at: number;
   readonly ends_at: number;
   readonly reason: string;
-  /** Absent: every agent. */
+  /** If absent, the window applies to every agent. */
   readonly selector?: string;
 }
 

@@ -4,7 +4,7 @@ import { Bell as BellIcon } from 'lucide-react';
 import { unreadQuery } from '../api/notifications.ts';
 import { buttonClasses } from '../parts/button.tsx';
 
-/** A link to the notifications, with the unread count. */
+/** Links to the notifications page and shows the number of unread notifications. */
 export function Bell() {
   const { data } = useQuery(unreadQuery);
   const count = data?.unread_count ?? 0;

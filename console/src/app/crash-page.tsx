@@ -1,6 +1,6 @@
 import { Failure } from '../parts/states.tsx';
 
-/** Shown when a page throws, or when its code cannot be loaded because the orchestrator was upgraded. */
+/** Shown when rendering a page throws, or when its code cannot be loaded because the orchestrator was upgraded. */
 export function CrashPage({ error, reset }: { readonly error: Error; readonly reset: () => void }) {
   const stale = /dynamically imported module|module script/i.test(error.message);
   return (

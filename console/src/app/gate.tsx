@@ -4,7 +4,7 @@ import { Shell } from './shell.tsx';
 import { ExpiredSessionDialog, SignInLinkDialog, SignInPage } from './sign-in-page.tsx';
 
 /**
- * Shows the sign-in page until an operator has signed in. When the session expires later, the sign-in form opens over the
+ * Shows the sign-in page until an operator signs in. If the session expires later, the sign-in form opens over the
  * page, so that unsaved input is kept.
  */
 export function Gate() {
@@ -14,7 +14,7 @@ export function Gate() {
   if (pathname === '/login') return <Navigate to="/" replace />;
   return (
     <>
-      {/* Remounts for another operator: unsaved input of one must not be visible to the other. */}
+      {/* Remounts the pages when the operator changes, so that one operator never sees another's unsaved input. */}
       <Shell key={state.person.operator_id} />
       {state.status === 'expired' ? (
         <ExpiredSessionDialog person={state.person} />

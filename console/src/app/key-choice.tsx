@@ -5,7 +5,7 @@ import { classNames } from '../parts/class-names.ts';
 import { TextArea } from '../parts/form/field.tsx';
 import { useFileDrop } from './use-file-drop.ts';
 
-/** Takes a key as an opened file, a dropped file, or pasted text. */
+/** Accepts a key as an opened file, a dropped file, or pasted text. */
 export function KeyChoice({
   busy,
   onKey,
@@ -21,7 +21,7 @@ export function KeyChoice({
   const read = async (chosen: File | undefined) => {
     if (chosen === undefined) return;
     try {
-      // A larger file is not a key; this text fails with the same error without reading it.
+      // A file of this size is not a key. The placeholder fails with the same error, without reading the file.
       const text = chosen.size > maxKeyBytes ? 'x'.repeat(maxKeyBytes + 1) : await chosen.text();
       onKey(text, chosen.name);
     } catch (cause) {

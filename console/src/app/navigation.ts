@@ -20,12 +20,12 @@ import {
   Users,
 } from 'lucide-react';
 
-/** A page in the menu, the `g` key sequences, the command palette, and the help. */
+/** A page that the menu, the `g` key sequences, the command palette, and the help list. */
 export interface Destination {
   readonly path: string;
   readonly label: string;
   readonly icon: LucideIcon;
-  /** The second key of the sequence that starts with `g`. */
+  /** Second key of the sequence that starts with `g`. */
   readonly key: string;
 }
 

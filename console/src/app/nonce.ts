@@ -1,7 +1,7 @@
 /**
- * Sets the nonce of this response on every style element when it is created. The content security policy allows only such
- * style elements, and libraries that create some (xterm, the scroll locks of dialogs) do not know the nonce. Scripts never
- * get it.
+ * Sets this response's nonce on every style element when it is created. The Content-Security-Policy allows no other
+ * style elements, and libraries that create them (xterm, the scroll lock of dialogs) do not know the nonce. Scripts get
+ * no nonce.
  */
 function markStyleElements(document: Document): void {
   const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.content ?? '';
@@ -13,5 +13,5 @@ function markStyleElements(document: Document): void {
   }) as typeof document.createElement;
 }
 
-// Runs on import, in the first chunk (vite.config.ts), because some libraries create style elements when they are loaded.
+// Runs on import, in the first chunk (vite.config.ts), because some libraries create style elements while they load.
 markStyleElements(document);

@@ -6,8 +6,8 @@ import { Gate } from './gate.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
 
 /**
- * All pages by path. The code of a page is loaded on the first visit. A page keeps its state in the search parameters of
- * its address, as plain text (parts/url-state.ts).
+ * All pages by path. The code of a page is loaded on the first visit. A page keeps its state in URL parameters, as
+ * plain text (parts/url-state.ts).
  */
 
 const root = createRootRoute({ component: Gate, notFoundComponent: NotFoundPage });
@@ -26,7 +26,7 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
 
 const routeTree = root.addChildren([
   page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
-  // The gate redirects. An empty page avoids queries that the destination would send again.
+  // The gate redirects signed-in operators. The empty page sends no queries that the destination would repeat.
   page('/login', async () => ({ EmptyPage: () => null }), 'EmptyPage'),
   page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
   page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),

@@ -19,7 +19,7 @@ import { setTheme, useTheme } from './theme.ts';
 const Palette = lazy(() => import('./palette.tsx'));
 const Help = lazy(() => import('./help.tsx'));
 
-/** The frame of every page: navigation, command palette, and connection state. */
+/** The layout around every page: navigation, command palette, and connection state. */
 export function Shell() {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
@@ -35,7 +35,7 @@ export function Shell() {
       <a
         href="#content"
         onClick={(event) => {
-          // The URL fragment is reserved for links to lines.
+          // Following the link would set the URL fragment, which is reserved for links to lines.
           event.preventDefault();
           content.current?.focus();
         }}
@@ -103,7 +103,7 @@ export function Shell() {
   );
 }
 
-/** Moves the focus to the content after navigation, unless the page or a dialog already has it. */
+/** Moves the focus to the content after navigation, unless the focus is already in the page or a dialog. */
 function useFocusAfterNavigation(content: React.RefObject<HTMLElement | null>): void {
   const router = useRouter();
   useEffect(

@@ -2,10 +2,10 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { destinations } from './navigation.ts';
 
-/** Milliseconds to wait for the second key of a sequence such as `g a`. */
+/** Time limit in milliseconds for the second key of a sequence such as `g a`. */
 const sequenceMs = 1_200;
 
-/** Fields, the editor, and the terminal handle their own keys. */
+/** Reports whether the target handles keys itself, like form fields, the editor, and the terminal. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || target.closest('input,textarea,select,[role=textbox],.xterm,.cm-editor') !== null;
@@ -13,7 +13,7 @@ function isTyping(target: EventTarget | null): boolean {
 
 const isDialogOpen = (): boolean => document.querySelector('[role=dialog],[role=alertdialog],[role=menu]') !== null;
 
-/** `/` focuses the first element on the page that matches. */
+/** The `/` key focuses the first matching element on the page. */
 const searchFieldSelector = '[data-search]';
 
 export interface ShortcutActions {
@@ -29,7 +29,7 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
     const onKeyDown = (event: KeyboardEvent) => {
       if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === 'k' && !event.altKey && !event.shiftKey) {
         const inTerminal = event.target instanceof HTMLElement && event.target.closest('.xterm') !== null;
-        // Navigating away from an open dialog would lose its input.
+        // Navigating away would lose the input of an open dialog.
         if (inTerminal || isDialogOpen()) return;
         event.preventDefault();
         openPalette();

@@ -1,8 +1,8 @@
 import { type PendingSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 /**
- * Handles the link of `muster web-login`. Its code is in the URL fragment, which browsers do not send to servers.
- * When the link is opened in a tab of this console and only the fragment differs, the browser does not reload the page.
+ * Handles `muster web-login` links. The code is in the URL fragment, which browsers do not send to servers. If only the
+ * fragment differs from the URL of an open tab, the browser does not reload the page.
  */
 
 export type LinkedSignIn =
@@ -18,7 +18,7 @@ function setState(next: LinkedSignIn | null): void {
   for (const listener of listeners) listener();
 }
 
-/** Reads the code and removes it from the address, before other code can see it. */
+/** Reads the code and removes it from the URL before other code can read it. */
 function takeCode(): string | null {
   const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
   if (code === null) return null;
@@ -26,7 +26,7 @@ function takeCode(): string | null {
   return code;
 }
 
-/** Redeems the code in the address, if any. Refuses a sign-in of an earlier link that is still unconfirmed. */
+/** Redeems the code in the URL, if any. Refuses the sign-in of an earlier link that the operator has not confirmed. */
 async function redeem(): Promise<void> {
   const code = takeCode();
   if (code === null) return;
@@ -42,27 +42,30 @@ async function redeem(): Promise<void> {
   }
 }
 
-/** Redeems the code of the current address before the first render, and the code of each link opened later. */
+/**
+ * Redeems the code in the current URL, and the code of each link that is opened later. Call this before the first
+ * render.
+ */
 export function followSignInLinks(): void {
   void redeem();
   window.addEventListener('hashchange', () => void redeem());
 }
 
-/** The sign-in of the last link; null without a link, or after the operator accepted or dismissed it. */
+/** The sign-in of the latest link; null if there was none, or after the operator accepted or dismissed it. */
 export const linkedSignIn = {
   state: (): LinkedSignIn | null => current,
   subscribe(listener: () => void): () => void {
     listeners.add(listener);
     return () => listeners.delete(listener);
   },
-  /** Starts the held session. */
+  /** Starts the session that waits for confirmation. */
   async accept(): Promise<void> {
     if (current?.status !== 'held') return;
     const { held } = current;
     setState(null);
     await held.begin();
   },
-  /** Ends the held session, or clears the error. */
+  /** Refuses the sign-in that waits for confirmation, or clears the error. */
   dismiss(): void {
     if (current?.status === 'held') current.held.refuse();
     if (current !== null) setState(null);

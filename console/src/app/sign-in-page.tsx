@@ -58,7 +58,7 @@ export function ExpiredSessionDialog({ person }: { readonly person: Person }) {
 
 const useLinkedSignIn = () => useSyncExternalStore(linkedSignIn.subscribe, linkedSignIn.state);
 
-/** Asks a signed-in operator who opens a sign-in link to confirm. The current sign-in session continues until then. */
+/** Asks an operator who opens a sign-in link while signed in to confirm. The current session continues until then. */
 export function SignInLinkDialog({ person }: { readonly person: Person }) {
   const linked = useLinkedSignIn();
   if (linked === null || linked.status === 'redeeming') return null;
@@ -102,7 +102,7 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
   );
 }
 
-/** A key file that needs its passphrase. It stays in memory only until the operator enters the passphrase. */
+/** A key file that needs a passphrase. It stays in memory only until the operator enters the passphrase. */
 interface LockedKey {
   readonly text: string;
   readonly name: string;
@@ -177,7 +177,7 @@ function SignInForm() {
   );
 }
 
-/** Asks for confirmation, because a link may come from an attacker. */
+/** Asks for confirmation, because the link may come from an attacker. */
 function ConfirmSignIn({ person: { username, role } }: { readonly person: Person }) {
   return (
     <section className="rounded-lg border bg-surface p-4" aria-labelledby="confirm-sign-in">
@@ -188,7 +188,7 @@ function ConfirmSignIn({ person: { username, role } }: { readonly person: Person
         The link you opened signs you in with the role {role}. Continue only if you requested the link yourself.
       </p>
       <div className="flex gap-2">
-        {/* No autofocus: Enter held down on the page that opened this one must not confirm. */}
+        {/* No autofocus: an Enter key that was held down before the page opened must not confirm. */}
         <Button look="primary" className="flex-1" onClick={() => void linkedSignIn.accept()}>
           Sign in
         </Button>

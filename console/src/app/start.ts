@@ -1,4 +1,4 @@
-// Must be the first import, before any module creates style elements.
+// Must be the first import, because other modules create style elements when they load.
 import './nonce.ts';
 import { prefetchAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
@@ -7,12 +7,12 @@ import { startLiveAgents } from '../api/live/live-agents.ts';
 import { followSignInLinks } from './sign-in-link.ts';
 
 /**
- * Starts work that does not need the user interface: signing in by link, the event stream, and the first queries. It is a
- * separate chunk that runs as soon as it is loaded (vite.config.ts), so that the orchestrator answers while the browser
- * loads the rest.
+ * Starts work that does not need the user interface: sign-in links, the event stream, and the first queries. Its own
+ * chunk runs as soon as it is loaded (vite.config.ts), so that requests are sent while the browser still loads the
+ * other chunks.
  */
 
-/** Large queries to start at sign-in instead of at the first render, by path. */
+/** Large queries to start at sign-in instead of at the first render, by URL path. */
 const earlyQueries: Readonly<Record<string, () => void>> = { '/agents': prefetchAgents };
 
 startLive();

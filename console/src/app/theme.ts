@@ -7,7 +7,7 @@ const key = 'muster.theme';
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 
-/** Without local storage, the choice applies to this tab only. */
+/** Returns `system` if local storage is unavailable. */
 const stored = (): Theme => {
   try {
     const value = window.localStorage.getItem(key);
@@ -25,7 +25,9 @@ function show(): void {
   for (const listener of listeners) listener();
 }
 
-/** Applies the theme before the first render, and follows the system and other tabs. */
+/**
+ * Applies the theme, then follows changes of the system setting and of other tabs. Call this before the first render.
+ */
 export function startTheme(): void {
   dark.addEventListener('change', show);
   window.addEventListener('storage', (event) => {
@@ -42,7 +44,7 @@ export function setTheme(theme: Theme): void {
   try {
     window.localStorage.setItem(key, theme);
   } catch {
-    // Local storage is unavailable: the choice applies to this tab only.
+    // Local storage is unavailable, so the choice applies to this tab only.
   }
 }
 
@@ -53,6 +55,6 @@ const subscribe = (listener: () => void) => {
 
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, () => chosen);
 
-/** The applied theme, for charts, editors, and terminals, which set their own colors. */
+/** Returns the current theme, for charts, editors, and terminals, which cannot use CSS variables. */
 export const useShownTheme = (): 'light' | 'dark' =>
   useSyncExternalStore(subscribe, () => (document.documentElement.dataset.theme === 'dark' ? 'dark' : 'light'));

@@ -3,8 +3,8 @@ import { useEffect, useEffectEvent, useState } from 'react';
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
 
 /**
- * Accepts a file that is dropped anywhere on the page. Without this, the browser would open the file and show its content.
- * @returns whether a file is over the page
+ * Accepts a file that is dropped anywhere on the page. Without this, the browser would leave the page to show the file.
+ * @returns whether a file is being dragged over the page
  */
 export function useFileDrop(onFile: (file: File | undefined) => void): boolean {
   const [over, setOver] = useState(false);

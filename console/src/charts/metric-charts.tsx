@@ -25,7 +25,7 @@ const charts: readonly {
   { title: 'Swap', unit: 'B', lines: [['used', 'swap']] },
 ];
 
-/** The metrics of an agent's machine, one chart for each. */
+/** Charts of a machine's metrics. */
 export default function MetricCharts({
   samples,
   step,
@@ -49,7 +49,7 @@ export default function MetricCharts({
           times,
           lines: lines.map(([name, of]) => ({ name, values: values[of] ?? [] })),
         }))
-        // Hides the chart of a machine without swap.
+        // A machine without swap gets no swap chart.
         .filter(({ title, lines }) => title !== 'Swap' || lines[0]?.values.some((value) => value !== null && value > 0))
     );
   }, [samples, step]);

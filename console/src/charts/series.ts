@@ -1,8 +1,11 @@
 import type { Sample } from '@muster/protocol';
 
-/** Turns samples into chart lines: rates of counters, gaps where samples are missing, and summaries. */
+/**
+ * Converts samples to chart lines: computes rates of counters, breaks lines where samples are missing, and summarizes
+ * lines.
+ */
 
-/** The values of one line; null breaks the line. */
+/** Values of one line; null breaks the line. */
 export type Values = (number | null)[];
 
 export interface Lines {
@@ -13,41 +16,47 @@ export interface Lines {
 
 const maxPoints = 360;
 
-/** The bucket size in seconds that keeps a range within the maximum of points. Agents measure once a minute. */
+/**
+ * Returns the smallest bucket size in seconds that keeps a range within the maximum number of points. The minimum is a
+ * minute, the default interval of agents.
+ */
 export function stepFor(seconds: number): number {
   const steps = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 86_400];
   return steps.find((step) => seconds / step <= maxPoints) ?? 86_400;
 }
 
-/** A distance of more steps than this is a gap, not a late sample. */
+/** A longer distance between samples, in steps, is a gap. */
 const gapSteps = 2.5;
 
-/** The median distance in seconds: an agent may be configured to measure less often than requested. */
+/**
+ * Returns the median distance between samples in seconds, because an agent may be configured to send samples less often
+ * than requested.
+ */
 function usualStep(samples: readonly Sample[], step: number): number {
   const apart = samples.slice(1).map((sample, index) => sample.collected_at - (samples[index] as Sample).collected_at);
-  // Too few samples to tell the usual distance from a gap.
+  // With fewer samples, the median cannot distinguish the interval from a gap.
   if (apart.length < 3) return step;
   const usual = apart.sort((one, other) => one - other)[Math.floor((apart.length - 1) / 2)] as number;
   return Math.max(step, Math.min(usual, 3_600));
 }
 
 /**
- * Seconds between two samples. `collected_at` is the start of a bucket, but its counters are the values of its last sample. The
- * uptime belongs to the same sample as the counters, so its difference is exact.
+ * Returns the seconds between two samples. `collected_at` is the start of a bucket, but the counters are those of the
+ * last sample in the bucket. The uptime comes from the same sample as the counters, so its difference is exact.
  */
 function elapsed(before: Sample, now: Sample): number {
   const apart = (now.uptime ?? 0) - (before.uptime ?? 0);
   return now.uptime !== null && before.uptime !== null && apart > 0 ? apart : now.collected_at - before.collected_at;
 }
 
-/** The top of a scale without a fixed maximum. */
+/** Returns the upper end of an axis without a fixed maximum. */
 export function topOf(max: number | null, unit: Unit): number {
   if (max !== null && max > 0) return max * 1.1;
-  // All values are zero: choose a top that gives distinct axis labels.
+  // All values are zero. The axis labels must still be distinct.
   return unit === '' ? 1 : 1_000;
 }
 
-/** The growth of a counter per second; null where it was reset by a reboot. */
+/** Returns the growth of a counter per second, or null if a reboot reset the counter. */
 function rate(samples: readonly Sample[], index: number, of: (sample: Sample) => number | null): number | null {
   const now = samples[index] as Sample;
   const before = samples[index - 1];
@@ -60,7 +69,7 @@ function rate(samples: readonly Sample[], index: number, of: (sample: Sample) =>
 const part = (used: number | null, total: number | null): number | null =>
   used === null || total === null || total === 0 ? null : (100 * used) / total;
 
-/** @param requested distance of samples in seconds */
+/** @param requested distance between samples in seconds */
 export function linesOf(samples: readonly Sample[], requested: number): Lines {
   const step = usualStep(samples, requested);
   const times: number[] = [];
@@ -91,7 +100,7 @@ export function linesOf(samples: readonly Sample[], requested: number): Lines {
   return { times, values };
 }
 
-/** Indexes of values between gaps, which need a point because no line shows them. */
+/** Returns the indexes of values between two gaps. They are drawn as points, because a line needs two values. */
 export const aloneAt = (values: Values): number[] =>
   values.flatMap((value, index) =>
     value !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null ? [index] : [],
@@ -104,7 +113,7 @@ export interface Outline {
   readonly last: number;
 }
 
-/** The summary of a line; null if it has no value. */
+/** Returns the summary of a line, or null if it has no values. */
 export function outlineOf(values: readonly (number | null)[]): Outline | null {
   let [min, max, sum, count, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, 0, 0];
   for (const value of values) {

@@ -17,8 +17,8 @@ interface TimeChartProps extends PlotProps {
 }
 
 /**
- * Lines over time. Dragging selects a range. Arrow keys move the cursor, `+` zooms in, `-` resets the range. Screen readers
- * get the values in words.
+ * A line chart over time. Dragging selects a range, arrow keys move the cursor, `+` zooms in, and `-` resets the range.
+ * Screen readers get the values as text.
  */
 export function TimeChart(props: TimeChartProps) {
   const { title, unit, times, lines, range } = props;
@@ -81,7 +81,10 @@ export function TimeChart(props: TimeChartProps) {
 
 const steps: Readonly<Record<string, number>> = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
 
-/** @param at index of the cursor. @returns whether the chart handles the key */
+/**
+ * @param at index of the cursor
+ * @returns whether the chart handles the key
+ */
 function handleKey(
   key: string,
   plot: UPlot,

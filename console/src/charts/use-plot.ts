@@ -4,10 +4,10 @@ import UPlot from 'uplot';
 import type { Colors } from './colors.ts';
 import { aloneAt, amountText, topOf, type Unit, type Values } from './series.ts';
 
-/** Height of a chart in pixels. */
+/** Pixels. */
 export const height = 150;
 const minWidth = 120;
-/** Seconds. A shorter selection does not change the range. */
+/** Minimum length of a selected range in seconds. A shorter selection is ignored. */
 const minRange = 120;
 const font = '11px ui-sans-serif, system-ui, sans-serif';
 
@@ -27,15 +27,17 @@ export interface PlotProps {
   readonly times: readonly number[];
   readonly lines: readonly Line[];
   readonly range: Range;
-  /** The top of the scale; follows the values by default. */
+  /** Fixed upper end of the axis; by default, it follows the values. */
   readonly max?: number;
-  /** Charts with the same key share their cursor. */
+  /** Charts with the same key share a cursor. */
   readonly sync: string;
   readonly onRange: (range: Range) => void;
   readonly onReset: () => void;
 }
 
-/** Draws a chart into `place`. `at` is the index of the cursor, or null. */
+/**
+ * Draws a chart into the element of the returned ref `place`. The returned `at` is the index of the cursor, or null.
+ */
 export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset }: PlotProps, colors: Colors) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | null>(null);
@@ -112,7 +114,7 @@ function seriesOf(label: string, index: number, colors: Colors): UPlot.Series {
     stroke: color,
     width: 1.5,
     ...(index === 0 ? { fill: (plot: UPlot) => shade(plot, color) } : {}),
-    // A value between gaps has no line, so it gets a point.
+    // A value between two gaps is drawn as a point.
     points: { show: true, size: 4, fill: color, filter: (plot, at) => aloneAt(plot.data[at] as Values) },
     spanGaps: false,
   };
@@ -129,7 +131,7 @@ const timeFormat: UPlot.Axis.DynamicValues = (_, ticks, __, ___, increment) =>
       : clock.format(date);
   });
 
-/** A gradient of the line's color, fading toward the bottom. */
+/** Returns a gradient of the line's color that fades toward the bottom. */
 function shade({ ctx, bbox }: UPlot, color: string): CanvasGradient | string {
   if (!Number.isFinite(bbox.top) || bbox.height <= 0) return 'transparent';
   const gradient = ctx.createLinearGradient(0, bbox.top, 0, bbox.top + bbox.height);
@@ -138,7 +140,7 @@ function shade({ ctx, bbox }: UPlot, color: string): CanvasGradient | string {
     gradient.addColorStop(0, soft(32));
     gradient.addColorStop(1, soft(6));
   } catch {
-    // Old browsers without color-mix() draw only the line.
+    // Old browsers do not support color-mix(), so the area below the line stays empty.
     return 'transparent';
   }
   return gradient;

@@ -12,29 +12,29 @@ import { type Known, type Proposal, proposalsAt } from './proposals.ts';
 import { theme } from './theme.ts';
 
 export interface EditorHandle {
-  /** Moves the cursor to a line and column, from 1, and focuses the editor. */
+  /** Moves the cursor to a line and column, both from 1, and focuses the editor. */
   goTo(line: number, column: number): void;
   focus(): void;
 }
 
-/** The undo history and cursor that an editor saves for the next editor of the same text. */
+/** Undo history and cursor, which one editor saves for the next editor of the same text. */
 export type EditorMemory = RefObject<unknown>;
 
 export interface CodeEditorProps {
   readonly label: string;
   readonly value: string;
   readonly onChange?: (value: string) => void;
-  /** Called when the operator presses Ctrl-S or Cmd-S. */
+  /** Called on Ctrl-S or Cmd-S. */
   readonly onSave?: () => void;
   readonly marks?: readonly Mark[];
-  /** Input of the completion; null while loading. */
+  /** Names that the completion proposes; null while loading. */
   readonly known?: Known | null;
   readonly readOnly?: boolean;
   readonly memory?: EditorMemory | undefined;
   readonly ref?: Ref<EditorHandle>;
 }
 
-/** Adapts the proposals to CodeMirror. */
+/** Adapts proposals to CodeMirror's completion interface. */
 const completionSource =
   (known: () => Known | null): CompletionSource =>
   ({ state, pos, explicit }) => {
@@ -42,7 +42,7 @@ const completionSource =
     if (vocabulary === null) return null;
     const found = proposalsAt(state.doc.toString(), pos, vocabulary);
     if (found === null) return null;
-    // Without a word, propose only on request or after a key was accepted.
+    // Without a typed word, the completion opens only on request or after a key was accepted.
     const isWord = pos > found.from || /[-:[{,]\s$/.test(state.sliceDoc(Math.max(0, pos - 2), pos));
     if (!explicit && !isWord && !/\$\{\{\s*$/.test(state.sliceDoc(Math.max(0, pos - 5), pos))) return null;
     return {
@@ -72,7 +72,10 @@ const accepting =
 
 const savedFields = { history: historyField };
 
-/** The initial state. With a memory, restores its history and adds a different text as one more step. */
+/**
+ * Returns the initial state. If `memory` contains a state, restores its undo history; a different text becomes another
+ * undo step.
+ */
 function stateOf(text: string, memory: unknown, config: EditorStateConfig): EditorState {
   if (memory == null) return EditorState.create({ ...config, doc: text });
   const before = EditorState.fromJSON(memory, config, savedFields);
@@ -87,7 +90,10 @@ function show(view: EditorView, text: string): void {
   if (change !== null) view.dispatch(change);
 }
 
-/** The extensions of the editor. `latest` returns the current callbacks, which may change between renders. */
+/**
+ * Returns the extensions of the editor.
+ * @param latest returns the current callbacks, which may change between renders
+ */
 function extensionsOf(
   latest: () => Pick<CodeEditorProps, 'onChange' | 'onSave' | 'known'>,
   attributes: Record<string, string>,
@@ -117,7 +123,7 @@ function extensionsOf(
   ];
 }
 
-/** Shows faults as diagnostics, clipped to the text. */
+/** Shows faults as diagnostics. Clips their positions to the text. */
 function showMarks(view: EditorView, marks: readonly Mark[]): void {
   const { length } = view.state.doc;
   const diagnostics = marks.map(({ from, to, severity, message }) => ({
@@ -136,7 +142,7 @@ function goTo(view: EditorView, line: number, column: number): void {
   view.focus();
 }
 
-/** A YAML editor. A `value` that differs from the text replaces it as one step of the undo history. */
+/** A YAML editor. If `value` differs from the text, it replaces the text as one undo step. */
 export default function CodeEditor({
   label,
   value,
@@ -178,7 +184,7 @@ export default function CodeEditor({
     });
   }, [readOnly]);
 
-  // Runs before the next input. Later, this value could be older than the text, and would undo the input.
+  // Runs in a layout effect, before further input. Later, `value` could be older than the text and would undo input.
   useLayoutEffect(() => {
     if (view.current !== null) show(view.current, value);
   }, [value]);

@@ -5,7 +5,7 @@ import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { theme } from './theme.ts';
 
-/** Media query for screens that are wide enough for two texts side by side. */
+/** Screens that are wide enough for two texts side by side. */
 const wide = '(min-width: 1100px)';
 const subscribe = (listener: () => void) => {
   const media = window.matchMedia(wide);
@@ -20,7 +20,7 @@ const readOnly = (label: string): Extension => [
   yaml(),
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
-  // Keyboard users can focus and scroll it.
+  // Lets keyboard users focus the read-only text to scroll it.
   EditorView.contentAttributes.of({
     tabindex: '0',
     'aria-label': label,
@@ -31,11 +31,14 @@ const readOnly = (label: string): Extension => [
   theme(),
 ];
 
-/** Limits the time for texts that differ almost everywhere; their diff is coarser. `timeout` is in milliseconds. */
+/**
+ * Limits the time for texts that differ almost everywhere; their diff is then less precise. `timeout` is in
+ * milliseconds.
+ */
 const diffConfig = { scanLimit: 1_000, timeout: 300 };
 const collapseUnchanged = { margin: 3, minSize: 5 };
 
-/** The differences of two texts: side by side, or unified on narrow screens. */
+/** Shows the differences between two texts: side by side, or unified on narrow screens. */
 export default function DiffView({
   before,
   after,

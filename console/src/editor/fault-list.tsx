@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import { visibleText } from '../parts/text.tsx';
 import type { Mark } from './faults.ts';
 
-/** The faults of a text, in the order of the text. A click moves the cursor to the line. */
+/** Lists the faults of a text in text order. A click moves the cursor to the fault. */
 export function FaultList({
   marks,
   onGo,

@@ -18,11 +18,11 @@ describe('marks', () => {
     [4, 11, '"x y"'],
     [1, 1, 'name'],
     [2, 10, ':'],
-    // A fault of the whole text is marked at the first line.
+    // A fault of the whole text is shown on the first line.
     [undefined, undefined, 'name'],
     // A fault at the end of a line has no character to underline.
     [1, 40, ''],
-    // Positions beyond the text, and invalid numbers.
+    // Positions after the end of the text, and invalid positions.
     [400, 2, ''],
     [-3, -1, 'name'],
   ])('marks a fault at line %s, column %s: %j', (line, column, word) => expect(marked(line, column)).toBe(word));

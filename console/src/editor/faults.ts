@@ -5,20 +5,20 @@ import { isTooDeep } from './outline.ts';
 export type Fault = AnswerOf<typeof validateModule>['faults'][number];
 
 export interface Mark {
-  /** Offsets in the text. */
+  /** Start offset in the text. */
   readonly from: number;
   readonly to: number;
   readonly line: number;
   readonly column: number;
   readonly severity: 'error' | 'warning';
   readonly message: string;
-  /** JSON pointer; empty for a fault of the syntax or of the whole module. */
+  /** JSON pointer; empty for a syntax error or a fault of the whole module. */
   readonly path: string;
 }
 
-/** Maximum number of marked faults. */
+/** Maximum number of faults to mark in the text. */
 export const maxMarks = 200;
-/** Longer texts are validated only by the orchestrator. */
+/** Maximum length of a text to parse locally. The orchestrator validates longer texts. */
 const maxLocalLength = 256 * 1024;
 
 const lineStarts = (text: string): number[] => {
@@ -27,7 +27,7 @@ const lineStarts = (text: string): number[] => {
   return starts;
 };
 
-/** The end of the word to underline at an offset, at most the end of the line. */
+/** Returns the end of the range to underline: the end of the word, at most the end of the line. */
 function extent(text: string, from: number, lineEnd: number): number {
   const rest = text.slice(from, Math.min(lineEnd, from + 400));
   const token = /^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[\w./${}-]+)/.exec(rest)?.[0].length ?? 1;
@@ -35,8 +35,8 @@ function extent(text: string, from: number, lineEnd: number): number {
 }
 
 /**
- * Marks faults in the order of the text. Marks a fault without a position at the first line, and a fault beyond the text at
- * the last line.
+ * Returns the marks of faults in text order. A fault without a position is marked on the first line, a fault after the
+ * end of the text on the last line.
  */
 export function marksOf(text: string, faults: readonly Fault[], warnings: readonly Fault[] = []): Mark[] {
   const starts = lineStarts(text);
@@ -54,7 +54,7 @@ export function marksOf(text: string, faults: readonly Fault[], warnings: readon
   return marks.sort((a, b) => a.from - b.from || a.severity.localeCompare(b.severity)).slice(0, maxMarks);
 }
 
-/** Faults of the YAML syntax, found locally. */
+/** Returns the YAML syntax errors of a text. */
 export function syntaxFaults(text: string): Fault[] {
   if (text.length > maxLocalLength) return [];
   if (isTooDeep(text)) return [{ path: '', message: 'brackets are nested too deeply', line: 1, column: 1 }];
@@ -70,7 +70,7 @@ export function syntaxFaults(text: string): Fault[] {
   }
 }
 
-/** The orchestrator's validation of a text. */
+/** The result of validating a text at the orchestrator. */
 export interface Verdict {
   readonly text: string;
   readonly faults: readonly Fault[];
@@ -79,11 +79,14 @@ export interface Verdict {
 
 export interface Judgement {
   readonly marks: readonly Mark[];
-  /** `checking`: the marks show only syntax faults, or faults of an earlier text. */
+  /**
+   * `checking`: the orchestrator has not validated this text yet, so the marks show only syntax errors or faults of an
+   * earlier text.
+   */
   readonly state: 'valid' | 'faulty' | 'checking';
 }
 
-/** Combines local syntax faults with the orchestrator's verdict, which may be of an earlier text. */
+/** Combines local syntax errors with the orchestrator's verdict, which may be for an earlier text. */
 export function judge(text: string, verdict: Verdict | null): Judgement {
   const syntax = syntaxFaults(text);
   if (syntax.length > 0) return { marks: marksOf(text, syntax), state: 'faulty' };

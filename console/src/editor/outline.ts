@@ -1,16 +1,16 @@
 import { isMap, isScalar, isSeq, parseDocument, type YAMLMap } from 'yaml';
 
 /**
- * Reads the names of a module that may be incomplete: its ids, templates and parameters. Safe for any input: aliases are not
- * resolved, so they cannot expand exponentially.
+ * Reads the names in a module that may be incomplete: ids, templates, and parameters. Safe for any input: aliases are
+ * not resolved, so they cannot expand exponentially.
  */
 
 export interface DeclaredParameter {
   readonly name: string;
-  /** The type as written, which may be unknown. */
+  /** The type as written; may be invalid. */
   readonly type: string;
   readonly description: string | null;
-  /** Undefined if there is none. */
+  /** Undefined if the parameter has no default. */
   readonly default: unknown;
 }
 
@@ -22,7 +22,7 @@ export interface ModuleOutline {
 }
 
 const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [] };
-/** Longer texts are too slow to parse while typing. */
+/** Maximum length in characters. Longer texts take too long to parse on every keystroke. */
 const maxLength = 512 * 1024;
 
 const text = (map: YAMLMap, key: string): string | null => {
@@ -33,7 +33,7 @@ const text = (map: YAMLMap, key: string): string | null => {
 const texts = (list: unknown, key: string): string[] =>
   isSeq(list) ? list.items.flatMap((item) => (isMap(item) ? (text(item, key) ?? []) : [])) : [];
 
-/** Converts a node to a JSON value; undefined for aliases and values nested deeper than eight levels. */
+/** Converts a node to a JSON value. Returns undefined for aliases and for values nested more than eight levels deep. */
 function plain(node: unknown, depth = 0): unknown {
   if (depth > 8) return undefined;
   if (isScalar(node)) return ['string', 'number', 'boolean'].includes(typeof node.value) ? node.value : null;
@@ -46,8 +46,8 @@ function plain(node: unknown, depth = 0): unknown {
 }
 
 /**
- * Whether brackets are nested deeper than in any real module: the parser needs seconds for ten thousand levels. Brackets in
- * strings count too, but only many unclosed ones would matter.
+ * Reports whether brackets are nested deeper than in any real module, because the parser takes seconds for ten thousand
+ * levels. Also counts brackets in strings; only very many unclosed ones would give a wrong result.
  */
 export function isTooDeep(content: string): boolean {
   let depth = 0;
@@ -66,7 +66,7 @@ export function outlineOf(content: string): ModuleOutline {
   try {
     root = parseDocument(content, { strict: false, uniqueKeys: false, logLevel: 'silent' }).contents;
   } catch {
-    // The parser throws on extreme nesting.
+    // The parser throws on extremely deep nesting.
     return nothing;
   }
   if (!isMap(root)) return nothing;

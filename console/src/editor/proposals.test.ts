@@ -11,7 +11,7 @@ const at = (written: string) => {
   return proposalsAt(written.replace('¦', ''), offset, known)?.options ?? [];
 };
 const labels = (written: string) => at(written).map(({ label }) => label);
-/** The document after this proposal is accepted. */
+/** Returns the document after accepting this proposal. */
 const taken = (written: string, label: string) => {
   const offset = written.indexOf('¦');
   const text = written.replace('¦', '');
@@ -80,7 +80,7 @@ describe('accepting a key', () => {
     ['resources:\n  - resource: { fi¦', 'file-unix', 'resources:\n  - resource: { file-unix: { path: '],
     ['resources:\n  - dep¦', 'depends_on', 'resources:\n  - depends_on:\n      - '],
     ['resources: [{ dep¦ }]', 'depends_on', 'resources: [{ depends_on: [ }]'],
-    // The typed key is already followed by a colon.
+    // A colon already follows the typed key.
     ['na¦: x', 'name', 'name: x'],
   ])('completes %j with %j', (written, label, becomes) => expect(taken(written, label)).toBe(becomes));
 });

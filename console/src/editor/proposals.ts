@@ -11,27 +11,27 @@ import {
 } from './schema.ts';
 import { type Place, placeAt } from './yaml-place.ts';
 
-/** Completion of modules from the text, the schema, and the names to refer to. */
+/** Completes modules from their text, the schema, and the names of secrets and tags. */
 
 export interface Known {
   readonly schema: JsonSchema;
   readonly secrets: readonly string[];
-  /** Tag keys. */
+  /** Keys of tags. */
   readonly tags: readonly string[];
 }
 
 export interface Proposal {
   readonly label: string;
-  /** Replaces the typed word. */
+  /** Text that replaces the typed word. */
   readonly apply: string;
-  /** Type of the key or value, in a word. */
+  /** Type of the key or value, in one word. */
   readonly detail: string;
   /** Description of the key or value. */
   readonly info: string;
   readonly kind: 'key' | 'value' | 'reference';
-  /** Required keys come first. */
+  /** Whether the key is required. Required keys are listed first. */
   readonly required: boolean;
-  /** Whether to open the completion again after it is inserted. */
+  /** Whether accepting this proposal opens the completion again. */
   readonly goesOn: boolean;
 }
 
@@ -73,7 +73,7 @@ function openProposals(place: Place, text: string, offset: number, known: Known)
   const keys = (of: readonly JsonSchema[], lead: string) => {
     const there = new Set(place.present);
     const open = keysOf(of).filter(({ name }) => !there.has(name));
-    // Only one of these keys is allowed, such as the kind of a resource.
+    // Exactly one of these keys is allowed, such as the kind of a resource.
     const isChoice = of.some((schema) => 'oneOf' in schema) && of.every(({ required }) => required === undefined);
     const chosen = isChoice && keysOf(of).every(({ schema }) => formOf(schema) === 'mapping') && there.size > 0;
     const column = place.column + lead.length;
@@ -106,12 +106,12 @@ function keyProposal(key: SchemaKey, flow: boolean, column: number, lead: string
   };
 }
 
-/** The text to insert after a key, up to where the value is typed. */
+/** Returns the text to insert after a key, up to the position of the value. */
 function behind(schema: JsonSchema, form: 'mapping' | 'list' | 'scalar', flow: boolean, column: number): string {
   const margin = `\n${' '.repeat(column + 2)}`;
   if (form === 'scalar') return ': ';
   if (form === 'list') return flow ? ': [' : `:${margin}- `;
-  // A mapping with exactly one required field starts with it.
+  // A mapping with exactly one required field starts with that field.
   const required = keysOf(schemasAt(schema, [])).filter((key) => key.required && formOf(key.schema) === 'scalar');
   const first = required.length === 1 ? `${(required[0] as SchemaKey).name}: ` : '';
   return flow ? `: { ${first}` : `:${margin}${first}`;
@@ -140,7 +140,7 @@ function valueProposals(place: Place, text: string, known: Known): Proposal[] {
   return [];
 }
 
-/** Completes references within `${{ … }}`. */
+/** Completes references in `${{ … }}`. */
 function expressionProposals(text: string, offset: number, known: Known): Proposals | null {
   const line = text.slice(Math.max(text.lastIndexOf('\n', offset - 1) + 1, offset - 1_000), offset);
   const found = /(?<!\$)\$\{\{\s*([A-Za-z0-9_./-]*)$/.exec(line);

@@ -1,6 +1,6 @@
 import type { Step } from './yaml-place.ts';
 
-/** The part of the JSON Schema of modules that completion uses. */
+/** The subset of JSON Schema that the completion reads. */
 
 export interface JsonSchema {
   readonly type?: string;
@@ -16,14 +16,14 @@ export interface JsonSchema {
   readonly maximum?: number;
 }
 
-/** The alternatives of a schema, without the null of optional values. */
+/** Returns the alternatives of a schema, without the null type of optional values. */
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
   if (schema.anyOf === undefined) return schema.type === 'null' ? [] : [schema];
   const { anyOf, ...rest } = schema;
   return anyOf.flatMap(alternatives).map((one) => ({ ...rest, ...one }));
 }
 
-/** Own properties only: a document may have a key named `constructor`. */
+/** Reads own properties only, because a document may have a key named `constructor`. */
 const own = <V>(values: Readonly<Record<string, V>> | undefined, key: string): V | undefined =>
   values !== undefined && Object.hasOwn(values, key) ? values[key] : undefined;
 
@@ -40,7 +40,7 @@ function below(schema: JsonSchema, step: Step): readonly JsonSchema[] {
   });
 }
 
-/** The possible schemas of the value at a path; empty if the schema has no such path. */
+/** Returns the possible schemas of the value at a path, or an empty list if the schema has no such path. */
 export function schemasAt(root: JsonSchema, path: readonly Step[]): readonly JsonSchema[] {
   let found: readonly JsonSchema[] = [root];
   for (const step of path) found = found.flatMap((schema) => below(schema, step));
@@ -53,7 +53,7 @@ export interface SchemaKey {
   readonly schema: JsonSchema;
 }
 
-/** The keys that a mapping may have. */
+/** Returns the keys that a mapping may have. */
 export const keysOf = (schemas: readonly JsonSchema[]): SchemaKey[] =>
   schemas.flatMap(({ properties, required }) =>
     Object.entries(properties ?? {}).map(([name, schema]) => ({
@@ -63,7 +63,7 @@ export const keysOf = (schemas: readonly JsonSchema[]): SchemaKey[] =>
     })),
   );
 
-/** The possible values of enumerations and booleans. */
+/** Returns the possible values of enumerations and booleans. */
 export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
   ...new Set(
     schemas.flatMap((schema) =>
@@ -75,13 +75,13 @@ export const valuesOf = (schemas: readonly JsonSchema[]): string[] => [
 const isExpressionOnly = ({ type, description }: JsonSchema): boolean =>
   type === 'string' && description?.startsWith('One expression') === true;
 
-/** The form of the value, ignoring the alternative of an expression. */
+/** Returns the form of a value. Ignores the alternative of writing an expression. */
 export const formOf = (schema: JsonSchema): 'mapping' | 'list' | 'scalar' => {
   const form = alternatives(schema).find((one) => !isExpressionOnly(one))?.type;
   return form === 'object' ? 'mapping' : form === 'array' ? 'list' : 'scalar';
 };
 
-/** The type of a value in a word or two: `boolean`, `linux | windows | macos`. */
+/** Describes the type of a value in one or two words: `boolean`, `linux | windows | macos`. */
 export function typeText(schema: JsonSchema): string {
   const words = alternatives(schema)
     .filter((one) => !isExpressionOnly(one))

@@ -3,7 +3,7 @@ import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
-/** The look of the editor, from the console's color variables, so that it follows the theme. */
+/** The editor theme. It uses the console's CSS variables, so it changes with the console's theme. */
 
 const highlights = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: 'var(--accent)' },
@@ -121,7 +121,7 @@ const look = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedChunk .cm-deletedText': {
     background: 'color-mix(in oklab, var(--bad) 16%, transparent)',
   },
-  // Pale colors, such as the color of comments, have too little contrast on this background.
+  // The pale colors of comments and similar tokens have too little contrast on this background.
   '.cm-changedText > *, .cm-deletedText > *': { color: 'var(--text)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft)', paddingLeft: '6px' },
   '.cm-changedLineGutter, &.cm-merge-b .cm-changedLineGutter': { background: 'var(--good)' },

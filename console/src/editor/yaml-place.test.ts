@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { placeAt } from './yaml-place.ts';
 
-/** The position at the bar in the text. */
+/** Returns the position at the `¦` in the text. */
 const at = (written: string) => {
   const offset = written.indexOf('¦');
   const place = placeAt(written.replace('¦', ''), offset);

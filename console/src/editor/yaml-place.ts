@@ -1,21 +1,24 @@
 /**
- * Finds the place of the cursor in a YAML document. A document is rarely valid while it is typed, so this reads only its
- * shape: indentation, and brackets in flow style (YAML 1.2, chapter 7).
+ * Determines what the cursor position in a YAML document may contain. A document is rarely valid while it is being
+ * typed, so this reads only its structure: indentation, and brackets in flow style (YAML 1.2, chapter 7).
  */
 
 export type Step = string | number;
 
 export interface Place {
-  /** The path of the mapping whose key is typed, or of the value. */
+  /** Path of the value, or of the mapping whose key is being typed. */
   readonly path: readonly Step[];
-  /** `open`: a key or a value may start here, the schema decides. `text`: within a block scalar. */
+  /**
+   * `open`: a key or a value may start here; the schema decides. `value`: the value of a key. `text`: inside a block
+   * scalar.
+   */
   readonly kind: 'open' | 'value' | 'text';
-  /** Offset of the start of the typed word. */
+  /** Start offset of the word being typed. */
   readonly from: number;
-  /** Keys already in the mapping. */
+  /** Keys that the mapping already has. */
   readonly present: readonly string[];
   readonly flow: boolean;
-  /** Column of the start of the typed word. */
+  /** Start column of the word being typed. */
   readonly column: number;
 }
 
@@ -25,7 +28,7 @@ interface MapFrame {
   flow: boolean;
   key: string | null;
   keys: string[];
-  /** Whether the key has a value on its line. */
+  /** Whether the current key already has a value on its line. */
   filled: boolean;
 }
 interface SeqFrame {
@@ -43,11 +46,11 @@ const indentOf = (line: string): number => line.length - line.trimStart().length
 
 class ShapeReader {
   readonly frames: Frame[] = [];
-  /** Lines with more indentation belong to a block scalar; null outside of one. */
+  /** Lines with more indentation belong to a block scalar; null outside a block scalar. */
   textIndent: number | null = null;
-  /** The open quote. */
+  /** Quote character of the unclosed quoted string, or null. */
   quote: string | null = null;
-  /** The typed word within a flow, and its offset. */
+  /** Word being typed in flow style. `wordFrom` is its offset. */
   word = '';
   wordFrom = 0;
 
@@ -65,7 +68,10 @@ class ShapeReader {
     );
   }
 
-  /** Reads a line or the start of one. @param at offset of its start */
+  /**
+   * Reads a line, or the part of it before the cursor.
+   * @param at start offset of the line
+   */
   line(line: string, at: number): void {
     if (this.quote !== null || this.inFlow) {
       this.#flow(line, 0, at);
@@ -91,7 +97,7 @@ class ShapeReader {
     this.#value(line, column + key[0].length, at);
   }
 
-  /** Reads the dashes at the start of a line. */
+  /** Reads the list dashes at the start of a line. */
   dashes(line: string): { column: number; rest: string; any: boolean } {
     let column = indentOf(line);
     let any = false;
@@ -104,7 +110,10 @@ class ShapeReader {
     }
   }
 
-  /** Leaves the frames that cannot continue at this column. */
+  /**
+   * Closes the mappings and lists that cannot continue at this column.
+   * @returns the innermost remaining one
+   */
   leave(column: number): Frame | undefined {
     for (let top = this.#top; top !== undefined; top = this.#top) {
       if (top.indent > column || (top.type === 'seq' && top.indent === column)) this.frames.pop();
@@ -131,7 +140,7 @@ class ShapeReader {
     } else this.frames.push({ type: 'map', indent: column, flow: false, key, keys: [key], filled: false });
   }
 
-  /** Reads the value that starts at or after `from`. */
+  /** Reads the value that starts at or after column `from`. */
   #value(line: string, from: number, at: number): void {
     const skipped = /^\s*(?:[&!]\S*\s+)*/.exec(line.slice(from))?.[0].length ?? 0;
     const start = from + skipped;
@@ -202,7 +211,7 @@ class ShapeReader {
   }
 }
 
-/** The keys of a block mapping on the following lines. */
+/** Returns the keys of a block mapping on the following lines. */
 function keysBelow(text: string, from: number, column: number): string[] {
   const keys: string[] = [];
   let at = text.indexOf('\n', from) + 1;
@@ -223,7 +232,7 @@ function keysBelow(text: string, from: number, column: number): string[] {
   return keys;
 }
 
-/** @returns the place at this offset; null where nothing can be proposed, such as in a comment */
+/** Returns the place at this offset, or null if nothing can be proposed, such as in a comment. */
 export function placeAt(text: string, offset: number): Place | null {
   const reader = new ShapeReader();
   let at = 0;
@@ -251,7 +260,7 @@ function flowPlace(reader: ShapeReader, offset: number, lineAt: number): Place |
   return { path: reader.path, kind: 'value', present: [], ...common };
 }
 
-/** @returns undefined if the line enters a flow before the cursor */
+/** Returns undefined if the line opens a flow collection before the cursor. */
 function blockPlace(
   reader: ShapeReader,
   text: string,
@@ -273,7 +282,7 @@ function blockPlace(
   if (/^[{["'|>]/.test(line.slice(valueAt))) return undefined;
   const { column, any } = reader.dashes(line);
   if (key !== null) {
-    // A colon ends a key only if a space follows.
+    // A colon ends a key only if whitespace follows.
     if (line.length === keyEnd) return null;
     reader.enterMap(column, unquoted(key[1] as string));
     return { path: reader.path, kind: 'value', from: at + valueAt, present: [], flow: false, column: valueAt };

@@ -55,9 +55,10 @@ export function AssignmentLink({ name }: { readonly name: string }) {
   );
 }
 
-/** The name of an operator, without a link: operators have no page. */
+/** The name of an operator. Not a link, because operators have no page of their own. */
 export function OperatorName({ id }: { readonly id: string }) {
   const names = useOperatorNames();
-  // Shows the start of the id until names are loaded. Actions of the configuration have a word instead of an id.
+  // Shows the start of the id until names are loaded. An action that the configuration caused has a word in place of
+  // the id.
   return <Line text={names.get(id) ?? (id.length === 32 ? `${id.slice(0, 8)}…` : id)} maxLength={64} />;
 }

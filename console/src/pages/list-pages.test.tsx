@@ -42,20 +42,20 @@ import { SecretsPage } from './secrets/secrets-page.tsx';
 import { TerminalsPage } from './terminals/terminals-page.tsx';
 import { WindowsPage } from './windows/windows-page.tsx';
 
-/** Every list page has the same four states: loading, error, empty, and full. */
+/** All list pages share these four states: loading, error, empty, and full. */
 interface Case {
   readonly name: string;
   readonly Page: () => ReactNode;
-  /** The route of the list. Its example answer is the full list. */
+  /** The route that returns the list. Its example response is the full list. */
   readonly route: Route;
   readonly none: unknown;
-  /** Text of the empty list. */
+  /** A text that the page shows for an empty list. */
   readonly empty: string;
-  /** Text of the full list. */
+  /** A text that the page shows for the full list. */
   readonly full: string;
-  /** Role and name of the full list. */
+  /** Role and accessible name of the list element. */
   readonly list: readonly ['grid' | 'list', string];
-  /** A search without matches, and the text that the page shows for it. */
+  /** A search without matches, and the text that the page then shows. */
   readonly noMatch?: readonly [search: string, text: string];
 }
 
@@ -138,7 +138,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** An orchestrator that answers the additional requests of the pages, but not the requests for their lists. */
+/** Starts an orchestrator that responds to the pages' other requests, but not to the requests for their lists. */
 function orchestrator(): FakeApi {
   const api = fakeApi();
   api.answerExamples(getOverview, latestSamples, listAgents, listAssignments, listModules, listOperators);

@@ -3,10 +3,11 @@ import { useRef } from 'react';
 import { Confirm } from '../parts/dialog/dialog.tsx';
 
 /**
- * Asks for confirmation before navigation discards unsaved changes. Switching tabs within the page does not ask by default.
- * @param what the message of the dialog
- * @param withTab also asks when the user switches tabs, which would discard the changes
- * @returns the dialog to render, and a function that allows the next navigation, for use after saving or removing
+ * Asks for confirmation before navigation discards unsaved changes. By default, switching tabs within the page does not
+ * ask.
+ * @param what text of the dialog
+ * @param withTab whether to ask when the operator switches tabs
+ * @returns the dialog to render, and a function that allows the next navigation, to call after saving or removing
  */
 export function useLeaveGuard(
   unsaved: boolean,

@@ -2,7 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { matchesQuery } from '../api/matches.ts';
 import { messageOf } from '../parts/states.tsx';
 
-/** The hint of a selector field: how many agents match now, or why that is unknown. @param until when more can match */
+/**
+ * Returns the hint of a selector field: how many agents match now, or why the number is unknown.
+ * @param until the period in which more agents can match
+ */
 export function useMatchHint(selector: string, until: 'later' | 'while it is open'): string {
   const isEmpty = selector.trim() === '';
   const { data, error } = useQuery({ ...matchesQuery(selector), enabled: !isEmpty });

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** The meaning of a state. A badge always has text, because color alone is not accessible. */
+/** The severity of a state. A badge always has text too, because color alone is not accessible. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'neutral';
 
 const soft: Record<Tone, string> = {
@@ -32,7 +32,10 @@ export function Badge({ tone = 'neutral', children }: { readonly tone?: Tone; re
   );
 }
 
-/** A colored dot before its label. `live` animates it. */
+/**
+ * A colored dot before a label.
+ * @param live whether the dot is animated
+ */
 export function Dot({
   tone,
   live = false,

@@ -7,7 +7,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly look?: ButtonLook;
   readonly small?: boolean;
   readonly icon?: ReactNode;
-  /** Shows progress and disables the button. */
+  /** Whether to disable the button and show progress. */
   readonly busy?: boolean;
   readonly ref?: Ref<HTMLButtonElement>;
 }
@@ -39,7 +39,7 @@ export function Button({ look, small, icon, busy, children, className, disabled,
   );
 }
 
-/** A button with only an icon. The label is its accessible name and its tooltip. */
+/** A button that shows only an icon. The label is its accessible name and tooltip. */
 export function IconButton({
   label,
   icon,

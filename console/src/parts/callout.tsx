@@ -17,7 +17,7 @@ const titles: Record<Tone, string> = {
   neutral: '',
 };
 
-/** A message at the top of a page that needs attention, with its actions. */
+/** A message at the top of a page that needs attention, with buttons for the next actions. */
 export function Callout({
   tone,
   title,

@@ -1,2 +1,2 @@
-/** Joins class names into one string. Skips values that are false or null. */
+/** Joins class names. Skips values that are false or null. */
 export const classNames = (...names: (string | false | null | undefined)[]): string => names.filter(Boolean).join(' ');

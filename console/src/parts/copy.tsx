@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { IconButton } from './button.tsx';
 import { visibleText } from './text.tsx';
 
-/** Copies a text and confirms it for a moment. */
+/** Copies a text to the clipboard and briefly confirms it. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -33,7 +33,7 @@ export function Id({ id, length = 8 }: { readonly id: string; readonly length?: 
   );
 }
 
-/** A command or code line with a copy button. */
+/** A command or a line of code with a copy button. */
 export function Code({ text }: { readonly text: string }) {
   return (
     <div className="flex items-start gap-2 rounded-md border bg-raised py-1.5 pr-1.5 pl-3">

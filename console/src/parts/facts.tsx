@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Names and values in columns. Skips facts that are null. */
+/** A list of names and values. Skips values that are null. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ReactNode] | null)[] }) {
   return (
     <dl className="grid grid-cols-[repeat(auto-fill,minmax(8rem,1fr))] sm:grid-cols-[repeat(auto-fill,minmax(11rem,1fr))] gap-x-6 gap-y-3">

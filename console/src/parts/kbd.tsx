@@ -1,4 +1,4 @@
-/** Keys to press in sequence, separated by spaces: `g a`. */
+/** Keys to press one after another, separated by spaces: `g a`. */
 export function Keys({ keys }: { readonly keys: string }) {
   return (
     <span className="inline-flex items-center gap-0.5">

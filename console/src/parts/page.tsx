@@ -2,8 +2,8 @@ import { type ReactNode, useEffect } from 'react';
 import { lineText } from './text.tsx';
 
 /**
- * The frame of a page: title, subtitle, actions and content. `fill` gives the content the rest of the height, for tables
- * and terminals with their own scrolling.
+ * The layout of a page: title, subtitle, actions, and content. With `fill`, the content takes the remaining height, for
+ * tables and terminals that scroll themselves.
  */
 export function Page({
   title,
@@ -14,7 +14,7 @@ export function Page({
   children,
 }: {
   readonly title: ReactNode;
-  /** The title of the browser tab; defaults to `title` if that is text. */
+  /** Title of the browser tab. By default `title`, if that is text. */
   readonly name?: string;
   readonly subtitle?: ReactNode;
   readonly actions?: ReactNode;

@@ -12,7 +12,7 @@ export function Panel({
   readonly title?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
-  /** No padding inside: for tables and lists, which have their own. */
+  /** Omits the padding, for tables and lists that have their own. */
   readonly flush?: boolean;
   readonly className?: string;
 }) {

@@ -5,9 +5,9 @@ import { Button } from './button.tsx';
 import { classNames } from './class-names.ts';
 import { cutText, visibleText } from './text.tsx';
 
-/** Placeholders for missing content: loading, empty, or failed. */
+/** Placeholders for content that is loading, empty, or failed to load. */
 
-/** A placeholder with the shape of the content. The console has no spinners. */
+/** A placeholder with the shape of the content. The console uses no spinners. */
 export function Skeleton({ className }: { readonly className?: string }) {
   return (
     <span
@@ -33,7 +33,7 @@ export function SkeletonRows({ rows = 6, label = 'Loading' }: { readonly rows?: 
   );
 }
 
-/** Explains why a list is empty and offers the next step. */
+/** Explains why a list is empty and offers a next step. */
 export function Empty({
   title,
   icon,
@@ -57,7 +57,10 @@ export function Empty({
   );
 }
 
-/** Offers to load newer entries above a list that the reader has scrolled, instead of moving the entries. */
+/**
+ * A button above a list that loads newer entries. Without it, new entries would move the entries that the operator
+ * reads.
+ */
 export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
   <div role="status" className="border-b bg-accent-soft px-3 py-1.5 text-center">
     <Button small look="quiet" onClick={onShow}>
@@ -66,11 +69,11 @@ export const Newer = ({ onShow }: { readonly onShow: () => void }) => (
   </div>
 );
 
-/** The message of an error, safe to show. */
+/** Returns the message of an error with invisible characters replaced by their codes. */
 export const messageOf = (error: unknown): string =>
   visibleText(cutText(error instanceof Error ? error.message : String(error), 4_000));
 
-/** Shows an error in place of content, with its API code and request id. */
+/** Shows an error in place of content, with its API error code and request id. */
 export function Failure({
   error,
   retry,
@@ -106,16 +109,16 @@ export function Failure({
   );
 }
 
-/** Shows an error in a form or dialog, with the faults that the orchestrator named. */
+/** Shows an error in a form or dialog, with the faults that the orchestrator reported. */
 export function Problem({ error }: { readonly error: unknown }) {
   const shown = useRef<HTMLDivElement>(null);
-  // The submit button may be far below the error.
+  // Scrolls to the error, because the submit button may be far below it.
   useEffect(() => {
     if (error) shown.current?.scrollIntoView({ block: 'nearest' });
   }, [error]);
   if (error === null || error === undefined) return null;
   const named = error instanceof ApiError ? (error.problem.errors ?? []) : [];
-  // A single fault often repeats the message.
+  // A single fault often has the same text as the error message.
   const faults = named.length === 1 && named[0]?.message === messageOf(error) ? [] : named;
   return (
     <div ref={shown} role="alert" className="rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad text-sm">

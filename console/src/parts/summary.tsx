@@ -11,7 +11,7 @@ const tones: Record<Tone, string> = {
   neutral: 'text-muted',
 };
 
-/** The counts of an operation in one line, without zeros. */
+/** The nonzero counts of an operation in one line. */
 export function SummaryLine({
   summary,
   resultKind,
@@ -19,7 +19,7 @@ export function SummaryLine({
 }: {
   readonly summary: Counts | null;
   readonly resultKind: ResultKind;
-  /** Whether the line wraps in a narrow space, instead of being truncated. */
+  /** Whether the line wraps if space is short. By default it is truncated. */
   readonly wrap?: boolean;
 }) {
   if (summary === null || summary.total === 0) return <span className="text-muted">–</span>;

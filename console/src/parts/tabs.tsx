@@ -1,7 +1,7 @@
 import { Tabs as Radix } from 'radix-ui';
 import type { ReactNode } from 'react';
 
-/** Tabs controlled by the caller, usually through the address. Renders only the selected content. */
+/** Tabs controlled by the caller, usually with a URL parameter. Renders only the selected tab's content. */
 export function Tabs<T extends string>({
   value,
   onChange,

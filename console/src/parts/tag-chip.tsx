@@ -1,6 +1,6 @@
 import { cutText, visibleText } from './text.tsx';
 
-/** A tag as `key=value`, truncated if long. */
+/** A tag as `key=value`. A long tag is truncated. */
 export function TagChip({ name, value }: { readonly name: string; readonly value: string }) {
   return (
     <span

@@ -1,19 +1,19 @@
-/** Estimates which tags fit into one line, from the lengths of their texts. All sizes are pixels. */
+/** Estimates from text lengths which tags fit into one line. All sizes are in pixels. */
 
-/** Estimated width of a letter, slightly more than most letters have at the chip's font size. */
+/** Estimated width of a character: slightly more than the average at the chip's font size. */
 const perCharacter = 6.6;
 const padding = 12;
 const gap = 4;
-/** The maximum width of a chip: `max-w-40` in tag-chip.tsx. */
+/** Maximum width of a chip: `max-w-40` in tag-chip.tsx. */
 const maxWidth = 160;
-/** Room for the counter of hidden tags, such as `+12`. */
+/** Space for the number of hidden tags, such as `+12`. */
 const counterWidth = 28;
 
 /**
- * Selects the first tag and every later one that still fits.
+ * Selects the first tag and every later one that fits into the remaining space.
  * @param tags as `key=value`
- * @param room in pixels
- * @returns indexes of the selected tags: at least one, even if it has to be truncated
+ * @param room available width in pixels
+ * @returns indexes of the selected tags; includes the first tag even if it must be truncated
  */
 export function tagsThatFit(tags: readonly string[], room: number): number[] {
   const widths = tags.map(({ length }) => Math.min(maxWidth, length * perCharacter + padding) + gap);

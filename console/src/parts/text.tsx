@@ -1,13 +1,13 @@
 import { useState } from 'react';
 
 /**
- * Shows untrusted text from machines and operators. Invisible characters and characters that reorder the line are shown as
- * their codes. Long text is truncated; the reader can expand it.
+ * Shows untrusted text from machines and operators. Invisible characters, and characters that change the text
+ * direction, are replaced by their codes. Long text is truncated until the operator expands it.
  */
 
 /**
- * Control and format characters (including bidirectional and zero-width marks), line separators, and letters without a
- * glyph. Line feeds and tabs are not included.
+ * Control and format characters (including bidirectional and zero-width characters), line separators, and blank
+ * letters. Line feeds and tabs are not included.
  */
 const invisible = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u3164|\uffa0/u;
 const invisibleAll = new RegExp(invisible.source, 'gu');
@@ -19,7 +19,7 @@ const codeOf = (character: string): string =>
 /** Replaces every invisible character with its code. */
 export const visibleText = (text: string): string => (invisible.test(text) ? text.replace(invisibleAll, codeOf) : text);
 
-/** Truncates to at most `maxLength` UTF-16 units without splitting a surrogate pair. */
+/** Truncates a text to at most `maxLength` UTF-16 code units without splitting a surrogate pair. */
 export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const code = text.charCodeAt(maxLength - 1);
@@ -29,7 +29,7 @@ export function cutText(text: string, maxLength: number): string {
 export function Text({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
   const [whole, setWhole] = useState(false);
   const isCut = text.length > maxLength && !whole;
-  // The text may have tens of kilobytes: render all of it only on request.
+  // The text may be tens of kilobytes long, so the whole text is rendered only on request.
   const shown = visibleText(isCut ? cutText(text, maxLength) : text);
   return (
     <bdi className="[overflow-wrap:anywhere]">
@@ -52,11 +52,11 @@ export function Text({ text, maxLength = 200 }: { readonly text: string; readonl
   );
 }
 
-/** Joins the text into one line of at most about `maxLength` characters; `…` marks a truncated text. */
+/** Joins the lines of a text. Truncates the result to about `maxLength` characters and then appends `…`. */
 export const lineText = (text: string, maxLength: number): string =>
   visibleText(cutText(text, maxLength).replace(/\s+/g, ' ')) + (text.length > maxLength ? '…' : '');
 
-/** Shows text in one line that cannot be expanded: for cells and links. */
+/** Shows untrusted text in one line, for cells and links. Unlike `Text`, it cannot be expanded. */
 export function Line({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
   return (
     <bdi className="truncate" title={text.length > 30 ? visibleText(cutText(text, 1000)) : undefined}>

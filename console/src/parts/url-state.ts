@@ -1,7 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 
-/** Reads the parameters of a URL as plain text, so that users can type them. */
+/** Converts URL parameters to and from plain text, without JSON quotes, so that operators can type them. */
 export const parseSearch = (text: string): Record<string, string> => Object.fromEntries(new URLSearchParams(text));
 
 export function stringifySearch(search: Record<string, unknown>): string {
@@ -11,9 +11,9 @@ export function stringifySearch(search: Record<string, unknown>): string {
 }
 
 /**
- * Keeps a state of a page in a parameter of its address, so that links and the back button restore it.
- * A parameter with its fallback value is left out of the address.
- * @returns the value and its setter; `push` adds a step to the browser's history
+ * Stores a state of the page in a URL parameter, so that links and the back button restore it. The parameter is omitted
+ * while it has the fallback value.
+ * @returns the value and its setter; with `push`, a change adds an entry to the browser history
  */
 export function useUrlState<T extends string = string>(
   name: string,

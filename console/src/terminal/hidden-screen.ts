@@ -2,19 +2,19 @@ import { Terminal } from '@xterm/xterm';
 import type { Size } from './recording.ts';
 import { emptied, Snapshots, snapshotLines } from './snapshots.ts';
 
-/** The part of a screen that a replay uses. */
+/** The screen interface that a replay uses. */
 export interface ReplayScreen {
   readonly size: Size;
-  /** @param done called when the data is on the screen */
+  /** @param done called when the screen has processed the data */
   write(data: string | Uint8Array, done?: () => void): void;
-  /** Clears the screen after the pending writes. */
+  /** Clears the screen after all pending writes. */
   clear(): void;
   resize(cols: number, rows: number): void;
-  /** Returns sequences that bring an empty screen of the same size to this state. */
+  /** Returns escape sequences that restore this state on an empty screen of the same size. */
   snapshot(): string;
 }
 
-/** A terminal that is not rendered. Skipping far ahead is faster on it, since rendering takes most of the time. */
+/** A terminal that is not rendered. It replays long stretches faster, because rendering takes most of the time. */
 export class HiddenScreen implements ReplayScreen {
   readonly #terminal = new Terminal({ allowProposedApi: true, scrollback: snapshotLines });
   readonly #snapshots = new Snapshots(this.#terminal);

@@ -2,14 +2,17 @@ export type ExtraKey = 'esc' | 'tab' | 'up' | 'down' | 'left' | 'right' | 'home'
 
 const arrows: Partial<Record<ExtraKey, string>> = { up: 'A', down: 'B', right: 'C', left: 'D', home: 'H', end: 'F' };
 
-/** The sequence of a key that phones lack. @param application whether application cursor keys (DECCKM) are on */
+/**
+ * Returns the escape sequence of a key that phones lack.
+ * @param application whether application cursor keys (DECCKM) are on
+ */
 export function extraKey(key: ExtraKey, application: boolean): string {
   if (key === 'esc') return '\x1b';
   if (key === 'tab') return '\t';
   return `\x1b${application ? 'O' : '['}${arrows[key]}`;
 }
 
-/** The control character of a typed character, or the character itself if it has none. */
+/** Returns the control character of a typed character, or the character itself if it has none. */
 export function withCtrl(text: string): string {
   if (text.length !== 1) return text;
   const upper = text.toUpperCase();
@@ -22,5 +25,5 @@ export function withCtrl(text: string): string {
 export const pasteable = (text: string): string =>
   text.replace(/\r\n?/g, '\n').replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, '');
 
-/** Whether a shell without bracketed paste would run a part of the text immediately. */
+/** Reports whether a shell without bracketed paste would run part of the text immediately. */
 export const runsAtOnce = (text: string): boolean => /[\r\n]/.test(text);

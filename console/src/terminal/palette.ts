@@ -1,6 +1,6 @@
 import type { ITheme } from '@xterm/xterm';
 
-/** Terminal colors for both themes. xterm adjusts text to its minimum contrast ratio. */
+/** Terminal colors of both themes. xterm adjusts text colors to its minimum contrast ratio. */
 
 const dark: ITheme = {
   background: '#12151c',
@@ -54,7 +54,10 @@ const light: ITheme = {
 
 const shown = (): ITheme => (document.documentElement.dataset.theme === 'dark' ? dark : light);
 
-/** Calls `take` with the colors of the theme, now and after every change. @returns a function that unsubscribes */
+/**
+ * Calls `take` with the colors of the current theme, immediately and after every change.
+ * @returns a function that unsubscribes
+ */
 export function followPalette(take: (theme: ITheme) => void): () => void {
   take(shown());
   const observer = new MutationObserver(() => take(shown()));

@@ -1,12 +1,12 @@
 export const speeds = [0.5, 1, 2, 4, 8, 16] as const;
 
-/** Seconds. With `skipIdle`, longer pauses are skipped up to `leadIn` before their end. */
+/** Seconds. With `skipIdle`, playback skips pauses longer than `maxIdle`, except their last `leadIn` seconds. */
 const maxIdle = 1;
 const leadIn = 0.3;
 
 /**
- * The position of a replay after some time. All times are in seconds.
- * @param elapsed real time since the last step
+ * Returns the playback position after some real time. All times are in seconds.
+ * @param elapsed real time since the last call
  * @param options.nextAt time of the next event; null if there is none
  */
 export function advance(
@@ -20,7 +20,10 @@ export function advance(
   return Math.min(next, options.end);
 }
 
-/** The index of the last checkpoint at or before an event; -1 if there is none. @param counts ascending */
+/**
+ * Returns the index of the last checkpoint at or before an event, or -1 if there is none.
+ * @param counts number of events before each checkpoint, ascending
+ */
 export function checkpointBefore(counts: readonly number[], count: number): number {
   let found = -1;
   for (const [index, at] of counts.entries()) if (at <= count) found = index;

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** Terminal preferences, stored in the browser. */
+/** Display settings of terminals, stored in this browser. */
 export interface TerminalPreferences {
   /** Pixels. */
   readonly fontSize: number;

@@ -1,25 +1,25 @@
 import { TextLines } from './text-lines.ts';
 
-/** Reads recordings: asciicast v2, extended with `b` events that hold the exact bytes of output that is not UTF-8. */
+/** Parses recordings in asciicast v2, extended with `b` events for output that is not valid UTF-8. */
 
 export interface Size {
   readonly cols: number;
   readonly rows: number;
 }
 
-/** Output as text or bytes, or a new size. */
+/** Output as text or bytes, or a new terminal size. */
 export type RecordedEvent = string | Uint8Array | Size;
 
 export const isSize = (event: RecordedEvent): event is Size => typeof event === 'object' && 'cols' in event;
 
 const defaultSize: Size = { cols: 80, rows: 24 };
-/** Maximum length of a line that the orchestrator writes. */
+/** Maximum length in characters of a line that the orchestrator writes. */
 const maxLineLength = 1024 * 1024;
 
 export class Recording {
-  /** The initial size. */
+  /** Initial terminal size. */
   size: Size = defaultSize;
-  /** Seconds since the start of each event, ascending. */
+  /** Time of each event in seconds since the start, ascending. */
   readonly times: number[] = [];
   readonly events: RecordedEvent[] = [];
   readonly text = new TextLines();
@@ -32,18 +32,21 @@ export class Recording {
     return this.times.at(-1) ?? 0;
   }
 
-  /** Reads the next chunk, which may end anywhere. */
+  /** Parses the next chunk of the file. A chunk may end anywhere. */
   feed(piece: Uint8Array): void {
     this.#take(this.#decoder.decode(piece, { stream: true }));
   }
 
-  /** Ends the file, which may stop within a line if the terminal session was interrupted. */
+  /** Call this at the end of the file. If the terminal session was interrupted, the last line is incomplete. */
   end(): void {
     this.#take(`${this.#decoder.decode()}\n`);
     this.text.end();
   }
 
-  /** The number of events up to a time. @param at seconds, inclusive */
+  /**
+   * Returns the number of events up to a time.
+   * @param at seconds, inclusive
+   */
   countAt(at: number): number {
     let [low, high] = [0, this.times.length];
     while (low < high) {
@@ -97,7 +100,7 @@ export class Recording {
   }
 }
 
-/** @returns null if it is not a valid terminal size */
+/** Returns null if the terminal size is invalid. */
 function sizeOf(cols: unknown, rows: unknown): Size | null {
   const isLength = (value: unknown): value is number =>
     Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 1000;

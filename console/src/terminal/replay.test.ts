@@ -3,7 +3,7 @@ import { HiddenScreen } from './hidden-screen.ts';
 import { Recording } from './recording.ts';
 import { Replay } from './replay.ts';
 
-/** A screen that counts the written characters. */
+/** Counts the characters written to it. */
 class CountedScreen extends HiddenScreen {
   written = 0;
   override write(data: string | Uint8Array, done?: () => void): void {
@@ -12,7 +12,9 @@ class CountedScreen extends HiddenScreen {
   }
 }
 
-/** A recording of lines with colors and multi-byte letters, with some resizes; one event per second. */
+/**
+ * Creates a recording of lines with colors and multi-byte characters, and some size changes, with one event per second.
+ */
 function recordingOf(lines: number): Recording {
   const recording = new Recording();
   const events: unknown[] = [{ version: 2, width: 60, height: 12 }];
@@ -25,7 +27,7 @@ function recordingOf(lines: number): Recording {
   return recording;
 }
 
-/** The content of a screen after playback without a jump. */
+/** Returns the content of a screen after writing all events in order. */
 async function playedThrough(recording: Recording, count: number): Promise<string> {
   const screen = new HiddenScreen();
   screen.resize(recording.size.cols, recording.size.rows);
@@ -50,7 +52,7 @@ test('reaches the same screen over a long distance without rendering it', async 
   const replay = new Replay(recording, screen);
   await replay.show(whole);
   expect(replay.count).toBe(whole);
-  // Writes only the final content, out of a million characters.
+  // Only the final content is written, not the million characters before it.
   expect(screen.written).toBeLessThan(200_000);
   expect(screen.snapshot()).toBe(await playedThrough(recording, whole));
   for (const count of [10, 23_050]) {
@@ -61,7 +63,7 @@ test('reaches the same screen over a long distance without rendering it', async 
 });
 
 test('keeps margins, origin mode and a hidden cursor after a jump', async () => {
-  // The text exceeds the amount that a jump draws on the visible screen.
+  // The text is long enough for the replay to use the hidden screen.
   const much = Array.from({ length: 20 }, (_, at) => `\r\n${at} ${'·'.repeat(70)}`.repeat(750));
   const texts = [
     '\x1b[?1049h\x1b[?25l\x1b[3;5r\x1b[?6h',

@@ -2,15 +2,15 @@ import { HiddenScreen, type ReplayScreen } from './hidden-screen.ts';
 import { checkpointBefore } from './playback.ts';
 import { isSize, type Recording, type Size } from './recording.ts';
 
-/** Characters between two checkpoints. */
+/** Number of characters between two checkpoints. */
 const checkpointEvery = 2 * 1024 * 1024;
-/** Characters to write without a pause. */
+/** Number of characters to write before yielding to the browser. */
 const batch = 256 * 1024;
-/** From this distance in characters on, the hidden screen is faster. */
+/** Number of characters from which on the hidden screen is faster. */
 const far = 1024 * 1024;
 
 interface Checkpoint {
-  /** Number of events before the checkpoint, and of characters in these events. */
+  /** Number of events before the checkpoint. `length` is their number of characters. */
   readonly count: number;
   readonly length: number;
   readonly size: Size;
@@ -21,22 +21,22 @@ interface Checkpoint {
 interface Head {
   readonly screen: ReplayScreen;
   count: number;
-  /** Characters of the written events. */
+  /** Number of characters in the written events. */
   length: number;
 }
 
 /**
- * Brings a screen to any time of a recording, from the nearest checkpoint, in batches that keep the page responsive. Long
- * distances run on a hidden screen.
+ * Shows any position of a recording on a screen. Starts at the nearest checkpoint and works in batches that keep the
+ * page responsive. Long distances are replayed on a hidden screen.
  */
 export class Replay {
   readonly #recording: Recording;
   readonly #shown: Head;
   readonly #checkpoints: Checkpoint[] = [];
   #hidden: (Head & { readonly screen: HiddenScreen }) | null = null;
-  /** Position of the active head. */
+  /** Number of events written by the head that is currently working. */
   #reached = 0;
-  /** Increases with every target, to stop the work for earlier ones. */
+  /** Incremented for every target, to stop work on earlier targets. */
   #generation = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -51,7 +51,7 @@ export class Replay {
     return this.#reached;
   }
 
-  /** Shows the first `count` events. Resolves when they are shown or another target replaced this one. */
+  /** Shows the first `count` events. Resolves when they are shown, or when another call replaces this target. */
   show(count: number): Promise<void> {
     const generation = ++this.#generation;
     this.#running = this.#running.then(() =>
@@ -85,7 +85,7 @@ export class Replay {
     if (generation === this.#generation) this.#reached = this.#shown.count;
   }
 
-  /** Whether reaching `count` requires {@link far} or more characters to be written to the visible screen. */
+  /** Reports whether at least {@link far} characters must be written to the visible screen to reach `count`. */
   #isFar(count: number): boolean {
     const { count: from } = this.#startFor(this.#shown, count);
     const { events } = this.#recording;
@@ -97,7 +97,7 @@ export class Replay {
     return length >= far;
   }
 
-  /** The best start for a screen: its position, a checkpoint, or the beginning. */
+  /** Returns the nearest start for a screen: its current position, a checkpoint, or the beginning. */
   #startFor(head: Head, count: number): Head | Checkpoint | { readonly count: 0 } {
     const best = checkpointBefore(
       this.#checkpoints.map((each) => each.count),
@@ -124,7 +124,7 @@ export class Replay {
     head.length = length;
   }
 
-  /** Writes one batch, or applies one change of size. */
+  /** Writes one batch of events, or applies one size change. */
   async #step(head: Head, count: number): Promise<void> {
     const { events } = this.#recording;
     const first = events[head.count];

@@ -17,7 +17,7 @@ export interface ScreenEvents {
   /** Called with pasted text. The listener decides whether to call {@link Screen.paste}. */
   pasted?(text: string): void;
   bell?(): void;
-  /** Called when a link is clicked, which does not open automatically. */
+  /** Called when the operator clicks a link. The screen does not open it. */
   link?(url: string): void;
   /** Called when the operator presses the shortcut that leaves the terminal. */
   left?(): void;
@@ -35,7 +35,7 @@ export interface ScreenOptions {
 
 const fonts =
   '"JetBrains Mono", ui-monospace, "SF Mono", Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace';
-/** With Shift, these keys scroll through the scrollback. */
+/** Keys that scroll through the scrollback while Shift is pressed. */
 const scrollingKeys = new Set(['PageUp', 'PageDown', 'Home', 'End']);
 const highlight = {
   matchBackground: '#6b5a1e',
@@ -72,7 +72,7 @@ export class Screen implements ReplayScreen {
     this.#cleanUps.push(
       followPalette((theme) => {
         this.terminal.options.theme = theme;
-        // Colors the rest of the container that is less than a row.
+        // The container's height is not a multiple of the row height. The background fills the rest.
         place.style.backgroundColor = theme.background ?? '';
       }),
     );
@@ -83,7 +83,7 @@ export class Screen implements ReplayScreen {
     );
     this.terminal.onBell(() => events.bell?.());
     this.terminal.attachCustomKeyEventHandler((event) => this.#ownKey(event, events));
-    // Uses the capture phase, because xterm would otherwise send the text immediately.
+    // Listens in the capture phase, because xterm would otherwise send the text immediately.
     const onPaste = (event: ClipboardEvent) => {
       event.preventDefault();
       event.stopPropagation();
@@ -99,12 +99,12 @@ export class Screen implements ReplayScreen {
     });
   }
 
-  /** @param done called when the data is on the screen */
+  /** @param done called when the screen has processed the data */
   write(data: string | Uint8Array, done?: () => void): void {
     this.terminal.write(data, done);
   }
 
-  /** Clears the screen after the pending writes. */
+  /** Clears the screen after all pending writes. */
   clear(): void {
     this.terminal.write(emptied);
   }
@@ -117,14 +117,14 @@ export class Screen implements ReplayScreen {
     if (cols !== this.terminal.cols || rows !== this.terminal.rows) this.terminal.resize(cols, rows);
   }
 
-  /** The size that fits the container; null while it is not visible. */
+  /** Returns the terminal size that fits the container, or null while the container is not visible. */
   room(): { cols: number; rows: number } | null {
     const size = this.#fit.proposeDimensions();
     if (size === undefined || !(size.cols >= 2) || !(size.rows >= 1)) return null;
     return { cols: Math.min(size.cols, 1000), rows: Math.min(size.rows, 1000) };
   }
 
-  /** Sends a text as input, bracketed if the shell enabled bracketed paste. */
+  /** Sends text as input, as a bracketed paste if the shell enabled it. */
   paste(text: string): void {
     this.terminal.paste(pasteable(text));
   }
@@ -159,7 +159,7 @@ export class Screen implements ReplayScreen {
     this.terminal.clearSelection();
   }
 
-  /** Returns sequences that bring an empty screen of the same size to this state. */
+  /** Returns escape sequences that restore this state on an empty screen of the same size. */
   snapshot(): string {
     return this.#snapshots.take();
   }
@@ -169,14 +169,14 @@ export class Screen implements ReplayScreen {
     this.terminal.dispose();
   }
 
-  /** @returns whether the terminal handles the key */
+  /** Returns whether xterm handles the key. */
   #ownKey(event: KeyboardEvent, events: ScreenEvents): boolean {
-    // A read-only screen leaves keys, including Tab, to the page: no focus trap.
+    // A read-only screen leaves keys to the page. Handling Tab would trap the keyboard focus.
     const scrolls = event.shiftKey && scrollingKeys.has(event.key);
     if (this.terminal.options.disableStdin && !scrolls && !(event.ctrlKey && event.shiftKey)) return false;
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
     const key = event.key.toLowerCase();
-    // The browser pastes.
+    // The browser handles Ctrl-Shift-V and pastes.
     if (key === 'v') return false;
     if (!['l', 'c', 'f'].includes(key)) return true;
     event.preventDefault();
@@ -188,7 +188,10 @@ export class Screen implements ReplayScreen {
   }
 }
 
-/** Normalizes a link, which shows look-alike letters as Punycode; null unless it is HTTP. */
+/**
+ * Returns the normalized URL of a link, or null unless it is an HTTP or HTTPS URL. Normalizing shows look-alike letters
+ * as Punycode.
+ */
 function webLink(text: string): string | null {
   const url = URL.parse(text);
   return url !== null && ['http:', 'https:'].includes(url.protocol) ? url.href : null;

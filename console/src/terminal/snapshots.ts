@@ -1,26 +1,27 @@
 import { SerializeAddon } from '@xterm/addon-serialize';
 import type { Terminal } from '@xterm/xterm';
 
-/** Lines of scrollback in a snapshot. */
+/** Maximum number of scrollback lines in a snapshot. */
 export const snapshotLines = 500;
 
-/** Clears a screen. A reset in xterm does not show a hidden cursor. */
+/** Clears a screen and shows the cursor, which a reset in xterm does not show. */
 export const emptied = '\x1bc\x1b[?25h';
 
-/** First and last row, from 1, inclusive. */
+/** First and last row of the scroll margins, from 1, inclusive. */
 interface Margins {
   readonly top: number;
   readonly bottom: number;
 }
 
 /**
- * Takes snapshots of a terminal: sequences that bring an empty one of the same size to its state. xterm does not expose its
- * scroll margins and whether the cursor is hidden, so this observes their sequences.
+ * Takes snapshots of a terminal: escape sequences that restore its state on an empty terminal of the same size. xterm
+ * does not expose its scroll margins or whether the cursor is hidden, so this class observes the sequences that set
+ * them.
  */
 export class Snapshots {
   readonly #terminal: Terminal;
   readonly #serialize = new SerializeAddon();
-  /** Null: all rows. */
+  /** Scroll margins per screen buffer; null if all rows scroll. */
   #margins: { normal: Margins | null; alternate: Margins | null } = { normal: null, alternate: null };
   #hidden = false;
 
@@ -28,7 +29,7 @@ export class Snapshots {
     this.#terminal = terminal;
     terminal.loadAddon(this.#serialize);
     const { parser } = terminal;
-    // Returning false lets xterm handle the sequence too.
+    // Returning false makes xterm handle the sequence as well.
     const seen = (act: () => void) => {
       act();
       return false;
@@ -44,7 +45,7 @@ export class Snapshots {
     );
     parser.registerEscHandler({ final: 'c' }, () => seen(() => this.#allRows()));
     terminal.onResize(() => this.#allRows());
-    // The alternate screen is empty each time it is entered.
+    // A program that enters the alternate screen starts with an empty screen and without margins.
     terminal.buffer.onBufferChange(({ type }) => {
       if (type === 'normal') this.#margins.alternate = null;
     });
@@ -56,7 +57,7 @@ export class Snapshots {
     const margins = this.#margins[active.type];
     let text = this.#serialize.serialize({ scrollback: snapshotLines });
     if (margins !== null) text += `\x1b[${margins.top};${margins.bottom}r`;
-    // Setting margins and setting origin mode both move the cursor to the corner.
+    // Setting the margins moves the cursor to the corner, and so does setting the origin mode.
     if (margins !== null || modes.originMode) {
       const from = modes.originMode ? (margins?.top ?? 1) : 1;
       text += `\x1b[${active.cursorY + 2 - from};${Math.min(active.cursorX + 1, cols)}H`;
@@ -67,7 +68,7 @@ export class Snapshots {
   #scrollsBetween([top, bottom]: (number | number[])[]): void {
     const { rows, buffer } = this.#terminal;
     const margins = { top: Number(top) || 1, bottom: Math.min(Number(bottom) || rows, rows) };
-    // xterm ignores other margins.
+    // xterm ignores margins with fewer than two rows.
     if (margins.bottom > margins.top)
       this.#margins[buffer.active.type] = margins.top === 1 && margins.bottom === rows ? null : margins;
   }

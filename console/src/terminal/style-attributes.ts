@@ -1,6 +1,6 @@
 /**
- * xterm sets colors outside of its palette with style attributes, which the Content-Security-Policy blocks because injected
- * HTML could contain them. This sets `element.style` instead, which the policy allows.
+ * xterm sets colors outside its palette with style attributes, which the Content-Security-Policy blocks because
+ * injected HTML could contain them. This module sets `element.style` instead, which the policy allows.
  */
 const setAttribute = HTMLSpanElement.prototype.setAttribute;
 HTMLSpanElement.prototype.setAttribute = function set(name: string, value: string): void {

@@ -1,31 +1,30 @@
 /**
- * The searchable text of a recording: lines with their times, without control sequences. The lines of full-screen programs
- * are in the order in which they were drawn.
+ * The searchable text of a recording: lines with their times, without control sequences. For full-screen programs,
+ * lines are in the order in which they were drawn.
  */
 
 export interface TextHit {
-  /** Index of the line. */
   readonly line: number;
-  /** Seconds since the start, when the line was complete. */
+  /** Time at which the line was complete, in seconds since the start. */
   readonly at: number;
-  /** Start of the hit in the line. */
+  /** Offset of the hit in the line. */
   readonly column: number;
-  /** The part of the line around the hit. */
+  /** Part of the line around the hit. */
   readonly excerpt: string;
-  /** Start of the hit in the excerpt. */
+  /** Offset of the hit in the excerpt. */
   readonly from: number;
 }
 
-// Sequences that move the cursor start a new line; all others are removed.
+// Sequences that move the cursor start a new line. All other sequences are removed.
 const moves = /\x1b\[[0-?]*[ -/]*[Hfd]/g;
 const sequences =
   /\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]|[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]/g;
 const unfinished = /\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$/;
-/** Longer sequences are treated as text. */
+/** Maximum length of a control sequence. A longer one is treated as text. */
 const maxSequence = 4_096;
-/** Longer lines are split. */
+/** Maximum length of a line. A longer line is split. */
 const maxLine = 4_096;
-/** Characters before and after a hit in its excerpt. */
+/** Number of characters before and after a hit in its excerpt. */
 const contextLength = 60;
 
 export class TextLines {
@@ -68,10 +67,7 @@ export class TextLines {
     this.#push();
   }
 
-  /**
-   * Searches some of the lines, without regard to case.
-   * @param maxHits maximum number of hits
-   */
+  /** Searches the lines from `from` up to `to` (exclusive), ignoring case. */
   find(wanted: string, from: number, to: number, maxHits: number): TextHit[] {
     const needle = wanted.toLowerCase();
     const hits: TextHit[] = [];
@@ -92,7 +88,7 @@ export class TextLines {
   }
 
   #push(): void {
-    // Repeated lines are found only once.
+    // A line that repeats the previous one is skipped, so that a search finds it only once.
     if (this.#line.trim() !== '' && this.#line !== this.texts.at(-1)) {
       this.texts.push(this.#line);
       this.times.push(this.#lineAt);
@@ -101,7 +97,6 @@ export class TextLines {
   }
 }
 
-/** Applies backspaces. */
 function applyBackspaces(line: string): string {
   if (!line.includes('\b')) return line;
   const kept: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 
-/** A manual clock. */
+/** Uses a fake clock that the test advances. */
 function rig() {
   let time = 0;
   let timers: { at: number; act: () => void }[] = [];

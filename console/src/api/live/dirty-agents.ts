@@ -1,9 +1,9 @@
 /**
- * Schedules the refetch of changed agents: single records if few changed, the whole list at most every ten seconds if many
- * did. No change is lost.
+ * Schedules requests for changed agents: single records if few changed; otherwise the whole list, at most every ten
+ * seconds. No change is lost.
  */
 
-/** Collects events before fetching. */
+/** Delay between the first event and the fetch, to batch events. */
 const gatherMs = 1_000;
 /** Maximum number of agents to fetch one by one. */
 const fewAgents = 16;
@@ -50,7 +50,7 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
       dirty.add(id);
       if (waiting === null) wait(gatherMs);
     },
-    /** More agents changed than the event names. */
+    /** Call this if an event does not name all agents that changed. */
     addAll(): void {
       all = true;
       if (waiting === null) wait(gatherMs);
@@ -69,8 +69,8 @@ interface Identified {
 }
 
 /**
- * Returns a new list with the changed agents; unchanged agents keep their identity.
- * @param fresh by id; null if the agent was removed
+ * Returns a copy of the list with the changed agents replaced. Unchanged agents keep their object identity.
+ * @param fresh by node id; null if the agent was removed
  */
 export function patched<A extends Identified>(list: readonly A[], fresh: ReadonlyMap<string, A | null>): A[] {
   const left = new Map(fresh);

@@ -5,7 +5,7 @@ import { markStale, queryClient } from '../query-client.ts';
 import { categories, type LiveMessage, messageOf, staleAfter } from './stale.ts';
 import { createStaleness } from './staleness.ts';
 
-/** The event stream of this tab. Its messages mark answers as stale and go to listeners. */
+/** The event stream of this browser tab. Its messages mark cached queries as stale and are passed to listeners. */
 
 export type LiveState = 'closed' | 'connecting' | 'live' | 'lost';
 
@@ -32,7 +32,10 @@ function dispatch(message: LiveMessage): void {
   for (const listener of messageListeners) listener(message);
 }
 
-/** Listens to every message. @returns a function that unsubscribes */
+/**
+ * Subscribes to all messages.
+ * @returns a function that unsubscribes
+ */
 export function onLiveMessage(listener: (message: LiveMessage) => void): () => void {
   messageListeners.add(listener);
   return () => messageListeners.delete(listener);
@@ -40,24 +43,30 @@ export function onLiveMessage(listener: (message: LiveMessage) => void): () => v
 
 export const liveState = (): LiveState => state;
 
-/** Listens to changes of the state. @returns a function that unsubscribes */
+/**
+ * Subscribes to changes of the connection state.
+ * @returns a function that unsubscribes
+ */
 export function onLiveState(listener: () => void): () => void {
   stateListeners.add(listener);
   return () => stateListeners.delete(listener);
 }
 
-/** The orchestrator sends something at least every 15 s, so a stream this quiet is dead. */
+/** The orchestrator sends data at least every 15 s, so a stream that is silent for this long is dead. */
 const quietMs = 40_000;
 const minBackoffMs = 500;
 const maxBackoffMs = 5_000;
-/** A stream that ends after this time ended for a normal reason, such as a new token: reconnect without delay. */
+/**
+ * A stream that was open for longer than this ended for an expected reason, such as a token renewal: reconnect without
+ * delay.
+ */
 const stableMs = 10_000;
-/** Reads wait for the stream to open, so that they miss no change, but at most this long. */
+/** Maximum time for which reads wait until the stream is open. */
 const maxReadDelayMs = 2_500;
 
 let running: AbortController | null = null;
 
-/** Follows the stream while an operator is signed in. */
+/** Connects to the stream while an operator is signed in. */
 export function startLive(): void {
   session.subscribe(() => {
     if (session.state().status === 'live') begin();
@@ -81,7 +90,7 @@ function begin(): void {
   const onOpen = () => {
     window.clearTimeout(alarm);
     opening.resolve();
-    // Hints have no id and are not replayed: earlier answers may have changed in the meantime.
+    // Hints have no id and are not replayed, so cached data may be outdated.
     if (late || hasAnswers()) dispatch({ kind: 'gap' });
     late = true;
     become('live');
@@ -103,8 +112,8 @@ function end(): void {
 }
 
 /**
- * Follows the stream and reconnects until aborted.
- * @param onOpen called when data arrives on a new connection
+ * Reads the stream and reconnects until aborted.
+ * @param onOpen called when the first data of a connection arrives
  * @param onFailure called when a connection fails or breaks
  */
 async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => void): Promise<void> {
@@ -137,7 +146,7 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
       }
       ended = true;
     } catch {
-      // Reconnects below after any error. If the session has expired, the next call waits for the sign-in.
+      // The loop reconnects after any error. If the sign-in session has expired, the next call waits for a sign-in.
     } finally {
       window.clearTimeout(alarm);
     }
@@ -152,7 +161,7 @@ async function follow(signal: AbortSignal, onOpen: () => void, onFailure: () => 
   }
 }
 
-/** Resolves early when aborted. */
+/** Resolves early if aborted. */
 const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const over = () => {

@@ -6,12 +6,15 @@ import { keys } from '../query-keys.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 import { onLiveMessage } from './event-stream.ts';
 
-/** Updates cached agents after events: single records if few changed, otherwise the whole list. */
+/** Updates cached agents after events: fetches single records if few agents changed; otherwise the whole list. */
 
-/** The keys that may hold this record. */
+/** The query keys under which this agent may be cached: its id and its name. */
 const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === null ? [] : [keys.agent(agent.name)])];
 
-/** Updates the cached records of agents in all queries. @param fresh by id; null if the agent was removed */
+/**
+ * Replaces the cached records of agents in all queries.
+ * @param fresh by node id; null if the agent was removed
+ */
 export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
   queryClient.setQueryData<Agent[]>(keys.agents, (list) => (list === undefined ? undefined : patched(list, fresh)));
   for (const [id, agent] of fresh) {
@@ -29,7 +32,7 @@ const isCached = (id: string): boolean =>
     .findAll({ queryKey: ['agent'] })
     .some(({ state }) => (state.data as Agent | undefined)?.node_id === id);
 
-/** A pending answer may hold older records than a fetch that starts now, and overwrite them. */
+/** A pending request may return older records than a fetch that starts now, and overwrite the newer ones. */
 const isFetching = (): boolean =>
   queryClient.isFetching({ queryKey: keys.agents }) > 0 || queryClient.isFetching({ queryKey: ['agent'] }) > 0;
 
@@ -43,7 +46,7 @@ async function fetchSome(ids: readonly string[]): Promise<void> {
       try {
         return [id, await call(getAgent, { params: { node_id: id } })];
       } catch (error) {
-        // After other errors, the cache is updated when the connection is restored.
+        // After any other error, the gap that follows a reconnect marks the whole cache as stale.
         return error instanceof ApiError && error.problem.status === 404 ? [id, null] : null;
       }
     }),
@@ -64,7 +67,6 @@ const dirty = createDirtyAgents({
   },
 });
 
-/** Starts to update cached agents from the event stream. */
 export function startLiveAgents(): void {
   onLiveMessage((message) => {
     if (message.kind === 'agent') dirty.add(message.node_id);

@@ -1,10 +1,10 @@
 import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test } from 'vitest';
-import { createStaleMarker, newestFirst, restAfter } from './query-invalidation.ts';
+import { createStaleMarker, newestFirst, refetchDelay } from './query-invalidation.ts';
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-/** A query whose answers the test gives. */
+/** Returns a query whose pending fetches the test resolves. */
 function underTest() {
   const client = new QueryClient({
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
@@ -119,7 +119,7 @@ test('rests before fetching a large answer again, and loses no event in between'
 test('computes the rest from the size of the answer', () => {
   const many = (length: number) => Array.from({ length }, () => ({}));
   const answers = [null, 'text', many(999), many(5_000), { results: many(3_000), modules: many(2) }];
-  expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(restAfter)).toEqual([
+  expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(refetchDelay)).toEqual([
     ...[0, 0, 0, 5_000, 3_000, 2_400, 15_000],
   ]);
 });
@@ -152,16 +152,16 @@ test('does not fetch an answer again that was requested after the event', async 
   mark(['things'], 10);
   await settle();
   expect(asked).toBe(2);
-  // Fetching the next page does not refresh the first one.
+  // Fetching the next page does not update the first page.
   time = 20;
   await observer.fetchNextPage();
   expect(asked).toBe(3);
-  // The rest of a list with two pages is over.
+  // The refetch delay of a list with two pages has passed.
   time = 2_000;
   mark(['things'], 15);
   await settle();
   expect(asked).toBe(5);
-  // A failed request includes nothing.
+  // A failed request does not count as newer than the event.
   time = 4_000;
   fails = true;
   mark(['things'], 3_900);

@@ -2,25 +2,28 @@ import type { InfiniteData, Query, QueryClient } from '@tanstack/query-core';
 import type { Key } from '../query-keys.ts';
 
 /**
- * Marks answers as stale:
- * - A pending answer may be older than the event. It is not aborted, which could repeat forever, but fetched once more when
- *   it has arrived.
- * - A large answer, such as a run over ten thousand agents, is fetched again only after a rest in proportion to its size, so
- *   that a stream of events does not overload either side.
- * - An answer that was requested after the event includes it and stays fresh.
+ * Marks queries as stale:
+ * - A pending request may return data from before the event. It is not aborted, because a stream of events could then
+ *   abort every request. Instead, the query is fetched again after the response has arrived.
+ * - A large result, such as a run on ten thousand agents, is fetched again only after a delay that is proportional to its
+ *   size, so that a stream of events overloads neither the browser nor the orchestrator.
+ * - A result that was requested after the event includes the change and stays fresh.
  */
 
-/** The `meta` of a paged list, newest first. If more than one page is loaded, it is not fetched again but shown as stale. */
+/**
+ * Query `meta` of a paged list in newest-first order. If more than one page is loaded, an event marks the list as stale
+ * without fetching it again.
+ */
 export const newestFirst = { newestFirst: true } as const;
 
-/** Answers with fewer entries need no rest. */
+/** Results with fewer entries are fetched again without delay. */
 const manyEntries = 1_000;
-const restPerEntryMs = 1;
-/** Each page of a paged list is a request. */
-const restPerPageMs = 1_000;
-const maxRestMs = 15_000;
+const delayPerEntryMs = 1;
+/** Each page of a paged list costs one request. */
+const delayPerPageMs = 1_000;
+const maxDelayMs = 15_000;
 
-/** The number of entries of an answer: a list, a paged list, or the longest list of a record. */
+/** Returns the number of entries of a list or a paged list, or the length of the longest list in a record. */
 function entriesOf(data: unknown): number {
   if (Array.isArray(data)) return data.length;
   if (typeof data !== 'object' || data === null) return 0;
@@ -32,12 +35,12 @@ function entriesOf(data: unknown): number {
   );
 }
 
-/** @returns the milliseconds before this answer may be fetched again */
-export function restAfter(data: unknown): number {
+/** Returns the minimum time in milliseconds until this result may be fetched again. */
+export function refetchDelay(data: unknown): number {
   const entries = entriesOf(data);
   const pages = (data as { pages?: readonly unknown[] } | null | undefined)?.pages?.length ?? 1;
-  const rest = (entries < manyEntries ? 0 : entries * restPerEntryMs) + (pages - 1) * restPerPageMs;
-  return Math.min(maxRestMs, rest);
+  const delay = (entries < manyEntries ? 0 : entries * delayPerEntryMs) + (pages - 1) * delayPerPageMs;
+  return Math.min(maxDelayMs, delay);
 }
 
 const hasLaterPages = ({ meta, state }: Query): boolean =>
@@ -54,16 +57,16 @@ const tabClock: MarkerClock = {
   after: (ms, act) => void setTimeout(act, ms),
 };
 
-/** @param since time of the event, in monotonic milliseconds; now by default */
+/** @param since time of the event in monotonic milliseconds; defaults to now */
 export type MarkStale = (key: Key, since?: number) => void;
 
-/** @returns a function that marks all answers whose key starts with a key */
+/** Returns a function that marks all queries whose key starts with the given key. */
 export function createStaleMarker(client: QueryClient, { now, after }: MarkerClock = tabClock): MarkStale {
   const cache = client.getQueryCache();
   const again = new Set<Query>();
-  const restsUntil = new WeakMap<Query, number>();
-  const resting = new WeakSet<Query>();
-  /** Time of the last request for the whole answer, which includes earlier changes. */
+  const notBefore = new WeakMap<Query, number>();
+  const delayed = new WeakSet<Query>();
+  /** Time of the last request for the whole result. The result includes all earlier changes. */
   const requestedAt = new WeakMap<Query, number>();
 
   const isCached = (query: Query): boolean => cache.get(query.queryHash) === query;
@@ -76,20 +79,20 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
     (requestedAt.get(query) ?? Number.NEGATIVE_INFINITY) > since && query.state.status !== 'error';
 
   const mark = (query: Query): void => {
-    const left = (restsUntil.get(query) ?? 0) - now();
+    const left = (notBefore.get(query) ?? 0) - now();
     if (query.state.fetchStatus !== 'idle') again.add(query);
     else if (hasLaterPages(query)) invalidate(query, 'none');
     else if (left <= 0 || !query.isActive()) invalidate(query, 'active');
     else {
-      // A page that opens during the rest fetches the answer immediately.
+      // If a page starts to use the query during the delay, it fetches immediately.
       invalidate(query, 'none');
-      if (!resting.has(query)) rest(query, left);
+      if (!delayed.has(query)) markLater(query, left);
     }
   };
-  const rest = (query: Query, ms: number): void => {
-    resting.add(query);
+  const markLater = (query: Query, ms: number): void => {
+    delayed.add(query);
     after(ms, () => {
-      resting.delete(query);
+      delayed.delete(query);
       if (isCached(query)) mark(query);
     });
   };
@@ -98,12 +101,12 @@ export function createStaleMarker(client: QueryClient, { now, after }: MarkerClo
     const { query } = event;
     if (event.type === 'removed') again.delete(query);
     if (event.type !== 'updated') return;
-    // Fetching the next page does not refresh the pages before it.
+    // Fetching the next page does not update the pages before it.
     if (event.action.type === 'fetch' && event.action.meta?.fetchMore === undefined) requestedAt.set(query, now());
     if (event.action.type === 'success' && event.action.manual !== true)
-      restsUntil.set(query, now() + restAfter(query.state.data));
+      notBefore.set(query, now() + refetchDelay(query.state.data));
     if (query.state.fetchStatus === 'idle' && again.delete(query))
-      // Runs in a microtask, because the cache is still notifying its subscribers.
+      // Deferred to a microtask, because the cache is still notifying its subscribers.
       queueMicrotask(() => isCached(query) && mark(query));
   });
 

@@ -6,18 +6,21 @@ import { queryClient } from '../query-client.ts';
 import { onLiveMessage } from './event-stream.ts';
 import { maxEvents, withNewer } from './newest-events.ts';
 
-/** Fetched once; the stream adds later events. Its key is not the audit log's, so events do not mark it stale. */
+/**
+ * Fetched once; the event stream adds later events. The key differs from the audit log's, so that events do not mark
+ * this query as stale.
+ */
 const recentEventsQuery = queryOptions({
   queryKey: ['recent-events'],
-  // Events are not added while the page is closed, so it is fetched again when it opens.
+  // The list misses events while the page is closed, so the page fetches it again when it opens.
   gcTime: 0,
   queryFn: async ({ signal }) => (await call(listAudit, { query: { limit: maxEvents } as never, signal })).events,
 });
 
-/** Collects events before rendering. */
+/** Maximum delay before new events are rendered, to batch them. */
 const gatherMs = 400;
 
-/** The newest events of the audit log, live. */
+/** Returns the newest events of the audit log, updated from the event stream. */
 export function useRecentEvents() {
   useEffect(() => {
     let gathered: AuditEvent[] = [];

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { keys } from '../query-keys.ts';
 import { categories, messageOf, staleAfter } from './stale.ts';
 
-/** Categories whose events change nothing on pages except the audit log and notifications. */
+/** Event categories that affect only the audit log and notifications. */
 const changeNothing = ['auth', 'discovery'];
 
 const eventOf = (event_type: string) =>

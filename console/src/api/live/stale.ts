@@ -2,24 +2,24 @@ import { type AuditEvent, notifyingEvents } from '@muster/protocol/http';
 import { type Key, keys } from '../query-keys.ts';
 
 /**
- * Maps messages of the event stream to the answers they make stale. Answers that no page uses are only marked, so an entry
- * may name more than necessary.
+ * Maps messages of the event stream to the query keys that they make stale. Queries that no page uses are only marked,
+ * not fetched, so an entry may include keys that did not change.
  */
 
-/** A message of the stream: an event of the audit log, or a hint that something changed. */
+/** A message of the event stream: an event of the audit log, or a hint that something changed. */
 export type LiveMessage =
   | { readonly kind: 'event'; readonly event: AuditEvent }
   | ({ readonly kind: 'operation' } & OperationChange)
-  /** Several changes; null if any operation may have changed. */
+  /** Several operations changed; null if any operation may have changed. */
   | { readonly kind: 'operations'; readonly operations: readonly OperationChange[] | null }
   | { readonly kind: 'run'; readonly run_id: string }
   | ({ readonly kind: 'agent' } & AgentChange)
   | { readonly kind: 'agents'; readonly agents: readonly AgentChange[] | null }
   | { readonly kind: 'window' }
-  /** This operator read notifications, perhaps in another tab. */
+  /** This operator marked notifications as read, perhaps in another tab. */
   | { readonly kind: 'notification' }
   | { readonly kind: 'output'; readonly operation_id: string; readonly node_id: string }
-  /** Events are missing: anything may have changed. */
+  /** The stream skipped events, so anything may have changed. */
   | { readonly kind: 'gap' };
 
 interface OperationChange {
@@ -37,7 +37,7 @@ const kinds: ReadonlySet<string> = new Set<LiveMessage['kind']>([
   ...(['agent', 'agents', 'operation', 'operations', 'run', 'window', 'notification', 'output', 'gap'] as const),
 ]);
 
-/** Parses a frame; null if its kind is unknown. */
+/** Parses a frame. Returns null if its kind is unknown. */
 export function messageOf(event: string, data: string): LiveMessage | null {
   try {
     const value = JSON.parse(data);
@@ -48,11 +48,11 @@ export function messageOf(event: string, data: string): LiveMessage | null {
   }
 }
 
-/** The categories to subscribe to: all, including those that are sent only on request. */
+/** All event categories, including those that the orchestrator sends only on request. */
 export const categories =
   'agent,operator,auth,module,assignment,state,run,drift,secret,terminal,channel,window,audit,enrolment,discovery,disk,system,notification,output';
 
-/** Maximum number of operations in a message to mark individually. A message with more marks all operations. */
+/** Maximum number of operations of a message to mark one by one. A message with more marks all operations. */
 const maxNamed = 50;
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 
@@ -77,7 +77,7 @@ export function staleAfter(message: LiveMessage): readonly Key[] {
       return [keys.run(message.run_id), keys.runs, keys.overview];
     case 'agent':
     case 'agents':
-      // live-agents.ts updates the records.
+      // live-agents.ts updates the agent records.
       return [keys.overview];
     case 'window':
       return [keys.windows];
@@ -96,7 +96,7 @@ const ofOperation = ({ operation_id, node_id, run_id }: OperationChange): readon
   keys.operation(operation_id),
   keys.output(operation_id),
   keys.state(node_id),
-  // A drift check has the id of its drift record.
+  // The operation of a drift check has the same id as its drift record.
   keys.drift,
   keys.driftRecord(operation_id),
   ...(run_id === null ? [] : [keys.run(run_id), keys.runs]),
@@ -134,7 +134,7 @@ function byCategory({ event_type, target }: AuditEvent): readonly Key[] {
     case 'disk':
       return [keys.health, keys.status];
     case 'system':
-      // The database was restored.
+      // The database was restored from a backup.
       return [[]];
     default:
       return [];

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Key } from '../query-keys.ts';
 import { createStaleness } from './staleness.ts';
 
-/** A manual clock. */
+/** Uses a fake clock that the test advances. */
 function underTest() {
   let now = 0;
   let timers: { at: number; act: () => void }[] = [];
@@ -54,7 +54,7 @@ test.each([
   for (const key of keys) staleness.add(key);
   until(1000);
   expect(marked).toEqual([[60, []]]);
-  // Later events about it count.
+  // Events after the mark are reported as well.
   staleness.add(['audit', 'page']);
   until(10_000);
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);

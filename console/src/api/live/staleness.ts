@@ -1,8 +1,8 @@
 import type { Key } from '../query-keys.ts';
 
 /**
- * Marks answers as stale in batches: 60 ms after the first event, then at most every two seconds for each answer. Events in
- * between are marked at the end of that time.
+ * Marks queries as stale in batches: 60 ms after the first event, then at most every two seconds per query key. Events
+ * within an interval are marked at its end.
  */
 
 const firstMs = 60;
@@ -19,29 +19,29 @@ export interface StalenessParts {
 
 interface Entry {
   readonly key: Key;
-  /** An event named it since it was last marked. */
+  /** Whether an event named the key since it was last marked. */
   named: boolean;
   namedAt: number;
-  /** A wider key marked it in the meantime. */
+  /** Whether a broader key marked this key during the interval. */
   covered: boolean;
-  /** Waits only `firstMs`. */
+  /** Whether this entry waits only `firstMs`. */
   readonly soon: boolean;
   cancel: () => void;
 }
 
-/** Whether marking the first key also marks the second. */
+/** Reports whether marking the first key also marks the second. */
 const covers = (wide: Key, narrow: Key): boolean =>
   wide.length < narrow.length && wide.every((part, index) => part === narrow[index]);
 
 export function createStaleness({ mark, now, after }: StalenessParts) {
-  /** Entries by their query key as JSON. */
+  /** Keys are query keys as JSON. */
   const pending = new Map<string, Entry>();
 
   const markSoon = (text: string, key: Key, ms: number, named: boolean) => {
     const entry: Entry = { key, named, namedAt: now(), covered: false, soon: ms === firstMs, cancel: () => {} };
     entry.cancel = after(ms, () => {
       if (!entry.named && !entry.covered) return void pending.delete(text);
-      // Marking an answer twice would fetch it twice.
+      // A key that a broader pending key covers is not marked again, because it would be fetched twice.
       const others = [...pending.values()].filter((other) => other !== entry && other.named);
       if (entry.named && !others.some((other) => other.soon && covers(other.key, key))) {
         const covered = others.filter((other) => covers(key, other.key));

@@ -1,10 +1,10 @@
 import { queryOptions } from '@tanstack/react-query';
 import { Unreachable } from '../client.ts';
 
-/** The path of the JSON Schema of modules. It is public and not part of the API. */
+/** Path of the JSON Schema of modules. It is public and outside the API prefix. */
 export const moduleSchemaPath = '/schemas/module/v1.json';
 
-/** Changes only with the orchestrator's version. */
+/** The schema changes only with the orchestrator's version. */
 export const moduleSchemaQuery = queryOptions({
   queryKey: ['module-schema'],
   queryFn: async ({ signal }): Promise<object> => {

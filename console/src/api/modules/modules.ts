@@ -37,7 +37,10 @@ export const revisionsQuery = (name: string) =>
       call(listModuleRevisions, { params: { name }, query: { limit: '500' }, all: true, signal }),
   });
 
-/** The execution order of resources. @param agent resolves expressions for this agent; null: as written */
+/**
+ * The execution order of the resources.
+ * @param agent the agent for which expressions are resolved; null keeps them as written
+ */
 export const orderQuery = (modules: readonly string[], agent: string | null) =>
   queryOptions({
     queryKey: [...keys.modules, 'order', modules, agent],
@@ -48,13 +51,15 @@ export const orderQuery = (modules: readonly string[], agent: string | null) =>
 /** Validates a module without storing it. */
 export const validate = (content: string, signal: AbortSignal) => call(validateModule, { body: { content }, signal });
 
-/** Fetches the stored module, bypassing the cache. */
+/** Fetches the stored module and ignores the cache. */
 export const freshModule = (name: string) => queryClient.fetchQuery({ ...moduleQuery(name), staleTime: 0 });
 
-/** Whether the error is a 404. */
 export const isModuleNotFound = (error: unknown): boolean => error instanceof ApiError && error.problem.status === 404;
 
-/** Stores a revision. @returns the stored module */
+/**
+ * Stores a new revision.
+ * @returns the stored module
+ */
 export async function uploadModule(name: string, content: string) {
   await call(uploadModuleRoute, { body: { name, content } });
   void queryClient.invalidateQueries({ queryKey: keys.modules });

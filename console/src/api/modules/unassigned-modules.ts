@@ -5,13 +5,13 @@ import { queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 
 /**
- * An apply removes modules that neither an assignment nor the request names. To repair an agent without removing anything,
- * the request must name the modules on it that no assignment names.
+ * An apply removes every module that neither an assignment nor the request names. To repair an agent without removing
+ * anything, the request must name the agent's modules that have no assignment.
  */
 
 export interface AgentModules {
   readonly node_id: string;
-  /** Modules of its applied and desired state. */
+  /** Modules in the agent's applied and desired state. */
   readonly modules: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export interface AssignedModules {
   readonly matches: readonly string[];
 }
 
-/** The modules of each agent that no assignment gives it, by node id. */
+/** Returns the modules of each agent that no assignment gives it, by node id. */
 export function unassignedModules(
   agents: readonly AgentModules[],
   assignments: readonly AssignedModules[],
@@ -33,7 +33,7 @@ export function unassignedModules(
   );
 }
 
-/** Groups agents by the modules to name, one run for each group, the largest group first. */
+/** Groups agents by the modules that a request must name. Each group needs its own run. The largest group is first. */
 export function runsToRepair(
   beyond: ReadonlyMap<string, readonly string[]>,
 ): { readonly node_ids: readonly string[]; readonly modules: readonly string[] }[] {
@@ -47,7 +47,7 @@ export function runsToRepair(
   return [...groups.values()].toSorted((one, other) => other.node_ids.length - one.node_ids.length);
 }
 
-/** Loads the assignments and computes the modules to name for each agent. */
+/** Loads the assignments and returns the modules of each agent without an assignment, by node id. */
 export async function loadUnassignedModules(
   agents: readonly AgentModules[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {

@@ -1,6 +1,6 @@
 declare module 'bcrypt-pbkdf' {
   const bcrypt: {
-    /** Derives the key and writes it to the output. @returns 0, or -1 for invalid arguments */
+    /** Derives the key and writes it to the output. Returns 0, or -1 if an argument is invalid. */
     pbkdf(
       passphrase: Uint8Array,
       passphraseLength: number,

@@ -1,6 +1,6 @@
-/** The reason why a file cannot be used to sign in, and what to do. */
+/** The reason why a file cannot be used to sign in, with advice for the operator. */
 export class KeyFileError extends Error {
-  /** The key is encrypted: ask for the passphrase and read it again. */
+  /** Whether the key is encrypted and can be read again with a passphrase. */
   readonly needsPassphrase: boolean;
   constructor(message: string, needsPassphrase = false) {
     super(message);
@@ -23,5 +23,5 @@ export const otherKind = (kind: string): KeyFileError =>
 export const brokenKey = (): KeyFileError =>
   new KeyFileError('This key is incomplete. Open the file itself, or paste all of it with its first and last lines.');
 
-/** Maximum size of a key file. A larger file was opened by mistake. */
+/** Maximum size of a key file in bytes. A larger file is not a key. */
 export const maxKeyBytes = 64 * 1024;

@@ -2,7 +2,7 @@ import { bytesOfBase64, bytesOfHex, hexOf } from '../../../../client/src/bytes.t
 import { derContent, derNumber, derTags, derValues } from '../../../../client/src/der.ts';
 import { brokenKey, KeyFileError, maxKeyBytes, needsPassphrase, otherKind } from './key-file-error.ts';
 
-/** Kinds of keys by object identifier, as hexadecimal DER. */
+/** Names of key types by object identifier (hexadecimal DER). */
 const keyKinds: Readonly<Record<string, string>> = {
   '2b6570': 'ed25519',
   '2b6571': 'an Ed448 key',
@@ -13,10 +13,10 @@ const keyKinds: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads an operator's key in every format of `muster`, `openssl` and `ssh-keygen`: PKCS#8 in PEM or OpenSSH, both plain or
- * encrypted, or the seed as 64 hexadecimal characters. The code for encrypted keys is loaded on demand.
- * @param passphrase null if none was typed
- * @returns the 32 bytes of the seed; the caller must overwrite them
+ * Reads an operator's key in every format that `muster`, `openssl`, and `ssh-keygen` write: PKCS#8 in PEM or an OpenSSH
+ * key, each plain or encrypted, or the seed as 64 hexadecimal characters. Loads the code for encrypted keys on demand.
+ * @param passphrase null if the operator entered none
+ * @returns the 32-byte seed; the caller must overwrite it
  * @throws KeyFileError
  */
 export async function readKeyFile(text: string, passphrase: string | null): Promise<Uint8Array> {
@@ -85,7 +85,7 @@ async function readLabelled(label: string, bytes: Uint8Array, passphrase: string
   }
 }
 
-/** @throws KeyFileError for another kind of key; RangeError if it is not PKCS#8 */
+/** @throws KeyFileError for another key type; RangeError if it is not PKCS#8 */
 function seedOfPkcs8(bytes: Uint8Array): Uint8Array {
   const [whole] = derValues(bytes);
   const fields = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));

@@ -8,8 +8,9 @@ import { type DerValue, derContent, derNumber, derOids, derTags, derValues } fro
 import { KeyFileError, wrongPassphrase } from './key-file-error.ts';
 
 /**
- * Opens encrypted PKCS#8: PBES2 (RFC 8018) with scrypt, which `muster` writes, or PBKDF2, which `openssl` writes, and
- * AES-CBC. Uses pure JavaScript: browsers have no scrypt, and no WebCrypto on pages served over plain HTTP.
+ * Decrypts encrypted PKCS#8: PBES2 (RFC 8018) with AES-CBC and either scrypt, which `muster` writes, or PBKDF2, which
+ * `openssl` writes. Uses pure JavaScript, because browsers have no scrypt, and have no WebCrypto on pages served over
+ * plain HTTP.
  */
 
 /** Ciphers by object identifier, with their key lengths in bytes. */
@@ -25,7 +26,7 @@ const hashes = {
   '2a864886f70d020b': sha512,
 } as const;
 
-/** Limits on what a file may demand: memory of scrypt in bytes, and rounds. */
+/** Limits on the cost parameters of a file: scrypt memory in bytes, and rounds. */
 const limits = { bytes: 256 * 1024 * 1024, scryptRounds: 64, pbkdf2Rounds: 20_000_000 } as const;
 
 const unknown = (): KeyFileError =>
@@ -34,7 +35,7 @@ const unknown = (): KeyFileError =>
   );
 
 /**
- * @returns the decrypted PKCS#8; the caller must overwrite it
+ * Returns the decrypted PKCS#8; the caller must overwrite it.
  * @throws KeyFileError; RangeError if the DER is truncated
  */
 export async function openSealedKey(bytes: Uint8Array, passphrase: string): Promise<Uint8Array> {
@@ -54,7 +55,7 @@ export async function openSealedKey(bytes: Uint8Array, passphrase: string): Prom
   );
   try {
     const opened = cbc(key, iv).decrypt(derContent([sealed], 0, derTags.octets));
-    // A wrong passphrase produces valid padding in 1 of 256 cases.
+    // Decryption with a wrong passphrase produces valid padding in 1 of 256 cases.
     if (opened[0] !== derTags.sequence || derValues(opened).length !== 1) throw wrongPassphrase();
     return opened;
   } catch {

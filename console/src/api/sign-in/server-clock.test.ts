@@ -12,7 +12,7 @@ test('corrects a clock that is hours off by the dates of answers', () => {
   expect(clock.now()).toBe(at);
   browser += 1_234;
   expect(clock.now()).toBe(at + 1_234);
-  // The browser's clock is corrected.
+  // The operator corrected the browser's clock.
   browser = at + 10_000;
   clock.observe(dated(at + 10_000));
   expect(clock.now()).toBe(browser);

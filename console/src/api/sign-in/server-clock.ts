@@ -1,16 +1,20 @@
-/** Milliseconds. `Date` headers have a resolution of one second, and answers take time to arrive. */
+/**
+ * Milliseconds. Differences up to this are ignored: `Date` headers have a resolution of one second, and responses take
+ * time to arrive.
+ */
 const tolerance = 5_000;
 
 /**
- * Tracks the orchestrator's clock by the `Date` headers of its answers, since a browser's clock may be hours off.
- * @param now Unix milliseconds of the browser
+ * Estimates the orchestrator's clock from the `Date` headers of its responses, because a browser's clock may be hours
+ * off.
+ * @param now returns the browser's time in Unix milliseconds
  */
 export function createServerClock(now: () => number) {
   let ahead = 0;
   return {
     /** Unix milliseconds. */
     now: () => now() + ahead,
-    /** @param date the `Date` header of an answer */
+    /** @param date the `Date` header of a response */
     observe(date: string | null): void {
       const difference = Date.parse(date ?? '') - now();
       if (Number.isNaN(difference)) return;

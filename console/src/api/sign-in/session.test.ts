@@ -6,7 +6,10 @@ const ada: Person = { operator_id: 'a'.repeat(32), username: 'ada', role: 'admin
 const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'operator' };
 const refusal = new Error('401');
 
-/** A session with a manual clock and manual answers. @param renews answers renewals immediately */
+/**
+ * Creates a session with a fake clock whose requests the test resolves.
+ * @param renews whether renewals succeed immediately
+ */
 function underTest(renews = false) {
   let now = 1_000_000_000;
   let timers: { at: number; act: () => void }[] = [];
@@ -46,7 +49,7 @@ function underTest(renews = false) {
     }
     await settle();
   };
-  /** Advances the clock without its timers, as when a laptop sleeps. */
+  /** Advances the clock without running its timers, like a sleeping laptop. */
   const sleep = (ms: number) => {
     now += ms;
   };
@@ -82,7 +85,7 @@ test('retries a request that is refused during a renewal with the new token', as
   renewals[0]?.resolve(token('ada-2'));
   expect(await Promise.all(next)).toEqual(['ada-2', 'ada-2']);
   expect(session.state().status).toBe('live');
-  // An even slower request also gets the new token.
+  // A request that is refused even later also gets the new token.
   expect(await session.tokenAfter('ada-1')).toBe('ada-2');
   expect(session.state().status).toBe('live');
 });
@@ -148,9 +151,9 @@ test("never sends an operator's request with another operator's token", async ()
   const bobs = session.begin(token('bob-1'));
   await expect(waits).rejects.toThrow(SessionEnded);
   await bobs;
-  // The data was cleared before the other operator saw the page.
+  // The data was cleared before the state changed, so the second operator never saw it.
   expect(seen).toEqual(['expired']);
-  // A request of Ada ends, because its answer arrives late.
+  // A pending request of the first operator ends when its response arrives.
   await expect(session.tokenAfter('ada-1')).rejects.toThrow(SessionEnded);
   expect(await session.token()).toBe('bob-1');
 });

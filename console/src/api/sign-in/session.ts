@@ -4,8 +4,9 @@ import { createTokenRenewal, type RenewalParts, type Token } from './token-renew
 export type { Token } from './token-renewal.ts';
 
 /**
- * The sign-in session of this tab. The token is only in memory, so nothing stored can be stolen; a reload requires another
- * sign-in. After the session expires, requests wait until the operator signs in again, so that no input is lost.
+ * The sign-in session of this browser tab. The token is only in memory: it cannot be stolen from storage, and a reload
+ * requires another sign-in. After the session expires, requests wait until the operator signs in again, so that no
+ * input is lost.
  */
 
 export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
@@ -13,15 +14,15 @@ export type Person = Pick<Operator, 'operator_id' | 'username' | 'role'>;
 export type SessionState =
   | { readonly status: 'signed_out'; readonly why: 'new' | 'left' }
   | { readonly status: 'live'; readonly person: Person }
-  /** The page remains unchanged, and requests wait for the next sign-in. */
+  /** The page stays as it was, and requests wait for the next sign-in. */
   | { readonly status: 'expired'; readonly person: Person };
 
-/** The answer to a sign-in. */
+/** The response to a sign-in. */
 export interface SignedIn extends Token {
   readonly operator: Person;
 }
 
-/** Rejects requests that waited for a sign-in when another operator signs in, or the operator signs out. */
+/** Rejects a request that waited for a sign-in when the operator signs out or another operator signs in. */
 export class SessionEnded extends Error {
   constructor() {
     super('the session ended before this was sent');
@@ -64,13 +65,13 @@ export function createSession(parts: RenewalParts) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** Calls `forgetter` before another operator sees the page, to clear the data of the previous one. */
+    /** Calls `forgetter` when the operator changes, before the page shows it, to clear the previous operator's data. */
     onForget(forgetter: () => void): void {
       forgetters.add(forgetter);
     },
     /**
-     * Begins a session, or resumes an expired one. Ends the session that it replaces.
-     * @throws SessionEnded if the operator signed out in the meantime
+     * Starts a session or resumes an expired one. Ends the session that it replaces.
+     * @throws SessionEnded if the operator signed out while the sign-in was pending
      */
     async begin(signIn: SignedIn | Promise<SignedIn>): Promise<void> {
       const signOutsBefore = signOuts;
@@ -88,16 +89,16 @@ export function createSession(parts: RenewalParts) {
       for (const { resolve } of waiting) resolve(fresh.token);
       waiting.clear();
     },
-    /** Ends a session at the orchestrator that does not begin here. */
+    /** Revokes the token of a sign-in that this tab does not use. */
     end: renewal.end,
-    /** The token to send. Waits for a sign-in if the session has expired; null after a sign-out. */
+    /** Returns the token to send, or null after a sign-out. If the session has expired, waits for a sign-in. */
     token,
     /**
-     * The token to send after the orchestrator refused this one.
-     * @throws SessionEnded if the refused token belonged to another operator
+     * Returns the token to send after the orchestrator refused `refused`.
+     * @throws SessionEnded if `refused` belongs to another operator
      */
     async tokenAfter(refused: string): Promise<string | null> {
-      // A renewal ends the old token before its answer arrives.
+      // A renewal revokes the old token before its response arrives.
       const pending = renewal.pending(refused);
       if (pending !== null) await pending;
       if (!renewal.owns(refused)) throw new SessionEnded();

@@ -5,11 +5,11 @@ import { signIn } from '../../../../client/src/sign-in.ts';
 import { callWithoutSession, session } from '../client.ts';
 import type { Person } from './session.ts';
 
-/** Sign-in with a link of `muster web-login` or with a key file. */
+/** Signs in with a link from `muster web-login` or with a key file. */
 
 /**
- * Redeems the code of `muster web-login`. The session must begin only after the operator agrees: an attacker could send a
- * link that signs others in to the attacker's account, so that they type secrets there.
+ * Redeems the code of a `muster web-login` link. The session must start only after the operator agrees: an attacker
+ * could send a link that signs others in to the attacker's account, to make them enter secrets there.
  * @throws ApiError if the code was used or is older than a minute
  */
 export async function redeemCode(code: string): Promise<PendingSignIn> {
@@ -21,20 +21,21 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
   };
 }
 
-/** A sign-in session that waits for the operator's consent. */
+/** A sign-in that waits for the operator's consent. */
 export interface PendingSignIn {
   readonly person: Person;
   begin(): Promise<void>;
-  /** Rejects the sign-in, and ends the session at the orchestrator. */
+  /** Discards the sign-in and revokes its token. */
   refuse(): void;
 }
 
 /**
- * Signs in with a key file. The key signs the challenge in the browser and is then erased. The signature includes the
- * origin of this page, so no other server can use it.
- * @param text the content of the file
- * @param origin of this page
- * @throws KeyFileError if the file has no usable key; UnknownKey, UnboundSignIn; ApiError if the orchestrator refuses it
+ * Signs in with a key file. The key signs the challenge in the browser and is then erased from memory. The signature
+ * covers the origin of this page, so that no other server can use it.
+ * @param text content of the file
+ * @param origin origin of this page
+ * @throws KeyFileError if the file has no usable key; UnknownKey; UnboundSignIn; ApiError if the orchestrator refuses
+ * the sign-in
  */
 export async function signInWithKey(
   text: string,

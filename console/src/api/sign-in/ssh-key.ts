@@ -2,11 +2,11 @@ import { cbc, ctr, gcm } from '@noble/ciphers/aes.js';
 import { readSshKeyHead, SshFields } from '../../../../client/src/openssh-key.ts';
 import { brokenKey, KeyFileError, needsPassphrase, otherKind, wrongPassphrase } from './key-file-error.ts';
 
-/** Reads OpenSSH private keys (PROTOCOL.key in its source), plain or encrypted. */
+/** Reads OpenSSH private keys, plain or encrypted. PROTOCOL.key in the OpenSSH source specifies the format. */
 
 const kind = 'ssh-ed25519';
 
-/** Supported ciphers, with the lengths of key and initialization vector in bytes. */
+/** Supported ciphers, with the key and initialization vector lengths in bytes. */
 const ciphers = {
   'aes128-ctr': { key: 16, iv: 16, open: ctr },
   'aes192-ctr': { key: 24, iv: 16, open: ctr },
@@ -15,11 +15,11 @@ const ciphers = {
   'aes256-gcm@openssh.com': { key: 32, iv: 12, open: gcm },
 } as const;
 
-/** Limits the rounds a file may demand. `ssh-keygen` writes 16 to 24, and each takes milliseconds. */
+/** Maximum bcrypt rounds of a file. `ssh-keygen` writes 16 to 24, and each round takes milliseconds. */
 const maxRounds = 1_024;
 
 /**
- * @param bytes the decoded body between the first and last lines
+ * @param bytes the decoded body between the header and footer lines
  * @returns a copy of the seed
  * @throws KeyFileError; RangeError if the key is truncated
  */
@@ -67,12 +67,12 @@ async function derive(options: SshFields, passphrase: string, length: number): P
   const key = new Uint8Array(length);
   const failed = bcrypt.pbkdf(typed, typed.length, salt, salt.length, key, length, rounds);
   typed.fill(0);
-  // bcrypt-pbkdf fails on an empty passphrase, which cannot encrypt a key.
+  // bcrypt-pbkdf fails on an empty passphrase. No key is encrypted with one.
   if (failed !== 0) throw wrongPassphrase();
   return key;
 }
 
-/** @param fault makes the error to throw if these are not the fields of a key */
+/** @param fault returns the error to throw if the fields are not those of a key */
 function seedOf(fields: SshFields, fault: () => KeyFileError = brokenKey): Uint8Array {
   const check = fields.number();
   if (check !== fields.number()) throw fault();

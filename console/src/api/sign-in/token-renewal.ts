@@ -6,7 +6,7 @@ export interface Token {
   readonly expires_at: number;
 }
 
-/** The orchestrator's calls for a session, with the token to send. */
+/** Requests that end or renew a session, each sent with the given token. */
 export interface SessionCalls {
   renew(token: string): Promise<Token>;
   logout(token: string): Promise<void>;
@@ -14,24 +14,27 @@ export interface SessionCalls {
 
 export interface RenewalParts {
   readonly calls: SessionCalls;
-  /** Unix milliseconds by the clock of `expires_at`. */
+  /** Unix milliseconds by the orchestrator's clock, like `expires_at`. */
   readonly now: () => number;
   /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
   readonly after: (ms: number, act: () => void) => () => void;
-  /** Whether an error means that the token has ended, rather than that there was no answer. */
+  /** Reports whether the orchestrator refused the token. Returns false if no response arrived. */
   readonly isRefusal: (error: unknown) => boolean;
 }
 
-/** The minimum time between renewals. */
+/** Minimum time between renewals. */
 const retryMs = 10_000;
-/** Timers stop while a laptop sleeps and tokens do not, so the clock is checked at this interval. */
+/**
+ * Maximum delay of a timer. Timers stop while a laptop sleeps, but tokens still expire, so the clock is checked at this
+ * interval.
+ */
 const checkMs = 60_000;
 
 /** @param onRefused called when the orchestrator refuses to renew the current token */
 export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalParts, onRefused: () => void) {
   let current: Token | null = null;
   let renewing: { readonly token: string; readonly done: Promise<void> } | null = null;
-  /** Tokens of the current operator. */
+  /** All tokens that the current operator has had. */
   const own = new Set<string>();
   let cancel = () => {};
 
@@ -40,19 +43,19 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
     const left = due - now();
     cancel = after(Math.max(0, Math.min(left, checkMs)), () => (now() >= due ? renewNow() : renewAt(due)));
   };
-  /** Renews at three quarters of the lifetime. */
+  /** Schedules the renewal at three quarters of the token's lifetime. */
   const hold = (token: Token) => {
     current = token;
     own.add(token.token);
     renewAt(now() + Math.max((token.expires_at * 1000 - now()) * 0.75, retryMs));
   };
-  // Only the orchestrator decides whether a token has expired: the browser's clock may be wrong.
+  // Renews even an apparently expired token: the browser's clock may be wrong, so only the orchestrator decides.
   const renewNow = () => {
     const old = current;
     if (old === null) return;
     const done = calls.renew(old.token).then(
       (fresh) => {
-        // The operator may have signed out or in again in the meantime.
+        // The operator may have signed out or in again while the renewal was pending.
         if (current === old) hold(fresh);
         else end(fresh);
       },
@@ -68,13 +71,16 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
       if (renewing === mine) renewing = null;
     });
   };
-  /** Ends a token at the orchestrator. */
+  /** Revokes a token. */
   const end = (unused: Token): void => void calls.logout(unused.token).catch(() => {});
 
   return {
     ...{ hold, end },
     current: () => current,
-    /** Forgets the current token and stops renewing it. @returns it */
+    /**
+     * Stops renewing the current token and removes it from memory.
+     * @returns the token, or null if there is none
+     */
     drop(): Token | null {
       cancel();
       const last = current;
@@ -82,9 +88,9 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
       return last;
     },
     owns: (token: string) => own.has(token),
-    /** Disowns all tokens, when the operator changes. */
+    /** Removes the tokens of the previous operator. */
     disown: () => own.clear(),
-    /** The pending renewal of this token; null if there is none. */
+    /** Returns the pending renewal of this token, or null if there is none. */
     pending: (token: string): Promise<void> | null => (renewing?.token === token ? renewing.done : null),
   };
 }

@@ -4,7 +4,10 @@ import type { Person, SessionState } from './session.ts';
 
 export const useSession = (): SessionState => useSyncExternalStore(session.subscribe, session.state);
 
-/** The signed-in operator. @throws Error without a sign-in session */
+/**
+ * Returns the signed-in operator.
+ * @throws Error if no operator is signed in
+ */
 export function usePerson(): Person {
   const state = useSession();
   if (state.status === 'signed_out') throw new Error('nobody is signed in');

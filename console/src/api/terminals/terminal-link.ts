@@ -3,11 +3,11 @@ import { reattachDelayMs, stableConnectionMs } from '../../../../client/src/term
 import type { TerminalAddress, TerminalMode } from './terminals.ts';
 
 /**
- * The reconnecting connection of a terminal: attaches again after every interruption while the terminal session lives, and
- * receives the current screen.
+ * The WebSocket connection of a terminal. Reattaches after every interruption while the terminal session exists, and
+ * then receives the current screen.
  */
 
-/** The used part of a WebSocket. */
+/** The part of the WebSocket interface that TerminalLink uses. */
 export interface LinkSocket {
   readonly readyState: number;
   readonly bufferedAmount: number;
@@ -21,14 +21,14 @@ export interface LinkSocket {
 export interface LinkParts {
   attach(mode: TerminalMode): Promise<TerminalAddress>;
   open(wsUrl: string): LinkSocket;
-  /** Whether attaching failed permanently. */
+  /** Reports whether a failure to attach is permanent. */
   isFinal(error: unknown): boolean;
   /** Calls `act` after `ms` milliseconds. The returned function cancels it. */
   after(ms: number, act: () => void): () => void;
 }
 
 export interface LinkEvents {
-  /** A new connection: clear the screen. */
+  /** Called for each new connection. The receiver clears the screen. */
   fresh(): void;
   shown(bytes: Uint8Array): void;
   sized(cols: number, rows: number): void;
@@ -45,10 +45,10 @@ export type LinkState =
   | { readonly kind: 'exited'; readonly code: number | null; readonly signal: string | null }
   | { readonly kind: 'ended'; readonly code: string; readonly message: string };
 
-/** After these codes the terminal session may still live: attach again. */
+/** With these codes the terminal session may still exist, so the link reattaches. */
 const transientCodes = new Set(['terminal_too_slow', 'terminal_interrupted', 'unauthenticated', 'internal']);
 
-/** The state after a notice of the orchestrator; null if it changes nothing or the link should attach again. */
+/** Returns the link state after a notice, or null if the notice changes nothing or the link reattaches. */
 export function afterNotice(notice: TerminalNotice): LinkState | null {
   if (notice.type === 'resize') return null;
   if (notice.type === 'exit') return { kind: 'exited', code: notice.code, signal: notice.signal };
@@ -56,11 +56,11 @@ export function afterNotice(notice: TerminalNotice): LinkState | null {
   return transientCodes.has(notice.code) ? null : { kind: 'ended', code: notice.code, message: notice.message };
 }
 
-/** Limits of bytes not yet rendered: above `max` the link disconnects, below `min` it attaches again. */
+/** Limits of bytes that are not rendered yet: above `max` the link disconnects, below `min` it reattaches. */
 const backlog = { max: 8 * 1024 * 1024, min: 256 * 1024 } as const;
-/** A page may stay open for days, so it retries less often than the CLI, which gives up after a minute. */
+/** The CLI retries more often, but gives up after a minute. A page may stay open for days. */
 const maxReattachDelayMs = 5_000;
-/** Maximum size of a frame of input in bytes. */
+/** Maximum size of an input frame in bytes. */
 const maxFrame = 32 * 1024;
 const openState = 1;
 
@@ -71,15 +71,18 @@ export class TerminalLink {
   #socket: LinkSocket | null = null;
   #state: LinkState = { kind: 'connecting' };
   #attempt = 0;
-  /** Bytes passed to `shown` and not yet rendered. */
+  /** Number of bytes passed to `shown` that are not rendered yet. */
   #backlog = 0;
-  /** The part of the backlog from the previous connection. Terminal queries in it must not be answered again. */
+  /**
+   * The share of the backlog that a previous connection received. The link must not reply again to terminal queries in
+   * it.
+   */
   #previous = 0;
   #skipping = false;
   #closed = false;
   #cancelRetry = () => {};
   #cancelReset = () => {};
-  /** Increases with every connection, to ignore late results of earlier ones. */
+  /** Incremented for every connection, so that late results of earlier connections are ignored. */
   #generation = 0;
 
   constructor(mode: TerminalMode, parts: LinkParts, events: LinkEvents) {
@@ -92,13 +95,13 @@ export class TerminalLink {
     return this.#state;
   }
 
-  /** @param wsUrl of a terminal session that was just opened; null: attach */
+  /** @param wsUrl the WebSocket URL of a terminal session that was just opened; null attaches to an existing session */
   start(wsUrl: string | null): void {
     if (wsUrl === null) void this.#attach();
     else this.#open(wsUrl);
   }
 
-  /** Attaches again in this mode. */
+  /** Reattaches in this mode. */
   take(mode: TerminalMode): void {
     this.#mode = mode;
     this.#attempt = 0;
@@ -107,7 +110,7 @@ export class TerminalLink {
     void this.#attach();
   }
 
-  /** Retries now: the network is back, or the page is visible again. */
+  /** Retries without delay. Call this when the network is back or the page becomes visible. */
   retryNow(): void {
     if (this.#state.kind !== 'lost') return;
     this.#cancelRetry();
@@ -115,7 +118,7 @@ export class TerminalLink {
     void this.#attach();
   }
 
-  /** Reports that bytes passed to {@link LinkEvents.shown} were rendered. */
+  /** Call this when bytes passed to {@link LinkEvents.shown} have been rendered. */
   drained(bytes: number): void {
     this.#backlog -= bytes;
     this.#previous = Math.max(0, this.#previous - bytes);
@@ -125,7 +128,7 @@ export class TerminalLink {
   }
 
   type(text: string): void {
-    // The screen's answers to queries start with an escape, as do some keys.
+    // Replies to terminal queries start with an escape character. So do some keys, which are dropped too.
     if (this.#previous > 0 && text.startsWith('\x1b')) return;
     this.typeBytes(new TextEncoder().encode(text));
   }
@@ -150,7 +153,7 @@ export class TerminalLink {
     if (!this.#closed) this.#events.changed(state);
   }
 
-  /** Closes the connection and ignores its further events. */
+  /** Closes the connection and ignores its later events. */
   #drop(): void {
     this.#generation++;
     this.#cancelRetry();
@@ -211,7 +214,8 @@ export class TerminalLink {
     this.#backlog += bytes.length;
     this.#events.shown(bytes);
     if (this.#backlog <= backlog.max) return;
-    // Output arrives faster than it renders. The skipped part is in the recording; attaching again sends the screen.
+    // Output arrives faster than it renders. The recording contains the skipped part; reattaching sends the current
+    // screen.
     this.#skipping = true;
     this.#drop();
   }

@@ -14,7 +14,10 @@ import { keys } from '../query-keys.ts';
 
 const pageSize = 100;
 
-/** Terminal sessions, newest first, in pages. @param status empty for every status */
+/**
+ * Terminal sessions in newest-first order, in pages.
+ * @param status empty for every status
+ */
 export const terminalsQuery = (status: TerminalSession['status'] | '') =>
   infiniteQueryOptions({
     queryKey: [...keys.terminals, status],
@@ -33,7 +36,7 @@ export const terminalQuery = (session_id: string) =>
     queryFn: ({ signal }) => call(getTerminal, { params: { session_id }, signal }),
   });
 
-/** Fetches a terminal session again: a viewer who leaves causes no event. */
+/** Fetches a terminal session again, because a viewer who leaves causes no event. */
 export const refetchTerminal = (session_id: string): void =>
   void queryClient.invalidateQueries({ queryKey: keys.terminal(session_id) });
 
@@ -41,7 +44,7 @@ export type TerminalMode = 'control' | 'view';
 
 export interface TerminalAddress {
   readonly session_id: string;
-  /** Valid for one connection within 30 s. */
+  /** URL for one WebSocket connection, valid for 30 s. */
   readonly ws_url: string;
 }
 
@@ -69,7 +72,6 @@ export async function closeTerminal(session_id: string): Promise<void> {
   ]);
 }
 
-/** Streams the recording. */
 export async function readTranscript(
   session_id: string,
   format: 'raw' | 'asciicast',
@@ -83,14 +85,16 @@ export async function readTranscript(
   return answer.body;
 }
 
-/** Downloads the whole recording. */
 export async function downloadTranscript(session_id: string, format: 'raw' | 'asciicast'): Promise<Blob> {
   const pieces: BlobPart[] = [];
   for await (const piece of await readTranscript(session_id, format)) pieces.push(piece as Uint8Array<ArrayBuffer>);
   return new Blob(pieces, { type: 'application/octet-stream' });
 }
 
-/** Opens the WebSocket of a terminal. @param ws_url from the API */
+/**
+ * Opens a terminal's WebSocket.
+ * @param ws_url as returned by the API
+ */
 export function openTerminalSocket(ws_url: string): WebSocket {
   const address = new URL(ws_url, window.location.href);
   address.protocol = address.protocol === 'http:' ? 'ws:' : 'wss:';

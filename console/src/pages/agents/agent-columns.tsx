@@ -18,7 +18,7 @@ const order = { pending: 0, away: 1, connected: 2, rejected: 3 } as const;
 const share = (used: number | null | undefined, total: number | null | undefined): number | null =>
   used === null || used === undefined || !total ? null : used / total;
 
-/** Columns that show fields of the agent record. */
+/** Columns that need only the agent record. */
 const recordColumns: Record<'agent' | 'state' | 'system' | 'hostname' | 'ip' | 'version' | 'seen', Column<Agent>> = {
   agent: {
     id: 'agent',
@@ -110,7 +110,7 @@ const recordColumns: Record<'agent' | 'state' | 'system' | 'hostname' | 'ip' | '
   },
 };
 
-/** The first reason why an agent is out of sync, with the number of others. */
+/** A column with the first reason why an agent is out of sync and the number of other reasons. */
 const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   id: 'off',
   header: 'Out of sync',
@@ -132,7 +132,10 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
   },
 });
 
-/** Shows as many tags as fit into the column. @param tagRoom width of the column in pixels */
+/**
+ * Shows the tags that fit into the column.
+ * @param tagRoom width of the column in pixels
+ */
 const tagsColumn = (tagRoom: number): Column<Agent> => ({
   id: 'tags',
   header: 'Tags',

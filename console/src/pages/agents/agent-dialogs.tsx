@@ -65,7 +65,7 @@ export function AgentDialogs({
   );
 }
 
-/** Loads the other agents first, because names must be unique. */
+/** Waits until all agents are loaded, because names must be unique. */
 function Approve({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) {
   const { data } = useQuery(agentsQuery);
   return data === undefined ? null : <ApproveDialog agents={[agent]} all={data} onClose={onClose} />;

@@ -2,14 +2,14 @@ import type { Agent } from '@muster/protocol/http';
 import { isEmpty, matchesSelector, parseSelector } from '@muster/protocol/selector';
 import { stateOf } from './agent-state.ts';
 
-/** Filters the agents by the parameters of the page's address. Pure. */
+/** Filters agents by the URL parameters of the page. */
 
 export const agentTabs = ['all', 'approved', 'connected', 'away', 'off', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
-/** Search text by agent, cached because it is searched on every keystroke. */
+/** Search texts by agent, cached because every keystroke searches all agents. */
 const searchTexts = new WeakMap<Agent, string>();
-/** Maximum characters to search in one field; agents can report very long values. */
+/** Maximum number of characters to search per field. Agents can report very long values. */
 const maxFieldLength = 256;
 
 function searchTextOf(agent: Agent): string {
@@ -24,7 +24,7 @@ function searchTextOf(agent: Agent): string {
   return text;
 }
 
-/** Agents whose text contains every word. */
+/** Returns the agents whose search text contains every word. */
 function applySearch(agents: readonly Agent[], search: string): readonly Agent[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return agents;
@@ -34,7 +34,10 @@ function applySearch(agents: readonly Agent[], search: string): readonly Agent[]
   });
 }
 
-/** Agents that match the selector. An invalid selector matches all: its field shows the error. */
+/**
+ * Returns the agents that match the selector. An invalid selector matches all agents; the selector field shows the
+ * error.
+ */
 function applySelector(agents: readonly Agent[], text: string): readonly Agent[] {
   const parsed = parseSelector(text);
   if (!parsed.ok || isEmpty(parsed.selector)) return agents;
@@ -50,11 +53,10 @@ function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
 
 export interface AgentChoice {
   readonly rows: readonly Agent[];
-  /** Number of agents in each tab. */
   readonly counts: Readonly<Record<AgentTab, number>>;
 }
 
-/** @param off ids of agents that are out of sync */
+/** @param off ids of the agents that are out of sync */
 export function chooseAgents(
   agents: readonly Agent[],
   { search, selector, tab }: { readonly search: string; readonly selector: string; readonly tab: AgentTab },

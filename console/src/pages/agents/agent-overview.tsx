@@ -80,7 +80,7 @@ export function AgentOverview({ agent }: { readonly agent: Agent }) {
   );
 }
 
-/** Shows why the agent is out of sync, with a link to the repair. */
+/** Shows why the agent is out of sync and links to the page that repairs it. */
 function Attention({ agent }: { readonly agent: Agent }) {
   const { data } = useQuery({
     ...reconcileQuery(),

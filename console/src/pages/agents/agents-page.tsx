@@ -114,7 +114,7 @@ export function AgentsPage() {
   );
 }
 
-/** The parts of `useDebouncedText`. */
+/** Return values of `useDebouncedText`. */
 interface TypedText {
   readonly text: string;
   readonly set: (text: string) => void;
@@ -178,7 +178,7 @@ function NoAgents({
   );
 }
 
-/** Counts of the whole fleet, regardless of filters. */
+/** Counts the agents of the whole fleet, regardless of filters. */
 function fleetText(agents: readonly Agent[]): string {
   const { connected, away, pending } = chooseAgents(agents, { search: '', selector: '', tab: 'all' }, noIds).counts;
   return [

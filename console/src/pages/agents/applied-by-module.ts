@@ -8,7 +8,10 @@ export interface AppliedModule {
   readonly entries: readonly AppliedEntry[];
 }
 
-/** Groups the applied state by module; entries that differ from the machine come first. Pure. */
+/**
+ * Groups the applied state by module, sorted by name. In each module, resources that are unapplied or pending removal
+ * come first.
+ */
 export function appliedByModule({ applied, unapplied, pending_removals }: State): readonly AppliedModule[] {
   const groups = new Map<string, AppliedEntry[]>();
   const take = (entries: readonly Entry[], standing: AppliedEntry['standing']) => {

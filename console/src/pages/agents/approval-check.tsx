@@ -4,7 +4,7 @@ import { Callout } from '../../parts/callout.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** The values to verify before approving an agent, because another machine could report the same values. */
+/** Lists the values to verify before approving an agent, because an agent can report any hostname. */
 export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; readonly onApprove: () => void }) {
   const { node_id, initial_hostname, initial_ip, pin_source } = agent;
   return (

@@ -8,7 +8,7 @@ import { fieldClasses } from '../../parts/form/field.tsx';
 import { Line } from '../../parts/text.tsx';
 import { faultsOf, namesFor } from './naming.ts';
 
-/** Approves agents. Their names can be edited first, because they are permanent. */
+/** Approves agents. The operator can edit their names first, because names are permanent. */
 export function ApproveDialog({
   agents,
   all,
@@ -16,12 +16,12 @@ export function ApproveDialog({
   onDone,
 }: {
   readonly agents: readonly Agent[];
-  /** The whole fleet, to find names that are taken. */
+  /** All agents, including those that are not selected, to detect names that are taken. */
   readonly all: readonly Agent[];
   readonly onClose: () => void;
   readonly onDone?: (ids: readonly string[]) => void;
 }) {
-  // A snapshot: rows must not move while agents are approved.
+  // The agents when the dialog opened. Rows must not move while agents are approved.
   const [waiting] = useState(agents);
   const [taken] = useState(() => {
     const ours = new Set(agents.map(({ node_id }) => node_id));

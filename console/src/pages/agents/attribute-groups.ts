@@ -1,4 +1,4 @@
-/** Groups the attributes of an agent by the text before the first dot of their names. Pure. */
+/** Groups the attributes of an agent by the part of their name before the first dot. */
 
 export interface AttributeGroup {
   readonly name: string;
@@ -7,7 +7,7 @@ export interface AttributeGroup {
 
 const general = 'machine';
 
-/** @param search each word must be in the name or the value */
+/** @param search words that must all be in the name or the value */
 export function attributeGroups(
   attributes: Readonly<Record<string, string>>,
   search: string,

@@ -9,7 +9,6 @@ import { notify, notifyError } from '../../parts/dialog/toast.tsx';
 import { displayName } from './agent-state.ts';
 import { type BulkDialog, BulkDialogs } from './bulk-dialogs.tsx';
 
-/** Actions on the selected agents. */
 export function BulkBar({
   chosen,
   hidden,

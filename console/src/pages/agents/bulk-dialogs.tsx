@@ -27,11 +27,11 @@ export function BulkDialogs({
   readonly chosen: readonly Agent[];
   /** Number of selected agents that the filters hide. */
   readonly hidden: number;
-  /** The whole fleet. */
+  /** All agents, including those that are not selected. */
   readonly all: readonly Agent[];
   readonly onClose: () => void;
   readonly onDeselect: (ids: readonly string[]) => void;
-  /** Called with the id of a started run, to show the run. */
+  /** Called with the id of the run that an action started. */
   readonly onRun: (run_id: string) => void;
 }) {
   const approved = chosen.filter(({ status }) => status === 'approved');
@@ -89,7 +89,7 @@ export function BulkDialogs({
 const itemsOf = (agents: readonly Agent[]) => agents.map((agent) => ({ id: agent.node_id, name: displayName(agent) }));
 
 function RejectDialog({ agents, onClose }: { readonly agents: readonly Agent[]; readonly onClose: () => void }) {
-  // A snapshot: the selection changes while agents are rejected.
+  // The selection when the dialog opened. It changes while agents are rejected.
   const [targets] = useState(agents);
   return (
     <EachDialog

@@ -20,7 +20,7 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
   const [zoom, setZoom] = useUrlState('zoom', '');
   const seconds = ranges[range] ?? ranges['24h'];
   const zoomed = zoomOf(zoom);
-  // A zoomed range is queried at the finest useful resolution.
+  // Zooming in increases the resolution. The query always reaches up to now, so the number of points is limited.
   const now = Math.floor(momentNow() / 1000);
   const since = zoomed === null ? seconds : Math.ceil(Math.max(seconds, now - zoomed.from) / 3_600) * 3_600;
   const step = stepFor(zoomed === null ? seconds : Math.max(zoomed.to - zoomed.from, since / 8));
@@ -39,7 +39,8 @@ export function MetricsTab({ agent }: { readonly agent: Agent }) {
                 if (zoom === '') setRange(name);
                 else {
                   setZoom('');
-                  // Two updates in one task would both start from the same address.
+                  // Deferred: two updates in the same task would both start from the current URL, so the second would
+                  // undo the first.
                   window.setTimeout(() => setRange(name));
                 }
               }}
@@ -102,7 +103,10 @@ const ChartSkeletons = () => (
   </div>
 );
 
-/** Parses a time range such as `1795000000-1795003600` (Unix seconds, at least a minute); null if invalid. Pure. */
+/**
+ * Parses a time range such as `1795000000-1795003600` (Unix seconds). Returns null if it is invalid or shorter than a
+ * minute.
+ */
 function zoomOf(text: string): { readonly from: number; readonly to: number } | null {
   const match = /^(\d{1,12})-(\d{1,12})$/.exec(text);
   if (match === null) return null;

@@ -1,8 +1,8 @@
 import { isName } from '@muster/protocol/identity';
 
-/** Suggests unique names for agents that await approval, from their hostnames. Pure. */
+/** Suggests unique names for agents that await approval, based on their hostnames. */
 
-/** A valid name that is close to the hostname; null if no valid character is left. */
+/** Returns a valid name similar to the hostname, or null if the hostname has no valid character. */
 export function nameFrom(hostname: string): string | null {
   const name = [
     ...(hostname.slice(0, 1_000).normalize('NFC').split('.')[0] as string)
@@ -17,13 +17,13 @@ export function nameFrom(hostname: string): string | null {
 
 export interface UnnamedAgent {
   readonly node_id: string;
-  /** Set if the agent was named before; it keeps that name. */
+  /** Set if the agent was approved before. It then keeps this name. */
   readonly name: string | null;
   readonly initial_hostname: string;
 }
 
 /**
- * Names by node id.
+ * Returns suggested names by node id.
  * @param taken names of other agents
  */
 export function namesFor(agents: readonly UnnamedAgent[], taken: ReadonlySet<string>): Map<string, string> {
@@ -39,7 +39,7 @@ export function namesFor(agents: readonly UnnamedAgent[], taken: ReadonlySet<str
   return names;
 }
 
-/** Error messages of invalid names, by node id. */
+/** Returns error messages for invalid names, by node id. */
 export function faultsOf(names: ReadonlyMap<string, string>, taken: ReadonlySet<string>): Map<string, string> {
   const faults = new Map<string, string>();
   const first = new Map<string, string>();

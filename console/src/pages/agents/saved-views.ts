@@ -1,10 +1,10 @@
 import { useSyncExternalStore } from 'react';
 
-/** Named views of the agents page, stored in this browser. A view is the search parameters of the page's address. */
+/** Named views of the agents page, stored in this browser. A view consists of the page's URL parameters. */
 
 export interface SavedView {
   readonly name: string;
-  /** The parameters of the address. */
+  /** URL parameters. */
   readonly search: Readonly<Record<string, string>>;
 }
 
@@ -12,7 +12,7 @@ const key = 'muster.views.agents';
 const listeners = new Set<() => void>();
 let views: readonly SavedView[] | null = null;
 
-/** Parses stored views and drops invalid ones, which may come from manual edits. Pure. */
+/** Parses stored views. Skips invalid ones, which can result from manual edits. */
 export function readViews(text: string | null): readonly SavedView[] {
   try {
     const value: unknown = JSON.parse(text ?? '[]');

@@ -8,7 +8,10 @@ import { fieldClasses } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** Edits the tags of an agent in place: Enter saves, Escape cancels. Changes show before the orchestrator confirms them. */
+/**
+ * Edits the tags of an agent in place: Enter saves, Escape cancels. A change is shown before the orchestrator confirms
+ * it.
+ */
 export function TagsEditor({ agent }: { readonly agent: Agent }) {
   const [error, setError] = useState<unknown>(null);
   const [editing, setEditing] = useState<string | null>(null);
@@ -39,7 +42,7 @@ export function TagsEditor({ agent }: { readonly agent: Agent }) {
                 options={vocabulary.values(key).map((each) => each.value)}
                 onEnd={(next, by) => {
                   setEditing(null);
-                  // Returns the focus to the edited row.
+                  // Returns the focus from the input to the row.
                   if (by === 'key') requestAnimationFrame(() => rows.current.get(key)?.focus());
                   if (next !== null && next !== value) void change(key, next);
                 }}
@@ -96,7 +99,7 @@ function ValueField({
   readonly label: string;
   readonly value: string;
   readonly options: readonly string[];
-  /** Called at the end of the edit; null cancels it. */
+  /** Called when editing ends, with null if it was canceled. */
   readonly onEnd: (value: string | null, by: 'key' | 'leaving') => void;
 }) {
   const id = useId();

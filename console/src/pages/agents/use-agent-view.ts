@@ -7,12 +7,12 @@ import { type AgentTab, chooseAgents } from './agent-filter.ts';
 
 const noAgents: readonly Agent[] = [];
 
-/** The filters of the agents page, from its address, and the agents that match them. */
+/** Returns the filters in the URL of the agents page, and the agents that match them. */
 export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string, OffAgent>) {
   const search = useDebouncedText(...useUrlState('q', ''));
   const selector = useDebouncedText(...useUrlState('filter', ''));
   const [tab, setTab] = useUrlState<AgentTab>('status', 'all');
-  // Keeps typing responsive: the rows are updated with lower priority.
+  // Renders the rows with lower priority, so that typing stays responsive.
   const searchText = useDeferredValue(search.text);
   const selectorText = useDeferredValue(selector.text);
   const offIds = useMemo(() => new Set(off.keys()), [off]);
@@ -24,7 +24,7 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
   return { search, selector, tab, setTab, rows, counts, isFiltered };
 }
 
-/** The selected agents, including agents that the filters hide. */
+/** Returns the selected agents, including those that the filters hide. */
 export function useAgentSelection(agents: readonly Agent[], rows: readonly Agent[]) {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const chosenAgents = useMemo(
@@ -39,7 +39,10 @@ export function useAgentSelection(agents: readonly Agent[], rows: readonly Agent
   return { chosen, setChosen, chosenAgents, hidden };
 }
 
-/** The sort order in the address, stable between renders because the agents are many. */
+/**
+ * Returns the sort order in the URL. The object is the same in every render, so that unchanged rows are not sorted
+ * again.
+ */
 export function useStableSorting(fallback: string): [Sorting, (sorting: Sorting) => void] {
   const [sort, setSort] = useUrlState('sort', fallback);
   const sorting = useMemo(

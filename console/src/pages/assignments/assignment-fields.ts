@@ -3,7 +3,7 @@ import { parseSelector } from '@muster/protocol/selector';
 import type { AssignmentBody, NewAssignment } from '../../api/assignments.ts';
 import { type ParameterTexts, textsOf } from './parameters.ts';
 
-/** The fields of an assignment form, without its parameters (parameters.ts). Pure. */
+/** Fields of the assignment form, except its parameters (parameters.ts). */
 
 export interface AssignmentFields {
   readonly name: string;
@@ -31,7 +31,7 @@ export const fieldsFrom = (assignment: Assignment): AssignmentFields => ({
 
 export type FieldFaults = Partial<Record<'name' | 'modules' | 'selector' | 'description', string>>;
 
-/** Error messages by field, for values that the orchestrator would refuse. */
+/** Returns error messages by field for values that the orchestrator would refuse. */
 export function faultsOf({ name, modules, selector, description }: AssignmentFields): FieldFaults {
   const faults: FieldFaults = {};
   if (name.trim() === '') faults.name = 'Enter a name.';
@@ -59,8 +59,8 @@ export const newAssignmentOf = (
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * The update that a form requests: only fields that differ from the base, so that concurrent changes of other fields are
- * kept. Null if nothing differs.
+ * Returns the update to send, or null if no field differs from the base. Contains only fields that differ, so that
+ * concurrent changes of other fields are kept.
  */
 export function changesOf(base: Assignment, fields: AssignmentFields, parameters: Parameters): AssignmentBody | null {
   const before = fieldsFrom(base);

@@ -16,7 +16,7 @@ const modes = [
   { value: 'audit', label: 'Audit', detail: 'Reports deviations, changes nothing' },
 ] as const;
 
-/** Creates or changes an assignment. Keeps its input until the orchestrator has accepted it. */
+/** Creates or changes an assignment. Keeps its input until the orchestrator accepts it. */
 export function AssignmentForm({
   base,
   onDone,

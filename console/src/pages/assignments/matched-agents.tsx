@@ -6,7 +6,7 @@ import { AgentLink } from '../links.tsx';
 
 const initialCount = 24;
 
-/** Lists the matching agents: some at first, more on demand. */
+/** Lists the first matching agents, with a button that shows more. */
 export function MatchedAgents({ agents }: { readonly agents: readonly Agent[] }) {
   const [shown, setShown] = useState(initialCount);
   return (

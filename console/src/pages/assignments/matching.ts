@@ -6,7 +6,10 @@ const collator = new Intl.Collator(undefined, { numeric: true });
 /** Compares names in natural order: `web-9` before `web-10`. */
 export const byName = (a: Agent, b: Agent): number => collator.compare(a.name ?? '', b.name ?? '');
 
-/** Approved agents that match an assignment's selector, none for an empty selector, null for an invalid one. Pure. */
+/**
+ * Returns the approved agents that match a selector. An empty selector matches none. Returns null if the selector is
+ * invalid.
+ */
 export function matching(selector: string, agents: readonly Agent[]): readonly Agent[] | null {
   const parsed = parseSelector(selector);
   if (!parsed.ok) return null;

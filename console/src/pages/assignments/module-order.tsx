@@ -6,7 +6,7 @@ import { Picker } from '../../parts/form/picker.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { moveItem } from './move-item.ts';
 
-/** An ordered list of modules, changed with buttons or by dragging. */
+/** An ordered list of modules. Buttons and dragging change the order. */
 export function ModuleOrderField({
   modules,
   all,

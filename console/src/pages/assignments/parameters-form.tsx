@@ -9,7 +9,7 @@ import { Skeleton } from '../../parts/states.tsx';
 import { Line, visibleText } from '../../parts/text.tsx';
 import { fieldsOf, type ParameterField, type ParameterTexts, type ParameterValues } from './parameters.ts';
 
-/** Fields for the parameters that the stored modules declare. */
+/** Input fields for the parameters that the stored modules declare. */
 export function useParameterFields(
   modules: readonly string[],
   given: ParameterValues,
@@ -30,7 +30,7 @@ export function useParameterFields(
   return { fields, isPending: texts.isPending };
 }
 
-/** Parameter inputs, grouped by module. */
+/** Input fields for parameters, grouped by module. */
 export function ParametersForm({
   fields,
   texts,

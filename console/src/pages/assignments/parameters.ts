@@ -1,9 +1,9 @@
 import { parseDocument, stringify } from 'yaml';
 import { type DeclaredParameter, isTooDeep } from '../../editor/outline.ts';
 
-/** Form fields for the parameters that an assignment sets for its modules. Pure. */
+/** Form fields for the module parameters of an assignment. */
 
-/** Values by module and parameter, as in the API. */
+/** Parameter values by module and name, as in the API. */
 export type ParameterValues = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 export interface ParameterField {
@@ -12,19 +12,19 @@ export interface ParameterField {
   /** `unknown` if the module no longer declares the parameter. */
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'list' | 'map' | 'unknown';
   readonly description: string | null;
-  /** The default as field text; null if there is none, so that a value is required. */
+  /** The default value as field text. If null, there is no default and a value is required. */
   readonly fallback: string | null;
   readonly key: string;
 }
 
-/** Typed texts by field key. An empty text means the default. */
+/** Field texts by field key. An empty text selects the default. */
 export type ParameterTexts = Readonly<Record<string, string>>;
 
 export const fieldKey = (module: string, name: string): string => JSON.stringify([module, name]);
 
 const types: readonly string[] = ['string', 'integer', 'number', 'boolean', 'list', 'map'];
 
-/** Formats a value as field text. An empty string becomes `""`, because an empty field means the default. */
+/** Formats a value as field text. An empty string becomes `""`, because an empty field selects the default. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value === '' || /^\s*["']/.test(value) ? JSON.stringify(value) : value;
@@ -33,8 +33,9 @@ export function textOf(value: unknown): string {
 }
 
 /**
- * The fields of the form: the declared parameters of each module in order, then given values that no module declares.
- * @param declared parameters by module; a module is absent until it is loaded
+ * Returns the fields of the form: for each module, its declared parameters in order, then parameters that have a value
+ * but are not declared.
+ * @param declared parameters by module; does not contain modules that are still loading
  */
 export function fieldsOf(
   modules: readonly string[],
@@ -76,7 +77,7 @@ const readYaml = (text: string, isValid: (value: unknown) => boolean, fault: str
   try {
     const document = parseDocument(text, { logLevel: 'silent' });
     if (document.errors.length > 0) return { fault };
-    // Rejects aliases, because they can expand without bound.
+    // A limit of 0 rejects all aliases, because they can expand exponentially.
     const value = document.toJS({ maxAliasCount: 0 });
     return isValid(value) ? { value } : { fault };
   } catch {
@@ -86,7 +87,7 @@ const readYaml = (text: string, isValid: (value: unknown) => boolean, fault: str
 
 const isMap = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @param text not empty */
+/** @param text must not be empty */
 export function readValue(type: ParameterField['type'], text: string): ReadResult {
   const trimmed = text.trim();
   switch (type) {
@@ -115,7 +116,7 @@ export function readValue(type: ParameterField['type'], text: string): ReadResul
   }
 }
 
-/** The parameters to send, or error messages by field key. */
+/** Returns the parameters to send, or error messages by field key. */
 export function readParameters(
   fields: readonly ParameterField[],
   texts: ParameterTexts,

@@ -27,7 +27,8 @@ const pickDescription = ({ description }: FieldFaults): FieldFaults =>
   description === undefined ? {} : { description };
 
 /**
- * The fields of an assignment with their faults, and how to save it. Keeps the input until the orchestrator has accepted it.
+ * Returns the fields of the assignment form, their errors, and functions to change and save them. Keeps the input until
+ * the orchestrator accepts it.
  * @param base the assignment when the form opened; null for a new one
  */
 export function useAssignmentForm(base: Assignment | null, onDone: (assignment: Assignment) => void) {
@@ -35,7 +36,7 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
   const [fields, change] = useFields<AssignmentFields>(() => (base === null ? emptyFields : fieldsFrom(base)));
   const [submitted, setSubmitted] = useState(false);
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
-  // Drops parameters of modules that were removed from the list.
+  // Drops the parameters of modules that the operator removed from the list.
   const parameterFields = declared.fields.filter(({ module }) => fields.modules.includes(module));
   const read = readParameters(parameterFields, fields.texts);
   const faults = faultsOf(fields);
@@ -59,7 +60,7 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
     ...{ fields, change, save, guard },
     isNew: start === null,
     canSave: start === null || changed,
-    /** Before the first attempt to save, contains only the fault of a description that is too long. */
+    /** Until the first attempt to save, reports only a description that is too long. */
     faults: submitted ? faults : pickDescription(faults),
     parameters: {
       fields: parameterFields,

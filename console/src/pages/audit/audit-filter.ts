@@ -1,6 +1,6 @@
 import type { AuditFilter } from '../../api/audit.ts';
 
-/** The texts of the filter fields; empty means any. */
+/** Texts of the filter fields. An empty text matches everything. */
 export interface AuditFields {
   readonly category: string;
   readonly operator: string;
@@ -16,7 +16,7 @@ const timeOf = (local: string): string | undefined => {
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 };
 
-/** Query parameters for the API. A category with a dot is an event type. */
+/** Returns the query parameters for the API. A category with a dot is an event type. */
 export function auditFilterOf({ category, operator, agent, after, before }: AuditFields): AuditFilter {
   const from = timeOf(after);
   const until = timeOf(before);

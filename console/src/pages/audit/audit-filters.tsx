@@ -8,7 +8,7 @@ import { auditFilterOf } from './audit-filter.ts';
 
 const categories = [...new Set(Object.keys(eventTypes).map((type) => type.split('.')[0] as string))].toSorted();
 
-/** The filter in the parameters of the address. */
+/** Returns the filter in the URL parameters. */
 export function useAuditFilter(): AuditFilter {
   const [category] = useUrlState('category', '');
   const [operator] = useUrlState('operator', '');
@@ -21,7 +21,7 @@ export function useAuditFilter(): AuditFilter {
   );
 }
 
-/** Fields that change the parameters of the address. */
+/** Filter fields that change the URL parameters. */
 export function AuditFilters() {
   const [category, setCategory] = useUrlState('category', '');
   const typedOperator = useDebouncedText(...useUrlState('operator', ''));

@@ -4,7 +4,7 @@ import { Line } from '../../parts/text.tsx';
 
 type Party = AuditEvent['target'];
 
-/** The path of the page that shows an actor or target; null if there is none. */
+/** Returns the path of the page that shows an actor or target, or null if there is none. */
 export function pathOf({ type, id, name }: Party): string | null {
   switch (type) {
     case 'agent':

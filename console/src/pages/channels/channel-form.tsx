@@ -11,7 +11,7 @@ interface ConfigField {
   readonly label: string;
   readonly hint?: string;
   readonly optional?: true;
-  /** Masked by the API. Sending the mask back keeps the value. */
+  /** Whether the API masks the value. Sending the mask back keeps the stored value. */
   readonly secret?: true;
 }
 
@@ -42,7 +42,6 @@ const fields: Readonly<Record<ChannelType, readonly ConfigField[]>> = {
   ],
 };
 
-/** Adds or changes a notification channel. */
 export function ChannelForm({ channel, onClose }: { readonly channel: Channel | null; readonly onClose: () => void }) {
   const [type, setType] = useState<ChannelType>(channel?.channel_type ?? 'webhook');
   const [name, setName] = useState(channel?.name ?? '');

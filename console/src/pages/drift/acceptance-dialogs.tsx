@@ -13,7 +13,10 @@ export function AcceptDialog({
   onClose,
 }: {
   readonly driftIds: readonly string[];
-  /** The drifted resources, if loaded. The dialog shows an extra note if one is sensitive or the list is unknown. */
+  /**
+   * Drifted resources, or undefined if not loaded. The dialog shows a warning if any is sensitive, or if they are not
+   * loaded.
+   */
   readonly resources?: readonly ResourceResult[];
   readonly onClose: () => void;
 }) {

@@ -12,7 +12,7 @@ import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
 import { AcceptDialog, WithdrawDialog } from './acceptance-dialogs.tsx';
 
-/** Checks again, and accepts or repairs drift. */
+/** Buttons that check an agent again, or accept or repair its drift. */
 export function DriftActions({ record }: { readonly record: DriftRecord }) {
   const { node_id, status, accepted, drift_id, trigger } = record;
   const navigate = useNavigate();

@@ -1,9 +1,10 @@
 import type { DriftRecord } from '@muster/protocol/http';
 
 /**
- * When an agent started to drift: the first check of the unbroken run of checks that found drift. Pure.
+ * Returns when an agent started to drift: the time of the first check in the unbroken sequence of checks that found
+ * drift.
  * @param newestFirst checks of this agent; may include the record
- * @returns Unix seconds, and whether the drift may have started earlier than these checks show
+ * @returns Unix seconds, and whether the drift may have started before the earliest of these checks
  */
 export function driftedSince(
   record: Pick<DriftRecord, 'drift_id' | 'checked_at' | 'snapshot_operation_id'>,
@@ -13,7 +14,7 @@ export function driftedSince(
   const from = newestFirst.findIndex(({ drift_id }) => drift_id === record.drift_id);
   if (from === -1) return { at, atLeast: true };
   for (const { status, checked_at, snapshot_operation_id } of newestFirst.slice(from + 1)) {
-    // A failed check is inconclusive; another snapshot means that an apply came between.
+    // A failed check is inconclusive. A different snapshot means that an apply ran between the checks.
     if (status === 'in_sync' || snapshot_operation_id !== record.snapshot_operation_id) return { at, atLeast: false };
     if (status === 'drifted') at = checked_at;
   }

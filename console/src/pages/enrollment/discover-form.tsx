@@ -6,7 +6,7 @@ import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** Broadcasts a discovery call to agents that have no orchestrator yet. */
+/** Broadcasts a discovery message to agents that have no orchestrator yet. */
 export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
   const [target, setTarget] = useState('');
   const discover = useMutation({ mutationFn: () => discoverAgents(target.trim() === '' ? undefined : target.trim()) });

@@ -14,7 +14,7 @@ const tones: Readonly<Record<ReturnType<typeof tokenState>, Tone>> = {
 };
 
 /**
- * @param names of operators, by id
+ * @param names names of operators by id
  * @param now Unix milliseconds
  */
 export function tokenColumns(

@@ -5,7 +5,7 @@ import { Problem } from '../../parts/states.tsx';
 import { TokenCommands } from './token-commands.tsx';
 import { lifetimes, type TokenFormState, useTokenForm } from './use-token-form.ts';
 
-/** Creates an enrollment token and shows its command once. */
+/** Creates an enrollment token and shows the command that uses it. The token is shown only once. */
 export function TokenForm({ onClose }: { readonly onClose: () => void }) {
   const form = useTokenForm();
   const { create } = form;

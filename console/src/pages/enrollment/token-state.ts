@@ -9,8 +9,8 @@ export function tokenState(
 }
 
 /**
- * Parses tags such as `role=web site=paris`, separated by spaces or commas.
- * @throws Error that names an invalid tag
+ * Parses tags separated by spaces or commas, such as `role=web site=paris`.
+ * @throws Error with a message that names the first invalid tag
  */
 export function tagsOf(text: string): Record<string, string> {
   const tags: Record<string, string> = {};

@@ -3,7 +3,7 @@ import { makeEnrolmentToken } from '../../api/enrolment.ts';
 import { useFields } from '../../parts/form/use-fields.ts';
 import { tagsOf } from './token-state.ts';
 
-/** Seconds, and their text. The first is the default. */
+/** Lifetimes in seconds, with their labels. The first one is the default. */
 export const lifetimes = [
   [3_600, 'an hour'],
   [86_400, 'a day'],
@@ -11,7 +11,7 @@ export const lifetimes = [
   [2_592_000, '30 days'],
 ] as const;
 
-/** The fields of an enrollment token, and the mutation that creates it. */
+/** Returns the fields of the token form and the mutation that creates the token. */
 export function useTokenForm() {
   const [fields, change] = useFields({
     ...{ uses: '1', name: '', tags: '', lifetime: String(lifetimes[0][0]), approve: true },
@@ -20,7 +20,7 @@ export function useTokenForm() {
   // The orchestrator accepts a name only for a single-use token with automatic approval.
   const canName = uses === '1' && approve;
   const create = useMutation({
-    // Async, so that a fault in the tags is the error of the mutation.
+    // Async, so that an invalid tag becomes the error of the mutation.
     mutationFn: async () =>
       await makeEnrolmentToken({
         expires_in: Number(lifetime),

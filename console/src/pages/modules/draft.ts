@@ -1,6 +1,6 @@
 import type { AnswerOf, getModule } from '@muster/protocol/http';
 
-/** The draft of a module, while other operators may save revisions of it. Pure. */
+/** Tracks the draft of a module while other operators may save revisions. */
 
 export type Stored = AnswerOf<typeof getModule>;
 
@@ -11,29 +11,28 @@ export interface Draft {
 }
 
 /**
- * - `unchanged`: equals the stored text;
- * - `edited`: has changes to save;
- * - `behind`: a newer revision exists and can be taken without losing changes;
- * - `conflict`: has changes, and a newer revision has another text.
+ * - `unchanged`: The draft equals the stored text.
+ * - `edited`: The draft has unsaved changes.
+ * - `behind`: A newer revision exists and can replace the draft without losing changes.
+ * - `conflict`: The draft has unsaved changes, and a newer revision has a different text.
  */
 export type DraftStatus = 'unchanged' | 'edited' | 'behind' | 'conflict';
 
-/** @param latest the stored revision; null if there is none or it is unknown */
+/** @param latest the stored revision; null if none exists or it is not loaded */
 export function draftStatus({ base, text }: Draft, latest: Stored | null): DraftStatus {
   const isNewer = latest !== null && (base === null || latest.revision > base.revision);
   if (base === null && !isNewer) return text.trim() === '' ? 'unchanged' : 'edited';
   const isTyped = base === null ? text.trim() !== '' : text !== base.content;
   if (!isNewer) return isTyped ? 'edited' : 'unchanged';
-  // Another operator may have saved the same text.
+  // If another operator saved the same text, there is no conflict.
   return !isTyped || text === latest.content ? 'behind' : 'conflict';
 }
 
-/** Moves the draft to the stored revision if that loses no changes. */
+/** Replaces the draft with the stored revision if that loses no changes. */
 export const fastForward = (draft: Draft, latest: Stored | null): Draft =>
   latest !== null && draftStatus(draft, latest) === 'behind' ? { base: latest, text: latest.content } : draft;
 
-/** Keeps the text of the draft as a change of the stored revision. */
+/** Bases the draft on the stored revision and keeps its text. */
 export const rebase = (draft: Draft, latest: Stored): Draft => ({ base: latest, text: draft.text });
 
-/** A draft without changes. */
 export const draftOf = (latest: Stored): Draft => ({ base: latest, text: latest.content });

@@ -17,7 +17,7 @@ import { useVerdict } from './use-verdict.ts';
 
 const CodeEditor = lazy(() => import('../../editor/code-editor.tsx'));
 
-/** Names that completion proposes; null until the schema is loaded. */
+/** Names that the completion proposes; null until the schema is loaded. */
 function useKnown(): Known | null {
   const { data: schema } = useQuery(moduleSchemaQuery);
   const { data: secrets } = useQuery(secretsQuery);
@@ -38,11 +38,11 @@ function useKnown(): Known | null {
 export interface ModuleCheck {
   readonly judgement: Judgement;
   readonly outline: ModuleOutline;
-  /** The reason why the check failed. */
+  /** Why the validation request failed; null if it did not. */
   readonly error: unknown;
 }
 
-/** Checks a text: its syntax immediately, the rest once the orchestrator has answered. */
+/** Validates a text: its syntax immediately, the rest when the orchestrator responds. */
 export function useModuleCheck(text: string): ModuleCheck {
   const { verdict, error } = useVerdict(text);
   const settled = useSettledText(text);
@@ -55,7 +55,7 @@ export function useModuleCheck(text: string): ModuleCheck {
   return { judgement, outline, error };
 }
 
-/** The editor of a module with its faults and keyboard hints. */
+/** A module editor with a list of faults and keyboard hints. */
 export function ModuleEditor({
   label,
   text,
@@ -69,7 +69,7 @@ export function ModuleEditor({
   readonly onChange: (text: string) => void;
   readonly onSave: () => void;
   readonly check: ModuleCheck;
-  /** Keeps the undo history while another tab is open. */
+  /** Preserves the undo history while another tab is open. */
   readonly memory?: EditorMemory;
 }) {
   const editor = useRef<EditorHandle>(null);

@@ -17,9 +17,9 @@ import { renderPage } from '../../../test/render.tsx';
 import { queryClient } from '../../api/query-client.ts';
 import { ModulePage } from './module-page.tsx';
 
-// CodeMirror measures its layout, which happy-dom does not compute.
+// CodeMirror measures its layout, and happy-dom has none.
 vi.mock('../../editor/code-editor.tsx', () => ({ default: () => null }));
-// The schema is not in the route table, from which the fake orchestrator answers.
+// Replaces the schema request, because the fake orchestrator responds only to routes of the route table.
 vi.mock('../../api/modules/module-schema.ts', () => ({
   moduleSchemaQuery: { queryKey: ['module-schema'], queryFn: async () => ({}) },
 }));
@@ -28,7 +28,7 @@ type Stored = { revision: number; content: string };
 const first = getModule.example.answer as never as Stored;
 const second = { ...first, revision: 2, content: first.content.replace('Welcome', 'Hello') };
 
-/** Stores two revisions of the module motd, of which the second is current. */
+/** Stores two revisions of the module `motd`. The second one is current. */
 function orchestrator() {
   const api = fakeApi();
   api.answerExamples(listAgents, listAssignments, listModules, listOperators, listSecrets, validateModule);
@@ -40,7 +40,7 @@ function orchestrator() {
 const page = { path: '/modules/$module', at: '/modules/motd?tab=revisions' };
 const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
 
-/** Loads revision 1 into the editor, which makes an unsaved change without typing in the editor. */
+/** Loads revision 1 into the editor: an unsaved change without typing. */
 async function openEdited() {
   const api = orchestrator();
   const rendered = await renderPage(ModulePage, page);

@@ -50,7 +50,7 @@ function ModuleDetails({
   isRemoved,
 }: {
   readonly latest: Stored;
-  /** Whether the module was removed while the page was open; `latest` is then the last known revision. */
+  /** Whether the module was removed while the page was open. `latest` is then the last known revision. */
   readonly isRemoved: boolean;
 }) {
   const { name } = latest;

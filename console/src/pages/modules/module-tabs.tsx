@@ -16,7 +16,6 @@ type Tab = 'editor' | 'try' | 'revisions' | 'order' | 'usage';
 
 export const useModuleTab = () => useUrlState<Tab>('tab', 'editor');
 
-/** The tabs of a stored module. */
 export function ModuleTabs({
   latest,
   state,

@@ -5,9 +5,9 @@ import { fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
 import { NewModulePage } from './new-module-page.tsx';
 
-// CodeMirror measures its layout, which happy-dom does not compute.
+// CodeMirror measures its layout, and happy-dom has none.
 vi.mock('../../editor/code-editor.tsx', () => ({ default: () => null }));
-// The schema is not in the route table, from which the fake orchestrator answers.
+// Replaces the schema request, because the fake orchestrator responds only to routes of the route table.
 vi.mock('../../api/modules/module-schema.ts', () => ({
   moduleSchemaQuery: { queryKey: ['module-schema'], queryFn: async () => ({}) },
 }));

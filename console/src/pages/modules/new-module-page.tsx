@@ -86,7 +86,7 @@ export function NewModulePage() {
   );
 }
 
-/** Examples that fill the editor, unless it contains changes. */
+/** Examples to load into the editor. Disabled while the editor contains changes. */
 function Starters({
   text,
   disabled,

@@ -8,7 +8,7 @@ import { visibleText } from '../../parts/text.tsx';
 import { AssignmentLink } from '../links.tsx';
 import { useAssignmentsOf } from './use-assignments-of.ts';
 
-/** A button that removes a module after a confirmation, which names the assignments that use it. */
+/** Removes a module after a confirmation. The dialog names the assignments that use the module. */
 export function RemoveModule({
   name,
   isRemoved,

@@ -12,7 +12,7 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { OperatorName } from '../links.tsx';
 import { TextDiff } from './text-diff.tsx';
 
-/** The revisions of a module: compares two, restores an old one. */
+/** Lists the revisions of a module, compares two of them, and loads an old one into the editor. */
 export function RevisionsTab({
   name,
   onRestore,

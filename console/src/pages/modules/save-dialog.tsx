@@ -9,14 +9,14 @@ import { visibleText } from '../../parts/text.tsx';
 import { type Draft, draftStatus, type Stored } from './draft.ts';
 import { TextDiff } from './text-diff.tsx';
 
-/** Thrown if another operator saved a revision first. The page behind the dialog shows both texts. */
+/** Another operator saved a revision first. The page behind the dialog shows both texts. */
 class SavedMeanwhile extends Error {
   constructor(revision: number) {
     super(`Revision ${revision} was saved while you were editing. Review the differences and save again.`);
   }
 }
 
-/** Shows the changes before saving them. */
+/** Shows the changes and saves them after a confirmation. */
 export function SaveDialog({
   open,
   onOpenChange,
@@ -28,9 +28,9 @@ export function SaveDialog({
   readonly open: boolean;
   readonly onOpenChange: (open: boolean) => void;
   readonly draft: Draft;
-  /** The name in the text, under which the module is saved. */
+  /** The `name` in the text. The module is saved under this name. */
   readonly name: string;
-  /** The label of the button. */
+  /** Label of the confirmation button. */
   readonly action?: string;
   readonly onSaved: (stored: Stored) => void;
 }) {
@@ -43,7 +43,7 @@ export function SaveDialog({
     setError(null);
     try {
       if (base !== null && !isRenamed) {
-        // If the module was removed in the meantime, saving creates it again.
+        // If the module was removed during editing, saving creates it again.
         const latest = await freshModule(name).catch((error: unknown) => {
           if (isModuleNotFound(error)) return null;
           throw error;

@@ -3,7 +3,7 @@ import { Skeleton } from '../../parts/states.tsx';
 
 const DiffView = lazy(() => import('../../editor/diff-view.tsx'));
 
-/** A diff of two texts, loaded with the editor. */
+/** Shows the differences between two texts. Its code is loaded together with the editor's. */
 export function TextDiff(texts: {
   readonly before: string;
   readonly after: string;

@@ -16,8 +16,8 @@ import { AgentLink, OperationLink } from '../links.tsx';
 import { agentOptions } from './agent-options.ts';
 
 /**
- * Plans a module on one agent, and applies exactly that plan. A plan uses the saved revision, so unsaved changes are saved
- * first.
+ * Plans a module on one agent and applies exactly that plan. Unsaved changes are saved first, because only a stored
+ * revision can be planned.
  */
 export function TryTab({
   name,
@@ -26,7 +26,7 @@ export function TryTab({
 }: {
   readonly name: string;
   readonly unsaved: boolean;
-  /** Opens the save dialog and calls back after saving. */
+  /** Opens the save dialog. Calls back after the module is saved. */
   readonly save: (then: () => void) => void;
 }) {
   const agents = useQuery(agentsQuery);
@@ -88,7 +88,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
   if (query.isPending) return <SkeletonRows />;
   if (query.isError) return <Failure error={query.error} retry={() => void query.refetch()} />;
   const { node_id, status, summary, error, resources, created_at, kind, modules } = query.data;
-  // The tried module first, then the agent's other modules.
+  // Results of this module come first, then those of the agent's other modules.
   const ofThis = resources.filter(({ module }) => module === name);
   const sorted = [...ofThis, ...resources.filter(({ module }) => module !== name)];
   const others = resources.length - ofThis.length;
@@ -159,7 +159,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
   );
 }
 
-/** The progress of the apply. */
+/** Shows the progress of the apply. */
 function Applied({ id }: { readonly id: string }) {
   const { data } = useQuery(operationQuery(id));
   return (

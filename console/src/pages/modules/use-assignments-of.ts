@@ -5,7 +5,7 @@ import { assignmentsQuery } from '../../api/assignments.ts';
 
 const none: readonly Assignment[] = [];
 
-/** The assignments that use a module. Empty while loading. */
+/** Returns the assignments that use a module, or an empty list while loading. */
 export function useAssignmentsOf(module: string): readonly Assignment[] {
   const { data } = useQuery(assignmentsQuery);
   return useMemo(() => data?.filter(({ modules }) => modules.includes(module)) ?? none, [data, module]);

@@ -1,11 +1,11 @@
 import { useEffect, useEffectEvent, useState } from 'react';
 import { notify } from '../../parts/dialog/toast.tsx';
 
-/** Saves on Ctrl-S anywhere on the page. */
+/** Handles Ctrl-S anywhere on the page. */
 function useSaveKey(save: () => void): void {
   const onKeyDown = useEffectEvent((event: KeyboardEvent) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== 's' || event.shiftKey || event.altKey) return;
-    // The editor handles its own Ctrl-S and prevents the default.
+    // The editor handles Ctrl-S itself and prevents the default action.
     if (!event.defaultPrevented && document.querySelector('[role=dialog],[role=alertdialog]') === null) save();
     event.preventDefault();
   });
@@ -17,12 +17,12 @@ function useSaveKey(save: () => void): void {
 }
 
 /**
- * Whether the save dialog is open. A button or Ctrl-S opens it, or shows why the module cannot be saved.
+ * Returns the state of the save dialog. A button or Ctrl-S opens the dialog, or shows why the module cannot be saved.
  * @param refusal why the module cannot be saved; null if it can
  */
 export function useSaveDialog(refusal: string | null, onRefused: () => void = () => {}) {
   const [saving, setSaving] = useState<{ readonly afterSave: (() => void) | undefined } | null>(null);
-  /** @param afterSave runs once the module is saved */
+  /** @param afterSave called after the module is saved */
   const save = (afterSave?: () => void) => {
     if (refusal === null) {
       setSaving({ afterSave });

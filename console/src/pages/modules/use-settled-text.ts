@@ -1,10 +1,13 @@
 import { useEffect, useState } from 'react';
 
-/** Characters. Parsing a longer text would delay the next keystroke. */
+/**
+ * Maximum length in characters of a text to process on every keystroke. Parsing a longer text would delay the next
+ * keystroke.
+ */
 const maxInstantLength = 16 * 1024;
 const settleMs = 250;
 
-/** Returns the text, or for a long text its value after a pause in typing. */
+/** Returns the text. If it is long, returns its value at the last pause in typing. */
 export function useSettledText(text: string): string {
   const [settled, setSettled] = useState(text);
   const isLong = text.length > maxInstantLength;

@@ -2,14 +2,14 @@ import { useEffect, useState } from 'react';
 import { validate } from '../../api/modules/modules.ts';
 import type { Verdict } from '../../editor/faults.ts';
 
-/** Milliseconds without typing before a text is sent. */
+/** Milliseconds without typing before the text is validated. */
 const debounceMs = 300;
-/** Maximum size that the orchestrator accepts. */
+/** Maximum size of a module in bytes that the orchestrator accepts. */
 const maxBytes = 2 * 1024 * 1024;
 
 /**
  * Validates a text at the orchestrator after a pause in typing. Aborts requests for outdated texts.
- * @returns the last verdict, which may be of an earlier text, and the error of the last request
+ * @returns the last verdict, which may be for an earlier text, and the error of the last request
  */
 export function useVerdict(text: string): { verdict: Verdict | null; error: unknown } {
   const [state, setState] = useState<{ verdict: Verdict | null; error: unknown }>({ verdict: null, error: null });

@@ -13,7 +13,7 @@ import { pathOf } from '../audit/target-link.tsx';
 
 const tones: Record<Notification['severity'], Tone> = { info: 'info', warning: 'warn', critical: 'bad' };
 
-/** Fallback pages by event category. */
+/** Pages by event category, for events without a page of their own. */
 const categoryPaths: Readonly<Record<string, string>> = {
   agent: '/agents',
   drift: '/reconcile',

@@ -17,7 +17,7 @@ export function NotificationsPage() {
   const query = useInfiniteQuery(notificationsQuery(onlyUnread));
   const { data } = query;
   const readAll = useMutation({ mutationFn: markAllRead, onError: notifyError });
-  // Pages are offsets from the newest, so a new notification shifts others into the next page.
+  // Pages are offsets from the newest notification, so a new one shifts the last entry of a page to the next page.
   const notifications = data && uniqueById(data.pages.flatMap((page) => page.notifications));
   const hasNewer = data !== undefined && data.pages.length > 1 && query.isStale;
   return (

@@ -116,7 +116,7 @@ function OperationDetails({ operation }: { readonly operation: Operation }) {
   );
 }
 
-/** True for an apply of a plan that was stale when the apply started. */
+/** Reports whether the operation is an apply that was refused because its plan was stale. */
 const isStale = ({ plan_id, status, error }: Operation): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
@@ -140,7 +140,7 @@ function Took({ operation: { started_at, finished_at } }: { readonly operation: 
   );
 }
 
-/** Shows the number of finished resources. The total is unknown until the agent is done. */
+/** Shows the number of finished resources. The total is unknown until the operation ends. */
 function Progress({ operation: { status, resources } }: { readonly operation: Operation }) {
   return (
     <div className="mt-4" role="status">
@@ -215,7 +215,10 @@ function Actions({ operation }: { readonly operation: Operation }) {
   );
 }
 
-/** Applies exactly a plan. If the plan is stale, the apply is refused and the dialog offers to plan again. */
+/**
+ * Applies exactly this plan. If the plan is stale, the orchestrator refuses the apply and the dialog offers to plan
+ * again.
+ */
 function ApplyPlan({
   open,
   onOpenChange,

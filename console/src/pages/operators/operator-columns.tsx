@@ -7,9 +7,9 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 
 /**
- * @param names of operators, by id
+ * @param names names of operators by id
  * @param me id of the signed-in operator
- * @param onRemove undefined if the signed-in operator may not remove others
+ * @param onRemove undefined if the signed-in operator may not remove operators
  */
 export function operatorColumns(
   names: ReadonlyMap<string, string>,

@@ -1,9 +1,9 @@
-/** The prefix of the key in the blob of an OpenSSH line: key type and key length (RFC 4253, section 6.6; RFC 8709). */
+/** Bytes before the key in the blob of an OpenSSH line: key type and key length (RFC 4253, section 6.6; RFC 8709). */
 const sshHead = '0000000b7373682d6564323535313900000020';
 
 /**
- * Reads a public key of 64 hexadecimal characters, or of an OpenSSH line.
- * @returns 64 lower-case hexadecimal characters; null if the text is neither
+ * Parses a public key, given as 64 hexadecimal characters or as an OpenSSH line.
+ * @returns 64 lower-case hexadecimal characters, or null if the text is neither
  */
 export function readPublicKey(text: string): string | null {
   const trimmed = text.trim();

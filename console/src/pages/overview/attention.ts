@@ -1,13 +1,13 @@
 import type { Overview } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** Items that need attention, most urgent first. Pure. */
+/** Items that need attention, most urgent first. */
 
 export interface Need {
   readonly id: string;
   readonly tone: Tone;
   readonly title: string;
-  /** The label of the link. */
+  /** Label of the link. */
   readonly action: string;
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ export interface Share {
   readonly tone: Tone;
 }
 
-/** Agents by state, each counted once, with the labels and numbers of the agents page. */
+/** Counts agents by state, each agent once, with the same labels and numbers as the agents page. */
 export function agentShares({ agents: { approved, connected, pending } }: Overview): Share[] {
   return [
     { id: 'connected', label: 'connected', count: connected, tone: 'good' },

@@ -7,7 +7,10 @@ const pages = [
   ['session_id', '/terminals'],
 ] as const;
 
-/** The path of the operation, run, drift record, or session that an event names; null if it names none. Pure. */
+/**
+ * Returns the path of the operation, run, drift record, or terminal session that an event names, or null if it names
+ * none.
+ */
 export function eventAddress({ metadata }: Pick<AuditEvent, 'metadata'>): string | null {
   for (const [field, page] of pages) {
     const id = metadata[field];

@@ -48,7 +48,7 @@ export function OverviewPage() {
       subtitle={
         <>
           {agents.approved === 1 ? '1 agent' : `${agents.approved} agents`}
-          {/* While the event stream is connected, the data is current. */}
+          {/* The time is shown only while the event stream is disconnected, because the data is otherwise current. */}
           {!live && (
             <>
               , as of <Time at={overview.as_of} />

@@ -11,7 +11,7 @@ const fills: Record<Tone, string> = {
   neutral: 'bg-line-strong',
 };
 
-/** A bar of shares, with a linked count for each. */
+/** A bar of proportions, with a count and a link for each. */
 export function Shares({
   label,
   shares,

@@ -13,7 +13,7 @@ import { Line, Text } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { AssignmentLink, OperationLink, OperatorName, RunLink } from '../links.tsx';
 
-/** Shows why an agent is out of sync. Loads the reasons when the row opens. */
+/** Shows why an agent is out of sync. The reasons are loaded when the row opens. */
 export function OffDetails({
   agent,
   onWithdraw,
@@ -127,7 +127,7 @@ function FailedResources({ operationId }: { readonly operationId: string }) {
 
 const maxEntries = 20;
 
-/** Resources that the last apply did not apply or remove. */
+/** Resources that the last apply neither applied nor removed. */
 function Unfinished({ nodeId }: { readonly nodeId: string }) {
   const query = useQuery(stateQuery(nodeId));
   if (query.isPending) return <Skeleton className="h-16 w-full rounded-md" />;

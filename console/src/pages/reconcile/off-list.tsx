@@ -7,7 +7,7 @@ import type { ReconcileDialog } from './reconcile-dialog.ts';
 
 const initialRows = 60;
 
-/** Lists agents that are out of sync, and groups them if they are many. */
+/** Lists agents that are out of sync. Groups them if there are many. */
 export function OffList({
   agents,
   chosen,

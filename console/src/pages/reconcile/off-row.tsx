@@ -11,7 +11,9 @@ import { AgentLink } from '../links.tsx';
 import { acceptable, canRepair, type OffGroup, reasonTones } from './off.ts';
 import { OffDetails } from './off-details.tsx';
 
-/** Shows an agent that is out of sync, or a group of agents with the same reasons. Expands to the details. */
+/**
+ * A row for an agent that is out of sync, or for a group of agents with the same reasons. Expands to show the details.
+ */
 export function OffRow({
   group: { agents },
   chosen,

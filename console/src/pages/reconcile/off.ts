@@ -2,7 +2,7 @@ import type { Summary } from '@muster/protocol';
 import type { OffAgent, OffReason } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** Labels and grouping of agents that are out of sync. Pure. */
+/** Labels and groups agents that are out of sync. */
 
 export const reasonTones: Readonly<Record<OffReason, Tone>> = {
   apply_failed: 'bad',
@@ -12,13 +12,13 @@ export const reasonTones: Readonly<Record<OffReason, Tone>> = {
   pending_removals: 'info',
 };
 
-/** Drift that is not accepted, including drift from audit assignments. */
+/** Returns drift that no operator accepted, including drift from audit assignments. */
 const openDrift = ({ drift }: OffAgent) => drift.filter(({ accepted }) => accepted === null);
 
-/** Ids of drift records that can be accepted. */
+/** Returns the ids of the drift records that can be accepted. */
 export const acceptable = (agent: OffAgent): readonly string[] => openDrift(agent).map(({ drift_id }) => drift_id);
 
-/** Whether an apply can repair the agent. Drift of an audit assignment is never repaired. */
+/** Reports whether an apply can repair the agent. An apply never repairs the drift of an audit assignment. */
 export const canRepair = (agent: OffAgent): boolean =>
   agent.failed_operation !== null ||
   agent.unapplied > 0 ||
@@ -32,7 +32,10 @@ const counts = ({ changed, removed, failed, skipped }: Summary): readonly number
   skipped,
 ];
 
-/** The key by which agents are grouped: reasons, counts, and the error without the agent's name. */
+/**
+ * Returns a key of the reasons, the counts, and the error without the agent's name. Agents with the same key form a
+ * group.
+ */
 const groupKey = (agent: OffAgent, name: string): string =>
   JSON.stringify([
     agent.reasons,
@@ -50,10 +53,10 @@ export interface OffGroup {
   readonly agents: readonly OffAgent[];
 }
 
-/** Up to this number, agents are listed one by one. */
+/** Maximum number of agents to list without groups. */
 const maxUngrouped = 25;
 
-/** Groups many agents with the same reasons, in the order of their first member; leaves few agents ungrouped. */
+/** Groups agents with the same reasons if there are many agents. Groups are in the order of their first members. */
 export function groupOff(agents: readonly OffAgent[]): readonly OffGroup[] {
   if (agents.length <= maxUngrouped) return agents.map((agent) => ({ key: agent.node_id, agents: [agent] }));
   const groups = new Map<string, OffAgent[]>();

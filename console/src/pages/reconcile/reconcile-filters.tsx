@@ -5,7 +5,7 @@ import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { useUrlState } from '../../parts/url-state.ts';
 
-/** The filters in the address of the page, and their setters. */
+/** Returns the filters in the page's URL, and functions to change them. */
 export function useReconcileFilters() {
   const [reason, setReason] = useUrlState<OffReason | ''>('reason', '');
   const [filter, setFilter] = useUrlState<string>('filter', '');

@@ -15,7 +15,7 @@ import { Problem } from '../../parts/states.tsx';
 const description =
   'Applies the current assignments of each agent: repairs deviations, and applies changes that its modules have had since.';
 
-/** Repairs one agent with an operation, or several with a run. Both can be planned first. */
+/** Repairs one agent with an operation, or several agents with a run. Both can be planned first. */
 export function RepairDialog({
   agents,
   onClose,

@@ -17,7 +17,7 @@ type RunDialog = 'cancel' | 'apply' | 'retry' | null;
 
 const agentsText = (count: number): string => (count === 1 ? '1 agent' : `${count} agents`);
 
-/** Actions on a run: approve its plan, cancel it, or retry failed agents. */
+/** Buttons that approve a run's plan, cancel the run, or retry its failed agents. */
 export function RunActions({ run, terms }: { readonly run: Run; readonly terms: RunTerms | null }) {
   const { kind, status, results, assignment } = run;
   const navigate = useNavigate();
@@ -99,7 +99,7 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
   );
 }
 
-/** Starts a new run of the agents that did not succeed. */
+/** Starts a new run on the agents that did not succeed. */
 function Retry({
   run: { results, kind },
   modules,

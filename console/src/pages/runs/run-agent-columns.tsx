@@ -7,7 +7,7 @@ import { StatusDot } from '../../parts/work-status.tsx';
 import { AgentLink, OperationLink } from '../links.tsx';
 import { outcomeOfResult, type RunResult } from './run-groups.ts';
 
-/** @param canaries ids of agents */
+/** @param canaries node ids of the canaries */
 export const runAgentColumns = (kind: Run['kind'], canaries: ReadonlySet<string>): readonly Column<RunResult>[] => [
   {
     id: 'agent',

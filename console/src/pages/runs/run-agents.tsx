@@ -11,7 +11,7 @@ import { looks, wordOf } from './run-progress.tsx';
 const matches = (result: RunResult, { outcome, agent }: FilterTexts) =>
   (outcome === '' || outcomeOfResult(result) === outcome) && containsText(agent, result.name, result.node_id);
 
-/** Query state of a loaded list: the page has already loaded the run. */
+/** The page has already loaded the run, so the list has no loading or error state. */
 const loaded = { isPending: false, isError: false, error: null, refetch: () => {} };
 
 export function RunAgents({ run, canaries }: { readonly run: Run; readonly canaries: ReadonlySet<string> }) {

@@ -16,10 +16,10 @@ import { AgentLink, OperationLink } from '../links.tsx';
 import { firstToCompare, groupResults, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
-/** Number of operations to compare automatically, and with each click on the button. */
+/** Number of operations to compare without being asked, and number of further ones per click. */
 const initiallyCompared = 60;
 const moreCompared = 500;
-/** Number of groups that are open at first. */
+/** Number of groups that are initially expanded. */
 const initiallyOpen = 3;
 
 const tones: Record<Outcome, Tone> = {
@@ -32,7 +32,7 @@ const tones: Record<Outcome, Tone> = {
   cancelled: 'warn',
 };
 
-/** The changes of a run, grouped by agents with the same changes. */
+/** Shows the changes of a run, grouped by agents with the same changes. */
 export function RunChanges({ run }: { readonly run: Run }) {
   const { results, kind } = run;
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);
@@ -43,7 +43,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
     [names],
   );
   const { likeness, examples, left, error, retry } = useOperationGroups(wanted, likenessHere);
-  // The maps are mutated in place; `left` changes with them.
+  // The maps are mutated in place, so `left` signals their changes.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);
   const uncompared = groups.reduce((sum, group) => sum + group.uncompared.length, 0);
@@ -90,13 +90,13 @@ export function RunChanges({ run }: { readonly run: Run }) {
   );
 }
 
-/** Agent names by id. The agents of a run and their names do not change. */
+/** Returns agent names by node id. Neither the agents of a run nor their names change. */
 function useStableNames(results: readonly RunResult[]): ReadonlyMap<string, string | null> {
   const first = useRef(results);
   return useMemo(() => new Map(first.current.map(({ node_id, name }) => [node_id, name])), []);
 }
 
-/** Returns the previous list while the items are equal. */
+/** Returns the previous list as long as the items are equal. */
 function useStableList(list: readonly string[]): readonly string[] {
   const text = list.join(' ');
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text represents the list

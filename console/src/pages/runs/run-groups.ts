@@ -1,10 +1,10 @@
 import type { Operation, Run } from '@muster/protocol/http';
 
-/** Groups the results of a run by agents with the same changes. Pure. */
+/** Groups the results of a run by agents with the same changes. */
 
 export type RunResult = Run['results'][number];
 
-/** The outcome of an agent, derived from the run without its operation. */
+/** The outcome of an agent, as far as the run alone shows it. */
 export type Outcome = 'waiting' | 'running' | 'same' | 'changed' | 'failed' | 'untried' | 'cancelled';
 
 export function outcomeOfResult({ status, summary, operation_id }: RunResult): Outcome {
@@ -22,14 +22,17 @@ export function outcomeOfResult({ status, summary, operation_id }: RunResult): O
   }
 }
 
-/** Number of agents by outcome. */
+/** Counts agents by outcome. */
 export function countsOf(results: readonly RunResult[]): Readonly<Record<Outcome, number>> {
   const counts = { waiting: 0, running: 0, same: 0, changed: 0, failed: 0, untried: 0, cancelled: 0 };
   for (const result of results) counts[outcomeOfResult(result)]++;
   return counts;
 }
 
-/** A comparison key from the run alone: agents with different keys did not make the same changes. */
+/**
+ * Returns a key computed from the run alone. Agents with different keys did not make the same changes; agents with the
+ * same key may have.
+ */
 const coarseKey = ({ status, summary, operation_id, error }: RunResult): string =>
   JSON.stringify(
     operation_id === null || summary === null || summary.total === 0
@@ -41,13 +44,13 @@ export interface RunGroup {
   readonly key: string;
   readonly outcome: Outcome;
   readonly results: readonly RunResult[];
-  /** The operation of one member; null while loading, or if there is none. */
+  /** The operation of one member; null while loading, or if the members have no operation. */
   readonly example: Operation | null;
-  /** Members that were grouped by counts only and not compared yet. */
+  /** Members grouped by counts alone, because their operations are not compared yet. */
   readonly uncompared: readonly RunResult[];
 }
 
-/** Whether the operation has resources to compare. */
+/** Reports whether the result has an operation whose resources can be compared. */
 const isComparable = (result: RunResult): boolean => {
   const outcome = outcomeOfResult(result);
   return (
@@ -58,8 +61,9 @@ const isComparable = (result: RunResult): boolean => {
 };
 
 /**
- * Chooses operations to compare first, in turn from each possible group, so that all groups show soon.
- * @returns at most `max` ids of operations
+ * Chooses the operations to compare first. Alternates between results with different counts, so that all groups appear
+ * soon.
+ * @returns at most `max` operation ids
  */
 export function firstToCompare(results: readonly RunResult[], max: number): string[] {
   const coarse = new Map<string, string[]>();
@@ -82,7 +86,7 @@ export function firstToCompare(results: readonly RunResult[], max: number): stri
 
 const order: readonly Outcome[] = ['failed', 'changed', 'cancelled', 'untried', 'same', 'running', 'waiting'];
 
-/** Groups finished agents: failed ones first, then changed ones, larger groups first. */
+/** Groups finished agents. Failed groups come first, then changed ones; within an outcome, larger groups come first. */
 export function groupResults(
   results: readonly RunResult[],
   likeness: ReadonlyMap<string, string>,
@@ -97,7 +101,7 @@ export function groupResults(
   }
   const groups = new Map<string, Draft>();
   const leftOver = new Map<string, RunResult[]>();
-  /** Groups to which uncompared agents may belong, by coarse key. */
+  /** Candidate groups for uncompared agents, by coarse key. */
   const byCoarse = new Map<string, Set<Draft>>();
   const groupAt = (key: string, outcome: Outcome, example: Operation | null): Draft => {
     const found = groups.get(key);
@@ -131,7 +135,7 @@ export function groupResults(
   }
   for (const [coarse, list] of leftOver) {
     const candidates = [...(byCoarse.get(coarse) ?? [])];
-    // Unambiguous if there is only one candidate.
+    // With a single candidate, the group is unambiguous.
     const [only] = candidates;
     if (candidates.length === 1 && only !== undefined) {
       only.results.push(...list);
@@ -150,7 +154,7 @@ export function groupResults(
 
 const notTried = /^not tried: the run was halted, because (.+)$/s;
 
-/** Why a run was halted, from the errors of skipped agents; null if none was skipped. */
+/** Returns why a run was halted, as reported by its skipped agents, or null if none was skipped. */
 export function haltReason(results: readonly RunResult[]): string | null {
   for (const { error } of results) {
     const reason = error === null ? null : notTried.exec(error)?.[1];
@@ -160,7 +164,7 @@ export function haltReason(results: readonly RunResult[]): string | null {
 }
 
 /**
- * The canaries of a run: the agents whose operations were created first.
+ * Returns the canaries of a run: the agents whose operations were created first.
  * @param canary number of canaries
  */
 export function canariesOf(results: readonly RunResult[], canary: number): ReadonlySet<string> {

@@ -7,7 +7,7 @@ interface Look {
   readonly fill: string;
 }
 
-/** Appearance of each outcome, in the order of the bar. */
+/** Colors and labels of the outcomes, in the order of the bar. */
 export const looks: readonly Look[] = [
   { outcome: 'changed', words: ['changed', 'to change'], fill: 'bg-good' },
   { outcome: 'same', words: ['unchanged', 'unchanged'], fill: 'bg-good/45' },
@@ -24,10 +24,10 @@ export const wordOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
 const fillOf = (outcome: Outcome, kind: 'apply' | 'plan'): string =>
   kind === 'plan' && outcome === 'changed' ? 'bg-warn' : (looks.find((look) => look.outcome === outcome)?.fill ?? '');
 
-/** Maximum number of agents to draw as individual cells. */
+/** Maximum number of agents for which each agent gets a cell. */
 const maxCells = 1_000;
 
-/** The progress of a run: a bar by outcome, its legend, and a cell for each agent. */
+/** Shows the progress of a run: a bar by outcome, a legend, and a cell per agent. */
 export function RunProgress({
   results,
   kind,

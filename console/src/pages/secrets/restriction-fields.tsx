@@ -8,7 +8,7 @@ import { Line } from '../../parts/text.tsx';
 import { useMatchHint } from '../use-match-hint.ts';
 import type { RestrictionDraft, RestrictionKind } from './secret-form.ts';
 
-/** Fields for the agents that may use a secret. */
+/** Input fields that select the agents that may use a secret. */
 export function RestrictionFields({
   restriction,
   onChange,
@@ -49,7 +49,7 @@ export function RestrictionFields({
   );
 }
 
-/** Maximum number of unselected agents in the list. */
+/** Maximum number of unselected agents to list. */
 const maxOffered = 50;
 
 function AgentChoice({
@@ -103,7 +103,7 @@ function AgentChoice({
 
 type AgentOption = Pick<Agent, 'node_id' | 'name' | 'initial_hostname'>;
 
-/** Selected agents first, including removed ones, then approved agents that match the text. */
+/** Returns the selected agents first, including removed ones, then the approved agents that match the text. */
 function agentOptions(agents: readonly Agent[], chosen: readonly string[], text: string): readonly AgentOption[] {
   const byId = new Map(agents.map((agent) => [agent.node_id, agent]));
   const first = chosen.map((id) => byId.get(id) ?? { node_id: id, name: null, initial_hostname: id });

@@ -8,13 +8,13 @@ import { isPlainHttp } from './secret-form.ts';
 import { useSecretForm } from './use-secret-form.ts';
 import { ValueField } from './value-field.tsx';
 
-/** Creates or changes a secret. A stored value is never shown. */
+/** Creates or changes a secret. Never shows the stored value. */
 export function SecretDialog({ secret, onClose }: { readonly secret: Secret | null; readonly onClose: () => void }) {
   const form = useSecretForm(secret, onClose);
   const { fields, change, fault, save } = form;
   return (
     <FormDialog
-      // Escape must not discard typed values.
+      // Pressing Escape must not discard input.
       lasting={form.isTyped}
       title={secret === null ? 'New secret' : `Change ${secret.name}`}
       action={secret === null ? 'Save secret' : 'Save'}
@@ -62,7 +62,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
   );
 }
 
-/** The name of a new secret, or how modules refer to an existing one. */
+/** The name of a new secret, or the expression that refers to an existing one. */
 function NameField({
   name,
   fault,

@@ -46,7 +46,7 @@ test('generates values without bias', () => {
     for (const index of bytes.keys()) bytes[index] = next++ % 256;
   });
   expect(value).toMatch(/^[\w-]{32}$/);
-  // 255 exceeds the largest multiple of the alphabet's 57 letters and is skipped.
+  // 255 exceeds the largest multiple of the alphabet's length (57), so it is skipped.
   let round = 0;
   const skipped = randomValue((bytes) => bytes.fill(round++ === 0 ? 255 : 0));
   expect(skipped).toBe('A'.repeat(32));

@@ -1,6 +1,6 @@
 import type { Secret } from '@muster/protocol/http';
 
-/** Logic of the secret form. Pure; randomness is injected. */
+/** Logic of the secret form. The random generator is a parameter. */
 
 export type RestrictionKind = 'any' | 'agents' | 'selector' | 'both';
 
@@ -11,7 +11,7 @@ export const kindOf = (restriction: Secret['restriction']): RestrictionKind => {
   return restriction.tags !== null ? 'selector' : 'any';
 };
 
-/** A restriction in the form, which keeps the parts that its kind does not use. */
+/** The restriction in the form. Keeps the input of all fields, including those that the chosen type does not use. */
 export interface RestrictionDraft {
   readonly kind: RestrictionKind;
   readonly agents: readonly string[];
@@ -26,7 +26,10 @@ export const restrictionOf = ({ kind, agents, selector }: RestrictionDraft): Sec
         tags: kind === 'selector' || kind === 'both' ? selector : null,
       };
 
-/** The local date of a time, in the format of `<input type="date">`. @param at RFC 3339 */
+/**
+ * Returns the local date of a time in the format of `<input type="date">`.
+ * @param at RFC 3339
+ */
 export function dayOf(at: string | null): string {
   if (at === null) return '';
   const time = new Date(at);
@@ -34,7 +37,10 @@ export function dayOf(at: string | null): string {
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
 }
 
-/** The end of a local day as RFC 3339; the previous time if the day is unchanged. @param before RFC 3339 */
+/**
+ * Returns the end of a local day as RFC 3339, or the previous time if the day is unchanged.
+ * @param before RFC 3339
+ */
 export function endOfDay(day: string, before: string | null): string | null {
   if (day === '') return null;
   if (dayOf(before) === day) return before;
@@ -55,11 +61,11 @@ export function expiryOf(expires_at: string | null, now: number): Expiry {
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789-_';
 const length = 32;
 
-/** A random value of 188 bits, without letters that look alike. */
+/** Returns a random value with 188 bits of entropy. Omits letters that look alike. */
 export function randomValue(random: (bytes: Uint8Array<ArrayBuffer>) => void): string {
   let value = '';
   const bytes = new Uint8Array(64);
-  // Bytes beyond a multiple of the alphabet's length would favor its first letters.
+  // Bytes above the largest multiple of the alphabet's length would favor its first letters.
   const limit = 256 - (256 % alphabet.length);
   while (value.length < length) {
     random(bytes);
@@ -74,6 +80,6 @@ export const nameFault = (name: string): string | null =>
     ? null
     : 'Up to 64 letters, digits, “_” or “-”, starting with a letter or “_”.';
 
-/** Whether values would be sent unencrypted to another machine. */
+/** Reports whether the browser would send values unencrypted over the network. */
 export const isPlainHttp = (protocol: string, hostname: string): boolean =>
   protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);

@@ -19,7 +19,7 @@ import { SecretDialog } from './secret-dialog.tsx';
 const filters = [{ name: 'q', label: 'Search', placeholder: 'Name or description' }] as const;
 const matches = ({ name, description }: Secret, { q }: FilterTexts) => containsText(q, name, description);
 
-/** The value of `edit` for a new secret. It differs from every name, because it is not a valid one. */
+/** Value of the `edit` parameter for a new secret. It is not a valid name, so no secret has it. */
 const newSecret = 'new!';
 
 export function SecretsPage() {
@@ -27,7 +27,7 @@ export function SecretsPage() {
   const names = useAgentNames();
   const now = useNow();
   const query = useQuery(secretsQuery);
-  /** The name of the secret in the dialog, which is part of the address. */
+  /** Name of the secret that the dialog edits, stored in the URL. */
   const [edited, setEdited] = useUrlState('edit', '');
   const [removing, setRemoving] = useState<string | null>(null);
   const [rotating, setRotating] = useState(false);

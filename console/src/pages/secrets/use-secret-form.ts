@@ -11,7 +11,10 @@ const restrictionDraft = (restriction: Secret['restriction']): RestrictionDraft 
   selector: restriction?.tags ?? '',
 });
 
-/** The fields of a secret, and the mutation that creates or changes it. @param secret null: a new one */
+/**
+ * Returns the fields of a secret and the mutation that creates or changes it.
+ * @param secret null for a new secret
+ */
 export function useSecretForm(secret: Secret | null, onSaved: () => void) {
   const [fields, change] = useFields(() => ({
     name: secret?.name ?? '',

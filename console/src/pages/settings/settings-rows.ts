@@ -1,13 +1,13 @@
 import type { Settings } from '@muster/protocol/http';
 
 export interface Setting {
-  /** Dotted path. */
+  /** Path of the setting, with dots between the parts. */
   readonly key: string;
   readonly value: string;
   readonly source: Settings['sources'][string];
 }
 
-/** Flattens settings, sorted by key. A list is one value. */
+/** Flattens nested settings to rows sorted by key. A list is one value. */
 export function settingsOf({ settings, sources }: Settings): Setting[] {
   const rows: Setting[] = [];
   const walk = (value: unknown, key: string) => {
@@ -28,7 +28,7 @@ export function settingsOf({ settings, sources }: Settings): Setting[] {
   return rows.toSorted((a, b) => a.key.localeCompare(b.key));
 }
 
-/** Formats bytes, for example `12.3 GiB`. */
+/** Formats a number of bytes, for example `12.3 GiB`. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let value = bytes;

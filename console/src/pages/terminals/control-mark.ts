@@ -1,4 +1,4 @@
-/** Remembers that this tab controls a session, so that it takes control again after a reload. */
+/** Records that this tab controls a terminal session, so that it regains control after a reload. */
 
 const keyOf = (session_id: string) => `muster.terminal.${session_id}`;
 

@@ -5,14 +5,14 @@ import type { ExtraKey } from '../../terminal/keys.ts';
 
 const characters = ['|', '~', '/', '-'];
 
-/** Keys that phones do not have. They do not take the focus, so that the on-screen keyboard stays open. */
+/** Buttons for keys that phones lack. They do not take the focus, so that the on-screen keyboard stays open. */
 export function KeyRow({
   ctrl,
   onCtrl,
   onKey,
   onText,
 }: {
-  /** Whether Ctrl applies to the next key. */
+  /** Whether Ctrl modifies the next key. */
   readonly ctrl: boolean;
   readonly onCtrl: (held: boolean) => void;
   readonly onKey: (key: ExtraKey) => void;

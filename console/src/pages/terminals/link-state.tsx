@@ -24,7 +24,10 @@ export function LinkDot({ state }: { readonly state: LinkState }) {
   );
 }
 
-/** Describes the state of the terminal session, with the next actions. Empty while the session is open. */
+/**
+ * Explains that another connection took control or that the terminal session ended, and offers actions. Otherwise
+ * renders nothing.
+ */
 export function LinkNotice({
   state,
   reason,
@@ -32,7 +35,7 @@ export function LinkNotice({
   onReplay,
 }: {
   readonly state: LinkState;
-  /** The reason why the session ended; null if unknown. */
+  /** Why the terminal session ended; null if unknown. */
   readonly reason: string | null;
   readonly onTake: (mode: TerminalMode) => void;
   readonly onReplay: () => void;

@@ -10,9 +10,9 @@ import { type ExtraKey, extraKey, pasteable, runsAtOnce, withCtrl } from '../../
 import { Screen } from '../../terminal/screen.ts';
 import { markControl } from './control-mark.ts';
 
-/** Milliseconds to wait after a size change before resizing. */
+/** Delay in milliseconds between a size change and the resize request. */
 const settleMs = 80;
-/** Lines above the screen. */
+/** Maximum number of lines in the scrollback. */
 const scrollback = 5_000;
 
 export interface LiveScreenOptions {
@@ -24,14 +24,17 @@ export interface LiveScreenOptions {
 
 export interface LiveScreenEvents {
   stateChanged(state: LinkState): void;
-  /** Called when Ctrl is held for the next key, or released. */
+  /** Called when Ctrl is set to modify the next key, and when it is reset. */
   ctrlChanged(held: boolean): void;
   bell(): void;
-  /** Called with pasted text that a shell may run immediately. The receiver confirms it and calls {@link Screen.paste}. */
+  /**
+   * Called with pasted text that a shell may run immediately. After the operator confirms it, the receiver calls {@link
+   * Screen.paste}.
+   */
   pasteAsked(text: string): void;
   linkAsked(url: string): void;
   searchAsked(): void;
-  /** Called when the operator presses the keys that leave the terminal. */
+  /** Called when the operator presses the shortcut that leaves the terminal. */
   left(): void;
 }
 
@@ -88,13 +91,13 @@ export class LiveScreen {
     document.addEventListener('visibilitychange', this.#retryNow);
   }
 
-  /** @param wsUrl the socket of a session that was just opened; null to attach to an existing one */
+  /** @param wsUrl WebSocket URL of a terminal session that was just opened; null attaches to an existing one */
   start(wsUrl: string | null): void {
     this.#link.start(wsUrl);
     if (this.#controls) this.screen.focus();
   }
 
-  /** Types text, with Ctrl if that is held. */
+  /** Sends text as input. Applies Ctrl if it is set for the next key. */
   type(text: string): void {
     this.#link.type(this.#ctrlHeld ? withCtrl(text) : text);
     if (this.#ctrlHeld) this.holdCtrl(false);
@@ -109,7 +112,7 @@ export class LiveScreen {
     this.#events.ctrlChanged(held);
   }
 
-  /** Attaches again in another mode. */
+  /** Reattaches in this mode. */
   take(mode: TerminalMode): void {
     this.#link.take(mode);
     if (mode === 'control') this.screen.focus();
@@ -149,7 +152,7 @@ export class LiveScreen {
     this.#fitSoon();
   }
 
-  /** Watchers keep the size of the controlling terminal. */
+  /** Viewers keep the size that the controlling screen sets. */
   #fitSoon(): void {
     window.clearTimeout(this.#resizeTimer);
     this.#resizeTimer = window.setTimeout(() => {
@@ -158,7 +161,7 @@ export class LiveScreen {
     }, settleMs);
   }
 
-  /** Fits the screen to its container, and resizes the shell if it is open. */
+  /** Fits the screen to its container. If the connection is open, also resizes the shell. */
   #fit(): void {
     const room = this.screen.room();
     if (room === null) return;

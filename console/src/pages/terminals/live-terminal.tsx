@@ -10,7 +10,7 @@ import { TerminalToolbar } from './terminal-toolbar.tsx';
 import { useFullScreen } from './use-full-screen.ts';
 import { useLiveScreen } from './use-live-screen.ts';
 
-/** An open session, in control or watching. */
+/** An open terminal session, either controlled or watched. */
 export function LiveTerminal({
   session_id,
   mode,
@@ -20,7 +20,7 @@ export function LiveTerminal({
 }: {
   readonly session_id: string;
   readonly mode: TerminalMode;
-  /** The socket of a session that was just opened; null to attach to an existing one. */
+  /** WebSocket URL of a terminal session that was just opened; null attaches to an existing one. */
   readonly wsUrl: string | null;
   readonly session: TerminalSessionDetail | undefined;
   readonly onReplay: () => void;

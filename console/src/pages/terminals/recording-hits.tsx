@@ -4,11 +4,11 @@ import type { Recording } from '../../terminal/recording.ts';
 import type { TextHit } from '../../terminal/text-lines.ts';
 import { clockTime } from './session-text.ts';
 
-/** Lines to search before yielding to the page. */
+/** Number of lines to search before yielding to the browser. */
 const searchBatchLines = 20_000;
 const maxHits = 500;
 
-/** Lists matches in the recording, and seeks to them. */
+/** Lists the matches of a search in the recording. A click on a match seeks to it. */
 export function RecordingHits({
   query,
   recording,
@@ -18,7 +18,7 @@ export function RecordingHits({
 }: {
   readonly query: string;
   readonly recording: () => Recording | null;
-  /** Increases while loading, to search again. */
+  /** Increases while the recording loads. Each increase repeats the search. */
   readonly loaded: number;
   readonly position: number;
   readonly onHit: (hit: TextHit) => void;

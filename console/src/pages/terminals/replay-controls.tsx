@@ -7,7 +7,7 @@ import { SaveRecordingMenu } from './save-recording-menu.tsx';
 import { clockTime } from './session-text.ts';
 import type { Loading } from './use-recording.ts';
 
-/** The bar below a replay: play, seek, speed, and download. Times are seconds. */
+/** The bar below a replay: play, seek, speed, and download. All times are in seconds. */
 export function ReplayControls({
   session,
   loading,
@@ -56,7 +56,7 @@ export function ReplayControls({
           className="h-5 min-w-0 flex-1 accent-[var(--accent)]"
           min={0}
           max={Math.max(duration, 0.1)}
-          // Steps would make an end between two steps unreachable.
+          // With a fixed step, the slider could not reach an end between two steps.
           step="any"
           value={position}
           onChange={(event) => onSlide(Number(event.target.value))}

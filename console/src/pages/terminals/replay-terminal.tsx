@@ -8,13 +8,13 @@ import { ReplayControls } from './replay-controls.tsx';
 import { usePlayback } from './use-playback.ts';
 import { useRecording } from './use-recording.ts';
 
-/** While loading, the search runs again after this many bytes. */
+/** Number of bytes between two repetitions of the search while the recording loads. */
 const searchIntervalBytes = 4 * 1024 * 1024;
 const stepSeconds = 5;
-/** Keys that only the slider handles, because they scroll elsewhere. */
+/** Keys that seek only while the slider has the focus, because they scroll elsewhere. */
 const sliderKeys = ['ArrowUp', 'ArrowDown', 'PageUp', 'PageDown'];
 
-/** Plays and searches the recording of a session. */
+/** Plays and searches the recording of a terminal session. */
 export function ReplayTerminal({ session }: { readonly session: TerminalSessionDetail }) {
   const [start, setStart] = useUrlState('t', '');
   const [speed, setSpeed] = useUrlState<string>('speed', '1');

@@ -3,7 +3,7 @@ import { IconButton } from '../../parts/button.tsx';
 import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../../parts/dialog/menu.tsx';
 import { fontSizes, setTerminalPreferences, useTerminalPreferences } from '../../terminal/preferences.ts';
 
-/** A menu of display settings for terminals, stored in this browser. */
+/** A menu of terminal display settings, stored in this browser. */
 export function ScreenMenu() {
   const { fontSize, screenReader } = useTerminalPreferences();
   const toSize = (size: number) =>

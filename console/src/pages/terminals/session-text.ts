@@ -1,6 +1,6 @@
 import type { TerminalSession } from '@muster/protocol/http';
 
-/** Display texts of terminal sessions. Pure. */
+/** Texts that describe terminal sessions. */
 
 export const statusTones = { active: 'good', closed: 'neutral', interrupted: 'warn' } as const;
 
@@ -12,13 +12,17 @@ export function clockTime(seconds: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** Duration of a session in seconds, until now if it is open. @param now Unix seconds */
+/**
+ * Returns the duration of a terminal session in seconds, up to now if it is open.
+ * @param now Unix seconds
+ */
 export const secondsOf = ({ opened_at, closed_at }: TerminalSession, now: number): number =>
   Math.max(0, (closed_at ?? now) - opened_at);
 
 /**
- * The mode in which a page joins a session: control if this tab had it before, or for one's own session without a
- * controller; otherwise view, from which the operator can take control.
+ * Returns the mode in which the page attaches to a terminal session: `control` if this tab had control before, or if
+ * the session belongs to this operator and no one controls it; otherwise `view`, from which the operator can take
+ * control.
  */
 export function modeOf(
   session: Pick<TerminalSession, 'operator_id' | 'attached'>,
@@ -39,10 +43,10 @@ export function exitText(code: number | null, signal: string | null): string {
 }
 
 /**
- * Describes why a session ended.
- * @param code the code of the end notice
- * @param message the text of the end notice
- * @param reason the reason that the session itself has; null if not loaded
+ * Describes why a terminal session ended.
+ * @param code error code of the end notice
+ * @param message message of the end notice
+ * @param reason the session's own reason; null if not loaded
  */
 export function endText(code: string, message: string, reason: string | null): string {
   if (code !== 'terminal_ended') return message;

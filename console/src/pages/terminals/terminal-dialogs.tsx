@@ -4,7 +4,7 @@ import { cutText, visibleText } from '../../parts/text.tsx';
 import type { Screen } from '../../terminal/screen.ts';
 import type { TerminalQuestion } from './use-live-screen.ts';
 
-/** Asks before it pastes several lines or opens a link that the machine printed. */
+/** Asks for confirmation before pasting several lines, or opening a link that the machine printed. */
 export function QuestionDialogs({
   question,
   screen,

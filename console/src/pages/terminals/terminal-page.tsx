@@ -21,7 +21,7 @@ import { modeOf, secondsOf, statusTones } from './session-text.ts';
 const LiveTerminal = lazy(async () => ({ default: (await import('./live-terminal.tsx')).LiveTerminal }));
 const ReplayTerminal = lazy(async () => ({ default: (await import('./replay-terminal.tsx')).ReplayTerminal }));
 
-/** The session that `NewTerminalPage` just opened, whose socket the session page uses. */
+/** The terminal session that `NewTerminalPage` just opened. The session page uses its WebSocket URL. */
 let justOpened: TerminalAddress | null = null;
 
 /** Shows an open terminal session, or the recording of an ended one. */
@@ -39,7 +39,7 @@ function Session({ session_id }: { readonly session_id: string }) {
     justOpened = null;
     return mine;
   });
-  /** Decided when the page opens, so that a session that ends while it is shown stays on the screen. */
+  /** Decided when the page opens: a session that ends while the page is open stays on the screen. */
   const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
   if (mode === null && session !== undefined)
     setMode(
@@ -145,7 +145,7 @@ const remedies: Readonly<Record<string, string>> = {
   terminal_shell_refused: 'Choose the default shell.',
 };
 
-/** Opens a terminal on an agent, then navigates to its session. */
+/** Opens a terminal session on an agent, then navigates to the session's page. */
 export function NewTerminalPage() {
   const { agent } = useParams({ strict: false }) as { agent: string };
   const navigate = useNavigate();
@@ -156,7 +156,7 @@ export function NewTerminalPage() {
     setBusy(true);
     setError(null);
     try {
-      // An estimate in characters of 9 by 22 pixels; the session page resizes it.
+      // Estimated terminal size, for characters of 9 by 22 pixels. The session page corrects it.
       const cols = Math.max(40, Math.min(400, Math.floor(document.documentElement.clientWidth / 9)));
       const rows = Math.max(10, Math.min(200, Math.floor(document.documentElement.clientHeight / 22)));
       const address = await openTerminal(agent, { cols, rows, shell });

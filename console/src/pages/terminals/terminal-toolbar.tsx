@@ -10,7 +10,7 @@ import { isOver } from './live-screen.ts';
 import { ScreenMenu } from './screen-menu.tsx';
 import { Viewers } from './viewers.tsx';
 
-/** @param leaveHintId id of the text that explains how to leave the terminal */
+/** @param leaveHintId id of the element that explains how to leave the terminal */
 export function TerminalToolbar({
   ref,
   session_id,

@@ -1,6 +1,9 @@
 import { useEffect, useState } from 'react';
 
-/** Whether the page is in full screen, and its setter. Follows the browser when the operator leaves full screen. */
+/**
+ * Returns whether the page is in full screen, and a function that changes it. Also detects when the operator leaves
+ * full screen with the browser's controls.
+ */
 export function useFullScreen(): [boolean, (full: boolean) => void] {
   const [full, setFull] = useState(false);
   useEffect(() => {

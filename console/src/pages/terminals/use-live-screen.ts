@@ -6,16 +6,16 @@ import { LiveScreen } from './live-screen.ts';
 
 const bellMs = 1_500;
 
-/** A request of the machine or the operator that the page asks the operator to confirm. */
+/** An action that the operator must confirm: a paste or a link. */
 export type TerminalQuestion = { readonly kind: 'paste' | 'link'; readonly text: string };
 
 export interface LiveScreenState {
-  /** The element to render the screen into. */
+  /** The element that contains the screen. */
   readonly place: RefObject<HTMLDivElement | null>;
   readonly live: RefObject<LiveScreen | null>;
   readonly state: LinkState;
   readonly ctrlHeld: boolean;
-  /** True for a moment after a bell. */
+  /** True for a moment after the terminal rings its bell. */
   readonly rings: boolean;
   readonly question: TerminalQuestion | null;
   readonly setQuestion: (question: TerminalQuestion | null) => void;
@@ -24,10 +24,10 @@ export interface LiveScreenState {
 }
 
 /**
- * Connects a screen to a session until the component unmounts.
- * @param wsUrl the socket of a session that was just opened; null to attach to an existing one
+ * Connects a screen to a terminal session until the component unmounts.
+ * @param wsUrl WebSocket URL of a session that was just opened; null attaches to an existing one
  * @param describedBy id of the element that explains how to leave the terminal
- * @param onLeave called when the operator leaves the terminal by keyboard
+ * @param onLeave called when the operator presses the shortcut that leaves the terminal
  */
 export function useLiveScreen(
   session_id: string,

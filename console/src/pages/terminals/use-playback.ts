@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import { advance } from '../../terminal/playback.ts';
 import type { RecordingState } from './use-recording.ts';
 
-/** Whether a recording plays, and its setter. Stops at the end. */
+/** Returns whether a recording is playing, and a function that starts or pauses it. Playback stops at the end. */
 export function usePlayback(
   { player, at, setPosition }: Pick<RecordingState, 'player' | 'at' | 'setPosition'>,
   speed: number,
@@ -16,7 +16,7 @@ export function usePlayback(
     let frame = 0;
     const tick = (now: number) => {
       frame = requestAnimationFrame(tick);
-      // Pauses while the screen catches up.
+      // Playback pauses until the screen catches up.
       if (player.current === null || busy) {
         last = now;
         return;

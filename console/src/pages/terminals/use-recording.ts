@@ -4,18 +4,18 @@ import { Recording } from '../../terminal/recording.ts';
 import { Replay } from '../../terminal/replay.ts';
 import { Screen } from '../../terminal/screen.ts';
 
-/** Bytes to parse before checking the time, and milliseconds to work before yielding to the page. */
+/** Number of bytes to parse between two checks of the time, and milliseconds to work before yielding to the browser. */
 const readBatchBytes = 128 * 1024;
 const maxBusyMs = 25;
 const progressMs = 100;
 const fontSizes = { min: 9, max: 16 };
-/** Width of a character relative to the font size. */
+/** Width of a character, as a fraction of the font size. */
 const characterWidth = 0.605;
 
 export interface Loading {
   readonly state: 'loading' | 'whole' | 'failed';
   readonly bytes: number;
-  /** Seconds that are loaded. */
+  /** Duration of the loaded part in seconds. */
   readonly duration: number;
   readonly error?: unknown;
 }
@@ -26,25 +26,28 @@ export interface Player {
 }
 
 export interface RecordingState {
-  /** The element to render the screen into. */
+  /** The element that contains the screen. */
   readonly place: RefObject<HTMLDivElement | null>;
   /** Null until the first bytes are loaded. */
   readonly player: RefObject<Player | null>;
   readonly loading: Loading;
   readonly retry: () => void;
-  /** The playback position in seconds, for rendering. */
+  /** Playback position in seconds, as last rendered. */
   readonly position: number;
   readonly setPosition: (seconds: number) => void;
-  /** The playback position in seconds, up to date even between renders. */
+  /** Playback position in seconds. Current even between renders. */
   readonly at: RefObject<number>;
-  /** Progress of a seek in percent; null when done. */
+  /** Progress of a seek in percent; null if no seek is running. */
   readonly seeking: number | null;
   readonly seek: (seconds: number) => void;
 }
 
 const nothingLoaded: Loading = { state: 'loading', bytes: 0, duration: 0 };
 
-/** Parses a transcript while it loads. @param onProgress called after each part with the number of bytes loaded so far */
+/**
+ * Loads a transcript and parses it while it arrives.
+ * @param onProgress called after each chunk with the number of bytes loaded so far
+ */
 async function readInto(
   recording: Recording,
   session_id: string,
@@ -66,7 +69,7 @@ async function readInto(
   recording.end();
 }
 
-/** A screen whose font size follows the width of its container. */
+/** Creates a screen whose font size follows the width of its container. */
 function fittedScreen(place: HTMLElement): Screen {
   let fitted = 0;
   const fit = () => {
@@ -85,8 +88,8 @@ function fittedScreen(place: HTMLElement): Screen {
 }
 
 /**
- * Loads the recording of a session and shows a position of it.
- * @param start seconds to show first; null for the first text
+ * Loads the recording of a terminal session and shows one position of it.
+ * @param start initial position in seconds; null starts at the first text
  */
 export function useRecording(session_id: string, start: number | null): RecordingState {
   const place = useRef<HTMLDivElement>(null);
@@ -97,7 +100,7 @@ export function useRecording(session_id: string, start: number | null): Recordin
   const [seeking, setSeeking] = useState<number | null>(null);
   const at = useRef(0);
   const seeks = useRef(0);
-  /** The start position, until that part is loaded. */
+  /** Position to show as soon as it is loaded. */
   const pendingSeek = useRef(start);
 
   const seek = useCallback((seconds: number) => {
@@ -128,7 +131,7 @@ export function useRecording(session_id: string, start: number | null): Recordin
     const onProgress = (bytes: number) => {
       total = bytes;
       player.current ??= { recording, replay: new Replay(recording, screen) };
-      // Starts at the first text instead of an empty screen.
+      // The screen is empty before the first text, so playback starts there.
       if (at.current === 0 && pendingSeek.current === null && recording.text.times[0] !== undefined)
         seek(recording.text.times[0]);
       if (performance.now() - reportedAt < progressMs) return;

@@ -7,7 +7,7 @@ import { Time } from '../../parts/time.tsx';
 
 type Attached = TerminalSession['attached'];
 
-/** The number of operators connected to a session, with their names in a menu. */
+/** Shows the number of operators connected to a terminal session. A menu lists their names. */
 export function Viewers({ attached, onOpen }: { readonly attached: Attached; readonly onOpen: () => void }) {
   const summary = `${attached.length} connected`;
   return (

@@ -5,7 +5,7 @@ import { Line } from '../../parts/text.tsx';
 import { absoluteTime } from '../../parts/time.tsx';
 import { onDay, stageOf, weeksOf } from './month.ts';
 
-/** Maximum number of windows shown per day; the list shows all. */
+/** Maximum number of windows to show per day. The list shows all. */
 const maxPerDay = 3;
 
 const stageClasses = {
@@ -19,7 +19,7 @@ const weekdays = Array.from({ length: 7 }, (_, day) =>
 );
 const wholeDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
-/** A month with its maintenance windows. */
+/** A calendar month with its maintenance windows. */
 export function Calendar({
   year,
   month,
@@ -34,7 +34,7 @@ export function Calendar({
   readonly now: number;
   readonly windows: readonly Window[];
   readonly onWindow: (window: Window) => void;
-  /** Plans a window on a day; absent if the operator is not allowed to. */
+  /** Creates a window on a day. Absent if the operator is not an admin. */
   readonly onDay?: (from: Date) => void;
 }) {
   const weeks = useMemo(() => weeksOf(year, month), [year, month]);

@@ -7,7 +7,7 @@ test('shows a month in whole weeks from Monday', () => {
   expect(weeks[0]?.[0]?.from).toEqual(new Date(2026, 9, 26));
   expect(weeks.at(-1)?.at(-1)?.from).toEqual(new Date(2026, 11, 6));
   expect(weeks.flat().filter(({ inMonth }) => inMonth)).toHaveLength(30);
-  expect(weeksOf(2027, 1)).toHaveLength(4); // starts on a Monday and has 28 days
+  expect(weeksOf(2027, 1)).toHaveLength(4); // This month starts on a Monday and has 28 days.
   for (const week of weeks) for (const day of week) expect(day.until > day.from).toBe(true);
 });
 
@@ -37,7 +37,7 @@ test('formats local time for a field', () => {
 });
 
 test('requests only changed values', () => {
-  // The window ends at a time with seconds, which a field cannot show. The CLI can plan such windows.
+  // The end has seconds, which a form field cannot show. The CLI can create such windows.
   const window = { ends_at: new Date(2026, 10, 22, 6, 5, 42).getTime() / 1000, reason: 'switches' };
   const ends = fieldTime(window.ends_at * 1000);
   expect(changeOf(window, { ends, reason: 'switches' })).toEqual({});

@@ -1,7 +1,7 @@
-/** Calendar months and maintenance windows in local time. Pure. */
+/** Calendar months and maintenance windows in local time. */
 
 export interface Day {
-  /** Local midnights at the start and at the end. A day does not always have 24 hours. */
+  /** Local midnight at the start of the day; `until` is the next one. Not every day has 24 hours. */
   readonly from: Date;
   readonly until: Date;
   readonly inMonth: boolean;
@@ -11,8 +11,8 @@ const addDays = (date: Date, days: number): Date =>
   new Date(date.getFullYear(), date.getMonth(), date.getDate() + days);
 
 /**
- * The whole weeks, from Monday, that contain the month.
- * @param month from 0, as in Date
+ * Returns the weeks that contain the month. Weeks start on Monday and are complete.
+ * @param month from 0, like Date
  */
 export function weeksOf(year: number, month: number): Day[][] {
   const first = new Date(year, month, 1);
@@ -28,7 +28,7 @@ export function weeksOf(year: number, month: number): Day[][] {
   return weeks;
 }
 
-/** Windows that overlap the day, sorted by start. Times are Unix seconds. */
+/** Returns the windows that overlap the day, sorted by start. Times are Unix seconds. */
 export function onDay<W extends { readonly starts_at: number; readonly ends_at: number }>(
   windows: readonly W[],
   { from, until }: Day,
@@ -38,19 +38,25 @@ export function onDay<W extends { readonly starts_at: number; readonly ends_at: 
     .toSorted((a, b) => a.starts_at - b.starts_at);
 }
 
-/** Parses a month such as `2026-11`; null if invalid. */
+/** Parses a month such as `2026-11`. Returns null if it is invalid. */
 export function monthOf(text: string): { year: number; month: number } | null {
   const [, year, month] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   return year === undefined ? null : { year: Number(year), month: Number(month) - 1 };
 }
 
-/** Formats a month plus an offset in months, for example `2026-11`. */
+/**
+ * Formats a month, for example `2026-11`.
+ * @param offset months to add
+ */
 export function monthText(year: number, month: number, offset = 0): string {
   const date = new Date(year, month + offset, 1);
   return `${date.getFullYear()}-${String(date.getMonth() + 1).padStart(2, '0')}`;
 }
 
-/** Local time in the format of `<input type="datetime-local">`. @param at Unix milliseconds */
+/**
+ * Formats a local time for `<input type="datetime-local">`.
+ * @param at Unix milliseconds
+ */
 export function fieldTime(at: number): string {
   const date = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return date.toISOString().slice(0, 16);
@@ -63,7 +69,7 @@ export const stageOf = (window: { readonly starts_at: number; readonly ends_at: 
   window.ends_at * 1000 <= now ? 'over' : window.starts_at * 1000 <= now ? 'open' : 'planned';
 
 /**
- * The values of a form that differ from the window. An unchanged field is omitted, because a field has no seconds, and is
+ * Returns the form values that differ from the window. Omits an unchanged end: the field has no seconds, and is
  * ambiguous in the hour in which clocks are set back.
  */
 export function changeOf(
@@ -78,6 +84,8 @@ export function changeOf(
 
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Formats the range of a window without repeating common parts. Times are Unix seconds. */
+/**
+ * Formats the time range of a window without repeating what its start and end have in common. Times are Unix seconds.
+ */
 export const rangeText = ({ starts_at, ends_at }: { readonly starts_at: number; readonly ends_at: number }): string =>
   short.formatRange(starts_at * 1000, ends_at * 1000);

@@ -5,7 +5,7 @@ import { notify } from '../../parts/dialog/toast.tsx';
 import { useFields } from '../../parts/form/use-fields.ts';
 import { changeOf, fieldTime } from './month.ts';
 
-/** A window to change, or null for a new one, with the chosen day if any. */
+/** The window to change, or null and an optional day for a new window. */
 export interface WindowFormTarget {
   readonly window: Window | null;
   readonly from: Date | null;
@@ -13,7 +13,10 @@ export interface WindowFormTarget {
 
 const hour = 3_600_000;
 
-/** A new window starts at 22:00 of the chosen day, or at the next full hour, and takes two hours. */
+/**
+ * A new window starts at 22:00 on the chosen day, or at the next full hour if that time has passed or no day was
+ * chosen. It lasts two hours.
+ */
 function newWindow(from: Date | null, now: number) {
   const next = Math.ceil(now / hour) * hour;
   const evening = from === null ? next : new Date(from).setHours(22, 0, 0, 0);
@@ -27,7 +30,7 @@ const storedWindow = ({ starts_at, ends_at, reason }: Window) => ({
 
 const seconds = (fieldText: string) => Math.floor(Date.parse(fieldText) / 1000);
 
-/** The fields of a maintenance window and their faults, and the mutation that creates or changes it. */
+/** Returns the fields of a maintenance window, their errors, and the mutation that creates or changes it. */
 export function useWindowForm({ window, from }: WindowFormTarget, now: number, onSaved: () => void) {
   const [fields, change] = useFields(() => (window === null ? newWindow(from, now) : storedWindow(window)));
   const { starts, ends, reason, everyAgent, selector } = fields;

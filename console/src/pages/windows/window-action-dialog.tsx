@@ -7,7 +7,7 @@ import { momentNow } from '../../parts/time.tsx';
 import type { WindowFormTarget } from './use-window-form.ts';
 import { WindowForm } from './window-form.tsx';
 
-/** An action on a maintenance window that a dialog asks about. The window to edit is null for a new one. */
+/** An action on a maintenance window, shown in a dialog. To create a window, `edit` has a null window. */
 export type WindowAction =
   | ({ readonly kind: 'edit' } & WindowFormTarget)
   | { readonly kind: 'end' | 'remove'; readonly window: Window };

@@ -17,7 +17,7 @@ const stages: Readonly<Record<WindowStage, { tone: Tone; label: string }>> = {
   over: { tone: 'neutral', label: 'ended' },
 };
 
-/** Planned and past maintenance windows, with the actions of an admin. */
+/** Planned and past maintenance windows. Admins can change them. */
 export function WindowList({
   windows,
   now,
@@ -52,7 +52,7 @@ export function WindowList({
   );
 }
 
-/** Open and planned windows first, soonest first; then ended ones, latest first. */
+/** Open and planned windows come first, soonest first, then ended ones, latest first. */
 function sortForList(windows: readonly Window[], now: number): Window[] {
   const over = (window: Window) => stageOf(window, now) === 'over';
   return windows.toSorted((a, b) => {

@@ -6,12 +6,12 @@ import { classNames } from '../class-names.ts';
 import { Problem } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
-// The same z-index as the dialogs, so that the overlay of a second dialog covers the first.
+// The z-index equals that of dialogs, so that the overlay of a second dialog covers the first dialog.
 const overlay = 'fixed inset-0 z-50 bg-[oklch(0.15_0.02_260/45%)]';
 const sheet =
   'fixed z-50 flex max-h-[92dvh] flex-col border bg-surface shadow-float outline-none inset-x-0 bottom-0 rounded-t-xl sm:inset-auto sm:top-[8vh] sm:left-1/2 sm:max-h-[84vh] sm:-translate-x-1/2 sm:rounded-xl';
 
-/** A dialog over the page, or a bottom sheet on a phone. Escape closes it. */
+/** A dialog over the page; on phones, a sheet at the bottom. Escape closes it. */
 export function Dialog({
   open,
   onOpenChange,
@@ -28,9 +28,12 @@ export function Dialog({
   readonly title: string;
   readonly description?: ReactNode;
   readonly wide?: boolean;
-  /** Neither Escape nor a click outside closes it. */
+  /** Whether Escape and clicks outside the dialog are ignored. */
   readonly lasting?: boolean;
-  /** Focuses the dialog instead of its first button, so that a key held down before it opened presses nothing. */
+  /**
+   * Whether to focus the dialog itself instead of its first button, so that a key held down since before it opened
+   * presses nothing.
+   */
   readonly calm?: boolean;
   readonly footer?: ReactNode;
   readonly children?: ReactNode;
@@ -52,7 +55,7 @@ export function Dialog({
           onInput={() => {
             typed.current = true;
           }}
-          // A stray click must not discard the input.
+          // An accidental click must not discard input.
           onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
           onEscapeKeyDown={(event) => (lasting || hasOpenList(event.target)) && event.preventDefault()}
         >
@@ -83,14 +86,14 @@ export function Dialog({
   );
 }
 
-/** Titles contain names, which may be long. */
+/** Maximum number of characters. Titles contain names, which may be long. */
 const maxTitleLength = 160;
 
-/** Whether the target is a combobox with an open list, which Escape closes first. */
+/** Reports whether the target is a combobox with an open list. Escape closes the list first. */
 const hasOpenList = (target: EventTarget | null): boolean =>
   target instanceof Element && target.matches('[role=combobox][aria-expanded=true]');
 
-/** Asks for confirmation of an action that cannot be undone. Stays open and shows the error if it fails. */
+/** Asks for confirmation of an action. If the action fails, stays open and shows the error. */
 export function Confirm({
   open,
   onOpenChange,
@@ -104,7 +107,7 @@ export function Confirm({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly children?: ReactNode;
-  /** The label of the button: a verb, not “OK”. */
+  /** Label of the confirmation button: a verb, not “OK”. */
   readonly action: string;
   readonly danger?: boolean;
   readonly onConfirm: () => Promise<unknown>;
@@ -127,7 +130,7 @@ export function Confirm({
     <RadixAlert.Root
       open={open}
       onOpenChange={(next) => {
-        // Stay open until the outcome is known.
+        // The dialog stays open until the outcome is known.
         if (busy) return;
         if (!next) setError(null);
         onOpenChange(next);

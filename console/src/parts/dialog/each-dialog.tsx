@@ -17,7 +17,10 @@ interface Failed<Item> {
   readonly error: unknown;
 }
 
-/** Acts on all items and keeps the progress. @param onEnd called with the ids that succeeded so far, and the failures */
+/**
+ * Calls the action for each item and tracks the progress.
+ * @param onEnd called with the ids that have succeeded so far, and with the failures
+ */
 function useEach<Item extends Each>(
   act: (item: Item) => Promise<unknown>,
   onEnd: (ids: readonly string[], failed: readonly Failed<Item>[]) => void,
@@ -44,7 +47,7 @@ function useEach<Item extends Each>(
   return { progress, failures, succeeded: succeeded.current, start };
 }
 
-/** Runs the same action on many items, shows the progress, and names every failure. */
+/** Applies one action to many items, shows the progress, and lists the failures. */
 export function EachDialog<Item extends Each>({
   open,
   onOpenChange,
@@ -64,18 +67,18 @@ export function EachDialog<Item extends Each>({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** The label of the button: `Approve 50`. */
+  /** Label of the confirmation button, such as `Approve 50`. */
   readonly action: string;
-  /** The participle of the action: `approved`. */
+  /** Past participle of the action, such as `approved`. */
   readonly done: string;
   readonly items: readonly Item[];
   readonly act: (item: Item) => Promise<unknown>;
-  /** False while `children` are incomplete. */
+  /** Whether the input in `children` is complete; true by default. */
   readonly ready?: boolean;
   readonly danger?: boolean;
   readonly wide?: boolean;
   readonly children?: ReactNode;
-  /** Called with the ids that succeeded, when all items have been tried. */
+  /** Called with the ids that succeeded, after all items have been tried. */
   readonly onDone?: (ids: readonly string[]) => void;
 }) {
   const { progress, failures, succeeded, start } = useEach(act, (ids, failed) => {
@@ -87,7 +90,7 @@ export function EachDialog<Item extends Each>({
   return (
     <Dialog
       open={open}
-      // Stays open until the outcome is known.
+      // The dialog stays open until the outcome is known.
       onOpenChange={(next) => !busy && onOpenChange(next)}
       title={title}
       wide={wide}

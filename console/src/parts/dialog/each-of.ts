@@ -1,7 +1,7 @@
 /**
- * Calls `act` for every item, at most `atOnce` at a time, and continues after failures.
+ * Calls `act` for every item, with at most `atOnce` concurrent calls. Continues after failures.
  * @param onProgress called with the number of finished items
- * @returns the failed items in their order
+ * @returns the failed items, in the order of `items`
  */
 export async function eachOf<Item>(
   items: readonly Item[],

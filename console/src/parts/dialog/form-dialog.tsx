@@ -3,7 +3,7 @@ import { Button } from '../button.tsx';
 import { Problem } from '../states.tsx';
 import { Dialog } from './dialog.tsx';
 
-/** A dialog with one form. Shows the error of the last attempt above the fields. */
+/** A dialog with one form. Shows the error of the last attempt in the form. */
 export function FormDialog({
   action,
   cancel = 'Cancel',
@@ -16,14 +16,14 @@ export function FormDialog({
 }: {
   readonly title: string;
   readonly description?: ReactNode;
-  /** Neither Escape nor a click outside closes it. */
+  /** Whether Escape and clicks outside the dialog are ignored. */
   readonly lasting?: boolean;
-  /** The label of the button that submits: a verb, not “OK”. */
+  /** Label of the submit button: a verb, not “OK”. */
   readonly action: string;
   readonly cancel?: string;
-  /** The mutation that the form starts, if any. */
+  /** State of the mutation that submitting the form starts. */
   readonly request?: { readonly isPending: boolean; readonly error: unknown };
-  /** Whether the input is invalid, which prevents submission. */
+  /** Whether the input is invalid. Disables the submit button. */
   readonly invalid?: boolean;
   readonly onSubmit: (event: FormEvent<HTMLFormElement>) => void;
   readonly onClose: () => void;

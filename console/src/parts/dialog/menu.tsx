@@ -2,7 +2,6 @@ import { DropdownMenu } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { classNames } from '../class-names.ts';
 
-/** A menu that opens at its trigger. */
 export function Menu({
   trigger,
   align = 'end',
@@ -57,7 +56,7 @@ export function MenuItem({
   );
 }
 
-/** An item that is on or off. The menu stays open when it changes. */
+/** A menu item that can be checked. Checking it leaves the menu open. */
 export function MenuCheck({
   checked,
   onChange,

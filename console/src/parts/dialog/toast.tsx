@@ -3,16 +3,16 @@ import { useEffect, useState } from 'react';
 import { messageOf } from '../states.tsx';
 import { lineText } from '../text.tsx';
 
-/** Toasts confirm an action. Important messages are also shown next to the object that they concern. */
+/** Toasts confirm actions. An important message must also be shown next to the object that it concerns. */
 
 const load = () => import('./toaster.tsx');
 type Loaded = Awaited<ReturnType<typeof load>>;
 
-/** Resolves when the toaster can show toasts. */
+/** Resolves once the toaster is rendered and can show toasts. */
 const ready = Promise.withResolvers<void>();
 let setLoaded: (loaded: Loaded) => void = () => {};
 
-/** If the toaster cannot be loaded, this toast is dropped; the next one loads it again. */
+/** If the toaster fails to load, this toast is dropped. The next toast tries to load it again. */
 async function show(send: (toast: Loaded['toast']) => void): Promise<void> {
   const loaded = await load().catch(() => null);
   if (loaded === null) return;
@@ -23,16 +23,19 @@ async function show(send: (toast: Loaded['toast']) => void): Promise<void> {
 
 export const notify = (message: string): void => void show((toast) => void toast(lineText(message, 300)));
 
-/** Shows an error for 12 seconds, with its API code. */
+/** Shows an error for 12 seconds, with its API error code. */
 export const notifyError = (error: unknown): void => {
   const code = error instanceof ApiError ? error.problem.code : undefined;
   void show((toast) => void toast.error(messageOf(error), { description: code, duration: 12_000 }));
 };
 
-/** Delays the download until after the page, but not until the first toast: screen readers must know the region first. */
+/**
+ * The toaster loads after the page, but before the first toast if possible: screen readers announce only toasts in a
+ * region that already exists.
+ */
 const loadAfterMs = 3_000;
 
-/** Loads the toaster after the page, or with the first toast. */
+/** Loads the toaster some time after the page, or with the first toast. */
 export function Toaster({ theme }: { readonly theme: 'light' | 'dark' }) {
   const [Shown, setShown] = useState<Loaded['default'] | null>(null);
   useEffect(() => {

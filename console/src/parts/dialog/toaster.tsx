@@ -3,7 +3,7 @@ import { Toaster as Sonner } from 'sonner';
 
 export { toast } from 'sonner';
 
-/** @param onReady called when it can show toasts */
+/** @param onReady called when the toaster can show toasts */
 export default function Toaster({
   theme,
   onReady,

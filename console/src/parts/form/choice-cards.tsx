@@ -7,7 +7,7 @@ interface Choice {
   readonly detail: string;
 }
 
-/** Radio buttons as cards, for a few choices that need an explanation. */
+/** Radio buttons shown as cards, for a few choices that need an explanation. */
 export function ChoiceCards<C extends Choice>({
   legend,
   choices,
@@ -16,7 +16,7 @@ export function ChoiceCards<C extends Choice>({
 }: {
   readonly legend: string;
   readonly choices: readonly C[];
-  /** No card is selected if no choice has this value. */
+  /** Value of the selected card. If no card has this value, none is selected. */
   readonly value: string;
   readonly onChange: (choice: C) => void;
 }) {

@@ -20,7 +20,7 @@ const paces = [
   { value: 'at_once', label: 'All at once', detail: 'every agent, regardless of failures', draft: atOnce },
 ] as const;
 
-/** Chooses the rollout options: a preset, or each option. */
+/** Input fields for the rollout options: a preset, or individual options. */
 function FanOutForm({
   draft,
   onChange,
@@ -93,8 +93,8 @@ function FanOutForm({
 }
 
 /**
- * Asks for rollout options, describes their effect, and starts the run. Stays open and shows the error if it is refused.
- * `children` ask for the rest, such as modules, above the form.
+ * Asks for rollout options, describes their effect, and starts the run. If the run is refused, stays open and shows the
+ * error. `children` are additional fields above the form.
  */
 export function FanOutDialog({
   open,
@@ -112,13 +112,13 @@ export function FanOutDialog({
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;
   readonly description?: ReactNode;
-  /** The label of the button: `Apply to 412 agents`. */
+  /** Label of the submit button, such as `Apply to 412 agents`. */
   readonly action: string;
   /** Number of agents; null while unknown. */
   readonly count: number | null;
-  /** The initial form. */
+  /** Initial values. */
   readonly start?: FanOutDraft;
-  /** False while `children` are incomplete. */
+  /** Whether the input in `children` is complete; true by default. */
   readonly ready?: boolean;
   readonly children?: ReactNode;
   readonly onStart: (options: FanOut) => Promise<unknown>;

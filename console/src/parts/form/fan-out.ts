@@ -1,9 +1,9 @@
-/** The rollout options of a run over many agents, and the form for them. */
+/** The rollout options of a run. */
 
-/** Rollout options with their names in the API, without the plan. */
+/** Rollout options, except the plan. Fields are named as in the API. */
 export interface FanOut {
   readonly canary?: number;
-  /** A number of agents, or a share as `25%`. */
+  /** A number of agents, or a percentage such as `25%`. */
   readonly batch?: number | string;
   readonly max_failures?: number;
   readonly offline?: 'report' | 'queue';
@@ -11,7 +11,7 @@ export interface FanOut {
   readonly ttl?: number;
 }
 
-/** The texts in the form. An empty text means that the option is not set. */
+/** Texts of the form fields. If a text is empty, its option is not set. */
 export interface FanOutDraft {
   readonly canary: string;
   readonly batch: string;
@@ -25,10 +25,10 @@ export type FanOutFaults = Partial<Record<keyof FanOutDraft, string>>;
 
 /** Starts with one agent, continues with a quarter of the agents at a time, and halts at the first failure. */
 export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0', offline: 'report', wait: '24h' };
-/** Starts all agents at the same time, and continues after failures. */
+/** Starts all agents at the same time and ignores failures. */
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };
 
-/** The preset that matches the draft, or `own`. */
+/** Returns the preset that equals the draft, or `own`. */
 export function pace({ canary, batch, maxFailures }: FanOutDraft): 'careful' | 'at_once' | 'own' {
   const is = (other: FanOutDraft) =>
     canary === other.canary && batch === other.batch && maxFailures === other.maxFailures;
@@ -45,7 +45,7 @@ const wholeNumber = (text: string, min: number): number | null => {
   return number >= min && number <= maxNumber ? number : null;
 };
 
-/** Parses `30m` to seconds; null if it is not a duration or out of range. */
+/** Converts a duration such as `30m` to seconds. Returns null if it is invalid or out of range. */
 function secondsOf(text: string): number | null {
   const found = /^(\d{1,8})\s*([smhd])$/.exec(text);
   if (found === null) return null;
@@ -53,7 +53,7 @@ function secondsOf(text: string): number | null {
   return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : null;
 }
 
-/** @returns the options to send, or an error for each invalid field */
+/** Returns the options to send, or an error message for each invalid field. */
 export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: FanOutFaults } {
   const canary = draft.canary.trim();
   const batch = draft.batch.trim();
@@ -80,7 +80,10 @@ export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: 
 
 const agents = (count: number): string => (count === 1 ? '1 agent' : `${count} agents`);
 
-/** Describes the rollout in one to three sentences. @param count of the agents; null if not known yet */
+/**
+ * Describes the rollout in one to three sentences.
+ * @param count number of agents; null while unknown
+ */
 export function sentence({ canary, batch, max_failures, offline }: FanOut, count: number | null): string {
   const size =
     typeof batch === 'string'

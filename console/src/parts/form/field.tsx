@@ -8,14 +8,14 @@ import {
 } from 'react';
 import { classNames } from '../class-names.ts';
 
-/** Form fields with label, hint and error. */
+/** Form fields with a label, a hint, and an error message. */
 
 export const fieldClasses =
   'w-full min-w-0 rounded-md border border-line-strong/60 bg-surface px-2.5 text-sm placeholder:text-muted hover:border-line-strong aria-invalid:border-bad disabled:opacity-60';
 
 export interface FieldProps {
   readonly label: ReactNode;
-  /** Hides the label visually; screen readers still read it. */
+  /** Whether only screen readers get the label. */
   readonly hideLabel?: boolean;
   readonly hint?: ReactNode;
   readonly error?: string | null | undefined;

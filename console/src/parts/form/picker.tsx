@@ -6,14 +6,14 @@ import { fieldClasses } from './field.tsx';
 export interface PickerOption {
   readonly value: string;
   readonly label: string;
-  /** Shown after the label, smaller. */
+  /** Text in a smaller font after the label. */
   readonly detail?: string;
 }
 
-/** Maximum number of options to show. Typing finds the others. */
+/** Maximum number of options to show. Typing narrows down the rest. */
 const maxShown = 50;
 
-/** Options that contain every word of the text. Labels that start with the first word come first. */
+/** Returns the options that contain every word of the text. Labels that start with the first word come first. */
 export function pickerMatches(options: readonly PickerOption[], text: string): PickerOption[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = options.filter(({ label, detail = '', value }) => {
@@ -27,10 +27,10 @@ export function pickerMatches(options: readonly PickerOption[], text: string): P
 }
 
 interface PickerState {
-  /** The typed text. Null: the list is closed and the field shows the current choice. */
+  /** The typed text. If null, the list is closed and the field shows the current choice. */
   readonly text: string | null;
   readonly shown: readonly PickerOption[];
-  /** Number of matches that are not shown. */
+  /** Number of matching options that are not shown. */
   readonly more: number;
   /** Index of the highlighted option. */
   readonly at: number;
@@ -76,8 +76,8 @@ function usePicker(options: readonly PickerOption[], onPick: (value: string) => 
 }
 
 /**
- * A combobox: chooses one option by typing a part of it.
- * Does not use cmdk, whose input always reports `aria-expanded="true"` and so has no closed state.
+ * A combobox: the operator types part of an option to choose it. Not based on cmdk, whose input always has
+ * `aria-expanded="true"` and therefore no closed state.
  */
 export function Picker({
   label,

@@ -12,11 +12,11 @@ const vocabulary: SelectorVocabulary = {
   values: (key) => (words[key] ?? []).map((value) => ({ value, count: 1 })),
 };
 
-/** @param text with `|` at the cursor */
+/** @param text selector with `|` at the cursor */
 const at = (text: string) => completionAt(text.replace('|', ''), text.indexOf('|'), vocabulary);
 const labels = (text: string) => at(text)?.options.map(({ label }) => label);
 
-/** The text after accepting the first option. */
+/** Returns the text after accepting the first option. */
 function taken(text: string): string {
   const completion = at(text);
   const written = text.replace('|', '');

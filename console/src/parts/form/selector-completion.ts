@@ -1,20 +1,20 @@
-/** Completes selectors, based on the text and the cursor. */
+/** Completes the key, operator, or value at the cursor in a selector. */
 
 export interface Counted {
   readonly value: string;
-  /** Number of agents that have it; null if unknown. */
+  /** Number of agents with this key or value; null if unknown. */
   readonly count: number | null;
 }
 
-/** The keys and values of a fleet. Read only while the operator types. */
+/** Keys and values of the fleet. They are functions, because they are needed only while the operator types. */
 export interface SelectorVocabulary {
-  /** Tag keys, and attributes as `attr.distro`. */
+  /** Tag keys, and attributes such as `attr.distro`. */
   readonly keys: () => readonly Counted[];
   readonly values: (key: string) => readonly Counted[];
 }
 
 export interface CompletionOption {
-  /** Replaces the text from `from` to `to`. */
+  /** Text that replaces the range from `from` to `to`. */
   readonly insert: string;
   readonly label: string;
   readonly detail: string;
@@ -23,7 +23,7 @@ export interface CompletionOption {
 export interface Completion {
   readonly from: number;
   readonly to: number;
-  /** Whether a part of the first option is already typed, so that Enter may accept it. */
+  /** Whether the start of the first option is already typed, so that Enter accepts it. */
   readonly begun: boolean;
   readonly options: readonly CompletionOption[];
 }
@@ -49,7 +49,7 @@ const atKey = new RegExp(`(?:^|\\s)(!?)(${key})?$`);
 export const quoted = (value: string): string =>
   /^[^\s()"',=!]+$/.test(value) ? value : `"${value.replace(/[\\"]/g, '\\$&')}"`;
 
-/** Matches that start with the text come before other matches. */
+/** Sorts matches that start with the text before other matches. */
 function found<T extends Counted>(all: readonly T[], text: string): readonly T[] {
   const wanted = text.toLowerCase();
   if (wanted === '') return all.slice(0, maxOptions);
@@ -65,7 +65,7 @@ function found<T extends Counted>(all: readonly T[], text: string): readonly T[]
 
 const agents = (count: number | null): string => (count === null ? '' : count === 1 ? '1 agent' : `${count} agents`);
 
-/** @param cursor offset in the text in UTF-16 units */
+/** @param cursor offset in the text, in UTF-16 code units */
 export function completionAt(text: string, cursor: number, vocabulary: SelectorVocabulary): Completion | null {
   const before = text.slice(0, cursor);
   const list = inList.exec(before);
@@ -94,7 +94,7 @@ export function completionAt(text: string, cursor: number, vocabulary: SelectorV
   return { from: cursor - written.length, to: endOfWord(text, cursor), begun: written !== '', options };
 }
 
-/** Returns the end of the word at the cursor. A completion also replaces the rest of the word. */
+/** Returns the end of the word at the cursor, because a completion replaces the whole word. */
 function endOfWord(text: string, cursor: number): number {
   const rest = /^[A-Za-z0-9._/:-]*/.exec(text.slice(cursor));
   return cursor + (rest?.[0].length ?? 0);

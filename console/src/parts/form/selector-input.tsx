@@ -8,19 +8,19 @@ import { type CompletionOption, completionAt, type SelectorVocabulary } from './
 interface Options {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Called on Enter, unless it accepts a completion. */
+  /** Called on Enter, unless Enter accepts a completion. */
   readonly onSubmit?: (() => void) | undefined;
   readonly vocabulary: SelectorVocabulary;
 }
 
-/** The completion of a selector field: its suggestions, and how keys and typing change them. */
+/** Returns the suggestions of a selector field, and handlers for keys and typing. */
 function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const field = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState(false);
   const [cursor, setCursor] = useState(0);
   const [active, setActive] = useState<number | null>(null);
-  /** The cursor position to set when the new text is rendered. */
+  /** Cursor position to set after the new text is rendered. */
   const [nextCursor, setNextCursor] = useState<number | null>(null);
   useLayoutEffect(() => {
     if (nextCursor === null) return;
@@ -31,7 +31,7 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const completion = open ? completionAt(value, Math.min(cursor, value.length), vocabulary) : null;
   const options = completion?.options ?? [];
   const shown = options.length > 0;
-  // Enter accepts the first option if a part of it is typed; otherwise Enter submits the selector.
+  // Enter accepts the first option if its start is typed; otherwise it submits the selector.
   const at = active ?? (completion?.begun ? 0 : -1);
   useLayoutEffect(() => {
     if (shown && at >= 0) list.current?.children[at]?.scrollIntoView({ block: 'nearest' });
@@ -80,13 +80,13 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
     setActive(null);
     setOpen(true);
   };
-  // A fault behind the cursor is expected while typing.
+  // An error after the cursor is expected while typing.
   const isUnfinished = open && !parsed.ok && parsed.fault.column > cursor;
   const fault = parsed.ok || isUnfinished ? null : `Column ${parsed.fault.column}: ${parsed.fault.message}`;
   return { field, list, options, shown, at, fault, accept, onKeyDown, type, setCursor, setOpen };
 }
 
-/** A selector field. Completes keys, operators and values of the fleet, and shows the column of a fault. */
+/** A selector field. Completes keys, operators, and values of the fleet, and shows the column of a syntax error. */
 export function SelectorInput({
   label,
   hideLabel = false,
@@ -98,9 +98,9 @@ export function SelectorInput({
 }: Options & {
   readonly label: string;
   readonly hideLabel?: boolean;
-  /** Shown under the field while it has no fault, such as the number of matching agents. */
+  /** Shown below the field unless there is an error, for example the number of matching agents. */
   readonly hint?: ReactNode;
-  /** Shown if the selector is syntactically correct. */
+  /** Shown unless there is a syntax error. */
   readonly error?: string | null | undefined;
   readonly placeholder?: string;
   readonly className?: string;

@@ -3,8 +3,9 @@ import { useEffect, useRef, useState } from 'react';
 const delayMs = 300;
 
 /**
- * The text of a field that triggers requests: shown immediately, and reported after a pause in typing.
- * @param value the reported text; if it changes elsewhere, the field follows
+ * Returns the text of a field that triggers requests. The field shows input immediately; `onText` receives it after a
+ * pause in typing.
+ * @param value the last text passed to `onText`; if another component changes it, the field shows the new value
  */
 export function useDebouncedText(
   value: string,

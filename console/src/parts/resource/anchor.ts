@@ -1,5 +1,5 @@
 /**
- * A URL fragment that identifies a resource in the results of an operation, or a line of its diff or output:
+ * A URL fragment that identifies a resource in the results of an operation, or a line of its diff or output. Examples:
  * `r=motd//etc/motd`, `r=motd//etc/motd&L12`, `r=site/deploy&stdout&L3`.
  */
 
@@ -9,11 +9,11 @@ export interface Anchor {
   /** `module/identity`. */
   readonly resource: string;
   readonly part: AnchorPart;
-  /** A line number such as `L12`; `B12` is the old number of a line removed by a diff. */
+  /** A line number such as `L12`, or `B12` for the old number of a removed line. */
   readonly line: string | null;
 }
 
-/** Escapes separators and characters that addresses cannot hold, and keeps the rest readable. */
+/** Escapes separators and characters that URLs cannot contain. Other characters stay readable. */
 const escaped = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replace(/%2F|%3A|%40|%2C|%24/g, decodeURIComponent);
 
@@ -22,7 +22,10 @@ export function anchorText({ resource, part, line }: Anchor): string {
   return `r=${escaped(resource)}${where}${line === null ? '' : `&${line}`}`;
 }
 
-/** @param text the fragment without `#`, not yet decoded. @returns null if it names no resource */
+/**
+ * @param text the fragment without `#`, not decoded
+ * @returns null if the fragment names no resource
+ */
 export function readAnchor(text: string): Anchor | null {
   const [first = '', ...rest] = text.split('&');
   if (!first.startsWith('r=')) return null;

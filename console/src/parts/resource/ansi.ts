@@ -1,6 +1,6 @@
 /**
- * Splits program output into lines of styled text. Drops escape sequences except colors; other control characters stay,
- * for the view to show as codes.
+ * Splits program output into lines of styled text. Removes all escape sequences except colors. Keeps other control
+ * characters; the view shows them as codes.
  */
 
 export type SpanTone = 'good' | 'warn' | 'bad' | 'info' | 'muted' | null;
@@ -13,7 +13,10 @@ export interface Span {
 
 export type OutputLine = readonly Span[];
 
-/** CSI sequences, OSC and other string sequences, and two-character escapes (ECMA-48). An unfinished one extends to the end. */
+/**
+ * CSI sequences, OSC and other string sequences, and two-character escapes (ECMA-48). An unfinished sequence extends to
+ * the end.
+ */
 const sequences = /\x1b\[([0-?]*)[ -/]*([@-~]|$)|\x1b[P\]X^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|\x1b[ -/]*[0-~]?/g;
 
 const tones: Readonly<Record<number, SpanTone>> = {
@@ -35,7 +38,7 @@ function restyle(style: Style, parameters: string): Style {
     else if (code === 1) bold = true;
     else if (code === 2) tone = 'muted';
     else if (code === 22) bold = false;
-    // A 256-color or RGB color has no known meaning; its parameters are not codes.
+    // 256-color and RGB codes are ignored. Their parameters must be skipped, so that they are not read as codes.
     else if (code === 38 || code === 48) at += codes[at + 1] === 5 ? 2 : 4;
     else if (code in tones) tone = tones[code] as SpanTone;
   }
@@ -49,7 +52,7 @@ export function outputLines(text: string): OutputLine[] {
     const parts = plain.split(/\r*\n/);
     parts.forEach((part, index) => {
       if (index > 0) lines.push([]);
-      // A carriage return overwrites the line, as progress bars do: keep only its last state.
+      // Progress bars overwrite their line after a carriage return. Only the last state is kept.
       const states = part.split('\r');
       const last = states.findLastIndex((state) => state !== '');
       if (last === -1) return;
@@ -69,7 +72,7 @@ export function outputLines(text: string): OutputLine[] {
   return lines;
 }
 
-/** The length of the longest line. Not `Math.max(...lengths)`: there may be a million lines. */
+/** Returns the length of the longest line. `Math.max(...lengths)` would overflow the stack for a million lines. */
 export const longestOf = (lines: readonly OutputLine[]): number =>
   lines.reduce(
     (longest, line) =>

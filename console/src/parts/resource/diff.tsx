@@ -17,14 +17,14 @@ const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '−', sa
 /** Number of lines to render at first. */
 const firstLines = 300;
 
-/** The name of a line in the address: `L` with its new number, or `B` with its old number if it was removed. */
+/** Returns the name of a line in the URL: `L` and its new number, or `B` and its old number if it was removed. */
 const lineName = ({ before, after }: DiffLine): string | null =>
   after !== null ? `L${after}` : before !== null ? `B${before}` : null;
 
 /**
  * A unified diff with old and new line numbers.
- * @param line the line to mark and scroll to, such as `L12` or `B3`
- * @param onLine turns the line numbers into buttons
+ * @param line the line to highlight and scroll to, such as `L12` or `B3`
+ * @param onLine if given, line numbers are buttons that call it
  */
 export function Diff({
   unified,
@@ -109,9 +109,9 @@ function LineNumber({
 }: {
   readonly line: DiffLine;
   readonly number: number | null;
-  /** Whether this one of the two numbers names the line. */
+  /** Whether this number, of the two, identifies the line in the URL. */
   readonly isMain: boolean;
-  /** Whether the Tab key stops at this line. */
+  /** Whether the Tab key reaches this line number. */
   readonly isStop: boolean;
   readonly onLine: ((line: string) => void) | undefined;
 }) {

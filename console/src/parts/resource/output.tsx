@@ -15,11 +15,11 @@ const tones: Record<Exclude<SpanTone, null>, string> = {
   muted: 'text-muted',
 };
 
-/** Height of a line in pixels. */
+/** Pixels. */
 const lineHeight = 20;
 const maxLineLength = 4_000;
 
-/** Keeps the newest line in view until the reader scrolls back, and scrolls to the line in the URL fragment. */
+/** Keeps the newest line in view until the operator scrolls up. Scrolls to the line in the URL fragment. */
 function useOutputScroll(lines: readonly OutputLine[], running: boolean, markedAt: number) {
   const scroller = useRef<HTMLDivElement>(null);
   const [follows, setFollows] = useState(running);
@@ -41,7 +41,7 @@ function useOutputScroll(lines: readonly OutputLine[], running: boolean, markedA
   return { scroller, virtualizer, follows, setFollows };
 }
 
-/** The output of a program as lines of plain text. Keeps colors and drops all other terminal control sequences. */
+/** Program output as lines of text. Keeps colors and removes all other terminal control sequences. */
 export function Output({
   text,
   label,
@@ -54,14 +54,14 @@ export function Output({
   readonly label: string;
   readonly running?: boolean;
   readonly truncated?: boolean;
-  /** The line to mark, such as `L12`. */
+  /** Line to highlight, such as `L12`. */
   readonly line?: string | null;
   readonly onLine?: (line: string) => void;
 }) {
   const lines = useMemo(() => outputLines(text), [text]);
   const markedAt = marked === null ? -1 : Number(marked.slice(1)) - 1;
   const { scroller, virtualizer, follows, setFollows } = useOutputScroll(lines, running, markedAt);
-  // Lines do not wrap, so the longest one determines the width.
+  // The longest line determines the width, because lines do not wrap.
   const width = useMemo(() => Math.min(maxLineLength, longestOf(lines)), [lines]);
   return (
     <div className="min-w-0 overflow-hidden rounded-md border">

@@ -3,13 +3,13 @@ import type { Tone } from '../badge.tsx';
 
 /** Groups, filters and describes the results of an operation. */
 
-/** Whether the results are of an apply, a plan, or a drift check. */
+/** Whether the results come from an apply, a plan, or a drift check. */
 export type ResultKind = 'apply' | 'plan' | 'drift';
 
 export type Show = 'all' | 'changed' | 'failed';
 
 export interface KeyedResult {
-  /** The name in links. */
+  /** Identifies the result in links. */
   readonly key: string;
   readonly result: ResourceResult;
 }
@@ -22,7 +22,9 @@ export interface ModuleGroup {
 export const hasFailed = ({ status }: ResourceResult): boolean => status === 'failed' || status === 'unknown';
 export const hasChanged = ({ status }: ResourceResult): boolean => status === 'changed' || status === 'would_change';
 
-/** Adds the keys: `module/identity`, or `module/type:identity` if a module has two resources with this identity. */
+/**
+ * Adds keys to results: `module/identity`, or `module/type:identity` if two resources of a module have this identity.
+ */
 export function keyedResults(results: readonly ResourceResult[]): KeyedResult[] {
   const short = ({ module, identity }: ResourceResult) => `${module}/${identity}`;
   const seen = new Map<string, number>();
@@ -33,13 +35,13 @@ export function keyedResults(results: readonly ResourceResult[]): KeyedResult[] 
   }));
 }
 
-/** Finds the result that a link names. `module/identity` of two resources names the first. */
+/** Finds the result that a link names. If two resources have the same `module/identity`, returns the first one. */
 export const resultAt = (keyed: readonly KeyedResult[], key: string): KeyedResult | null =>
   keyed.find((each) => each.key === key) ??
   keyed.find(({ result }) => `${result.module}/${result.identity}` === key) ??
   null;
 
-/** Groups by module, in the order of execution. */
+/** Groups results by module, in execution order. */
 export function groupsByModule(keyed: readonly KeyedResult[]): ModuleGroup[] {
   const groups = new Map<string, KeyedResult[]>();
   for (const each of keyed) {
@@ -78,7 +80,7 @@ const deviates: Readonly<Record<ResourceResult['action'], string>> = {
   restart: 'would restart',
 };
 
-/** The outcome of a resource in a word or two. */
+/** Describes the outcome of a resource in one or two words. */
 export function outcomeOf({ action, status }: ResourceResult, resultKind: ResultKind): { word: string; tone: Tone } {
   switch (status) {
     case 'failed':
@@ -96,11 +98,14 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
   return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
 }
 
-/** The headers of the columns with the old and new values. */
+/** Returns the headers of the columns with the old and new values. */
 export const columnsOf = (resultKind: ResultKind): readonly [from: string, to: string] =>
   resultKind === 'drift' ? ['Found', 'Should be'] : resultKind === 'plan' ? ['Now', 'Would be'] : ['Before', 'After'];
 
-/** Describes a trigger: `file /etc/nginx.conf`. Ids are relative to the module of the result. */
+/**
+ * Describes a trigger, for example `file /etc/nginx.conf`.
+ * @param id relative to the result's module, or with the name of another module
+ */
 export function triggerText(id: string, { module }: ResourceResult, all: readonly ResourceResult[]): string {
   const by =
     all.find((each) => each.id === id && each.module === module) ??
@@ -108,14 +113,17 @@ export function triggerText(id: string, { module }: ResourceResult, all: readonl
   return by === undefined ? id : `${by.type} ${by.identity}`;
 }
 
-/** Whether the result has details to open. */
+/** Reports whether the result has details to expand. */
 export const hasDetail = ({ changes, diff, message, triggered_by }: ResourceResult): boolean =>
   changes.length > 0 || (diff !== null && diff !== '') || message !== null || triggered_by.length > 0;
 
-/** Maximum lines of changes and diffs that are open at first. */
+/** Maximum total lines of the changes and diffs that are initially expanded. */
 const maxOpenLines = 1_200;
 
-/** Keys of results that are open at first: up to 200 failures, and changes up to the maximum of lines. */
+/**
+ * Returns the keys of the results to expand initially: up to 200 failures, and changes up to the maximum number of
+ * lines.
+ */
 export function openAtFirst(keyed: readonly KeyedResult[]): Set<string> {
   const open = new Set<string>();
   let lines = 0;
@@ -137,7 +145,10 @@ export interface FoldedPiece {
   readonly results: readonly KeyedResult[];
 }
 
-/** @param namedKey the key of the result in the URL fragment, which is never folded */
+/**
+ * Folds unchanged and skipped results.
+ * @param namedKey key of the result in the URL fragment, which is never folded
+ */
 export function piecesOf(results: readonly KeyedResult[], namedKey: string | null): Piece[] {
   const pieces: (Piece & { results?: KeyedResult[] })[] = [];
   for (const each of results) {
@@ -157,7 +168,7 @@ export interface SummaryPart {
   readonly tone: Tone;
 }
 
-/** The nonzero counts of a summary in words. */
+/** Returns the nonzero counts of a summary as text. */
 export function summaryParts(summary: Summary, resultKind: ResultKind): SummaryPart[] {
   const deviate = summary.changed === 1 ? ' deviates' : ' deviate';
   const would = resultKind === 'plan' ? ' to change' : resultKind === 'drift' ? deviate : ' changed';

@@ -28,15 +28,15 @@ import {
 import { ResourceOutput, ResourceRow, type ScriptOutput } from './resource-row.tsx';
 import { useAnchor } from './use-anchor.ts';
 
-/** Number of rows of a module to render at first. */
+/** Number of rows per module to render initially. */
 const firstRows = 200;
-/** The search field is shown from this many results on. */
+/** Minimum number of results for which the search field is shown. */
 const searchFrom = 12;
 
 interface ResultListProps {
   readonly results: readonly ResourceResult[];
   readonly resultKind: ResultKind;
-  /** Output of scripts by `module/identity`. */
+  /** Script output by `module/identity`. */
   readonly output?: OperationOutput['output'] | undefined;
   /** Whether more results will follow. */
   readonly running?: boolean;
@@ -45,8 +45,8 @@ interface ResultListProps {
 }
 
 /**
- * The results of an apply, a plan or a drift check, by module and resource. The filter and the anchor are kept in the
- * address (`show`, `find`, `#r=…`).
+ * The results of an apply, a plan, or a drift check, by module and resource. The URL stores the filter and the anchor
+ * (`show`, `find`, `#r=…`).
  */
 export function ResourceResults({ results, resultKind, output, running = false, empty }: ResultListProps) {
   const [anchor, onAnchor] = useAnchor();
@@ -76,7 +76,10 @@ export function ResourceResults({ results, resultKind, output, running = false, 
   );
 }
 
-/** Keys of the open results. A user's choice wins; by default, important results and the one in the URL fragment are open. */
+/**
+ * Returns which results are expanded: those that the operator expanded, and by default important results and the one in
+ * the URL fragment.
+ */
 function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null) {
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const openedFirst = useMemo(() => openAtFirst(keyed), [keyed]);
@@ -91,7 +94,10 @@ function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null
   };
 }
 
-/** Results without filters, for pages that show several lists. `onAnchor` leads to a page with only these results. */
+/**
+ * Results without filter fields, for pages with several lists.
+ * @param onAnchor navigates to a page with only these results
+ */
 export function ResultList({
   results,
   resultKind,
@@ -115,13 +121,13 @@ export function ResultList({
   const { isOpen, allOpen, toggle, toggleAll } = useOpenResults(keyed, named);
   const shown = useMemo(() => {
     const matching = shownResults(keyed, show, search);
-    // The filter never hides the result in the URL fragment.
+    // The result in the URL fragment is shown even if it does not match the filter.
     return named === null || matching.includes(named)
       ? matching
       : keyed.filter((each) => each === named || matching.includes(each));
   }, [keyed, show, search, named]);
   const groups = useMemo(() => groupsByModule(shown), [shown]);
-  // A running script has output before its resource has a result.
+  // While a script is running, it has output but no result.
   const early = Object.entries(output ?? {}).filter(([key]) => !keyed.some(({ result }) => isOf(key, result)));
   if (results.length === 0 && early.length === 0) return <>{empty}</>;
   return (

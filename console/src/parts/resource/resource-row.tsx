@@ -48,17 +48,17 @@ export type ScriptOutput = OperationOutput['output'][string];
 export interface ResourceRowProps {
   readonly each: KeyedResult;
   readonly resultKind: ResultKind;
-  /** Descriptions of the resources that triggered it. */
+  /** Descriptions of the resources that triggered this one. */
   readonly triggers: readonly string[];
   readonly output: ScriptOutput | undefined;
   readonly open: boolean;
   readonly onToggle: () => void;
-  /** The anchor in the URL fragment if it is in this resource, or null. */
+  /** The anchor in the URL fragment if it refers to this resource; otherwise null. */
   readonly anchor: Anchor | null;
   readonly onAnchor: (anchor: Anchor) => void;
 }
 
-/** A resource: a line with its outcome, and the details below it when open. */
+/** A row with the outcome of a resource. Expands to show the details. */
 export function ResourceRow(props: ResourceRowProps) {
   const { each, output, open, anchor } = props;
   const opens = hasDetail(each.result) || output !== undefined;
@@ -139,7 +139,7 @@ function Header({
 
 function Details({ each: { key, result }, resultKind, triggers, output, anchor, onAnchor }: ResourceRowProps) {
   const { tone } = outcomeOf(result, resultKind);
-  // The diff shows the content; its hashes add nothing.
+  // The diff already shows the content, so its hashes are omitted.
   const changes = result.changes.filter(({ field }) => field !== 'content' || !result.diff);
   const isChange = result.status === 'changed' || result.status === 'would_change';
   return (
@@ -222,7 +222,7 @@ export function ResourceOutput({
   );
 }
 
-/** Formats a duration such as `12 ms`, `3.4 s`, or `2 min 5 s`. Empty below 1 ms. */
+/** Formats a duration such as `12 ms`, `3.4 s`, or `2 min 5 s`. Returns an empty string below 1 ms. */
 export function durationText(ms: number): string {
   if (ms < 1) return '';
   if (ms < 1_000) return `${Math.round(ms)} ms`;

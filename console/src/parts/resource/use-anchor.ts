@@ -2,9 +2,9 @@ import { useLocation, useNavigate } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 import { type Anchor, anchorText, readAnchor } from './anchor.ts';
 
-/** @returns the anchor in the URL fragment, null without one, and a function that sets it */
+/** Returns the anchor in the URL fragment, or null, and a function that sets it. */
 export function useAnchor(): [Anchor | null, (anchor: Anchor | null) => void] {
-  // The router's `hash` is decoded, so its separators are ambiguous.
+  // Reads `href`, because the router's `hash` is already decoded and its separators are ambiguous.
   const text = useLocation({ select: ({ href }) => href.split('#')[1] ?? '' });
   const anchor = useMemo(() => readAnchor(text), [text]);
   const navigate = useNavigate();

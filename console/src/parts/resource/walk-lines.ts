@@ -1,6 +1,9 @@
 import type { KeyboardEvent } from 'react';
 
-/** Moves the focus between line numbers with the arrow keys: all numbers together are one tab stop. Mark each with `data-line`. */
+/**
+ * Moves the focus between line numbers with the arrow keys, so that all line numbers together are one tab stop. Each
+ * line number needs the attribute `data-line`.
+ */
 export function walkLines(event: KeyboardEvent<HTMLElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   const number = (event.target as HTMLElement).closest('[data-line]');

@@ -1,4 +1,4 @@
-/** Selection of rows by their keys. All functions return a new set. */
+/** Selects rows by their keys. All functions return a new set. */
 
 export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<string> {
   const next = new Set(chosen);
@@ -7,8 +7,8 @@ export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<s
 }
 
 /**
- * Gives all rows between the anchor and this row the state of the anchor, and keeps the others.
- * @param keys in the order shown
+ * Selects or deselects all rows between the anchor and this row, as the anchor is. Other rows keep their state.
+ * @param keys in display order
  * @param anchor the last toggled row; if it is no longer shown, only this row is toggled
  */
 export function rangeChosen(
@@ -29,7 +29,7 @@ export function rangeChosen(
   return next;
 }
 
-/** Selects all shown rows, or deselects them if all were selected. Rows that are not shown keep their state. */
+/** Selects all shown rows, or deselects them if all are selected. Rows that are not shown keep their state. */
 export function allToggled(keys: readonly string[], chosen: ReadonlySet<string>): ReadonlySet<string> {
   const next = new Set(chosen);
   const all = keys.every((key) => chosen.has(key));

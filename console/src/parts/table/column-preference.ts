@@ -1,15 +1,15 @@
 import { useCallback, useState } from 'react';
 
-/** Hidden and resized columns of a table. This browser stores them; the page's address does not contain them. */
+/** Hidden and resized columns of a table, stored in this browser and not in the URL. */
 export interface ColumnPreference {
   readonly hidden: readonly string[];
-  /** Pixels, by column. */
+  /** Widths in pixels, by column. */
   readonly widths: Readonly<Record<string, number>>;
 }
 
 const nothing: ColumnPreference = { hidden: [], widths: {} };
 
-/** Reads a stored preference, which may be of another version or edited by hand. */
+/** Parses a stored preference, which may come from another version or a manual edit. */
 export function readPreference(text: string | null): ColumnPreference | null {
   if (text === null) return null;
   try {
@@ -30,8 +30,8 @@ export function readPreference(text: string | null): ColumnPreference | null {
 }
 
 /**
- * @param name identifies the table in the storage
- * @param hidden columns hidden by default
+ * @param name key in the browser's storage
+ * @param hidden columns to hide by default
  */
 export function useColumnPreference(
   name: string,

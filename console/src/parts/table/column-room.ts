@@ -1,11 +1,11 @@
 import { type RefObject, useEffect, useState } from 'react';
 
-/** Pixels. Coarse, so that rows do not render again at every pixel of a resize. */
+/** Pixels. Widths are rounded down to this, so that a resize does not render the rows for every pixel. */
 const step = 24;
 
 /**
- * Measures the width of a column in pixels.
- * @param isRendered false while the table inside of `table` is not rendered
+ * Returns the width of a column in pixels.
+ * @param isRendered whether `table` contains the rendered table
  */
 export function useColumnRoom(table: RefObject<HTMLElement | null>, column: string, isRendered: boolean): number {
   const [room, setRoom] = useState(0);

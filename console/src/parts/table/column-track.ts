@@ -14,8 +14,9 @@ export const fromClasses = {
 export const stickyClasses = 'max-md:sticky max-md:left-0 max-md:z-[1] max-md:bg-inherit';
 
 /**
- * Translates a column width to flex: `6rem` is fixed, `minmax(8rem,2fr)` grows by its share from 8rem, `2fr` from 4rem.
- * @param pixels overrides the width after a resize
+ * Converts a column width to flex styles: `6rem` is fixed, `minmax(8rem,2fr)` is at least 8rem and grows by its
+ * share, and `2fr` is at least 4rem.
+ * @param pixels width after a resize; overrides `width`
  */
 export function trackOf(width: string, pixels?: number): CSSProperties {
   if (pixels !== undefined) return { flex: `0 0 ${pixels}px` };

@@ -4,7 +4,7 @@ import { Menu, MenuCheck, MenuHeading, MenuItem, MenuLine } from '../dialog/menu
 import type { Column } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
 
-/** Shows and hides columns. The first column identifies the row and always stays. */
+/** A menu that shows and hides columns. The first column identifies the row and cannot be hidden. */
 export function ColumnsMenu<Row>({
   columns,
   preference,

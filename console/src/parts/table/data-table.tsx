@@ -11,37 +11,37 @@ import { useVirtualRows } from './use-virtual-rows.ts';
 
 export type { Column, Sorting } from './column.ts';
 
-/** Keep `columns` the same object between renders if there are many rows; otherwise every row renders again. */
+/** If there are many rows, pass the same `columns` object in every render; otherwise every row renders again. */
 export interface DataTableProps<Row> {
   readonly label: string;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly rowKey: (row: Row) => string;
-  /** The accessible name of a row; its key by default. */
+  /** Returns the accessible name of a row; its key by default. */
   readonly rowLabel?: (row: Row) => string;
-  /** Called on Enter or a click on the row. A link in the first cell should lead to the same page. */
+  /** Called on Enter or a click on the row. The first cell should also contain a link to the same page. */
   readonly onOpen?: (row: Row) => void;
   readonly sorting?: Sorting | null;
   readonly onSort?: (sorting: Sorting) => void;
-  /** Keys of the chosen rows. Without it, rows cannot be chosen. */
+  /** Keys of the selected rows. If absent, rows cannot be selected. */
   readonly chosen?: ReadonlySet<string>;
   readonly onChoose?: (chosen: ReadonlySet<string>) => void;
   /** Shown if there are no rows. */
   readonly empty: ReactNode;
   /** Pixels. */
   readonly rowHeight?: number;
-  /** Fills the height of its container and scrolls inside. By default it is as high as its rows, up to 75 vh. */
+  /** Whether the table fills the height of its container. By default it is as high as its rows, up to 75 vh. */
   readonly fill?: boolean;
-  /** Hidden and resized columns: see `useColumnPreference` and `ColumnsMenu`. */
+  /** Hidden and resized columns. See `useColumnPreference` and `ColumnsMenu`. */
   readonly preference?: ColumnPreference;
   readonly onPreference?: (preference: ColumnPreference) => void;
-  /** Called when the last rows are near, to load more. */
+  /** Called to load more rows when the last rows come into view. */
   readonly onNearEnd?: () => void;
 }
 
 /**
- * A virtualized table: sort by its headers, move with the arrow keys, open with Enter, choose with Space and ranges with
- * Shift. All rows together are one tab stop.
+ * A virtualized table. Headers sort, arrow keys move, Enter opens, Space selects, and Shift selects ranges. All rows
+ * together are one tab stop.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, rowLabel, onOpen, sorting = null, onSort, chosen, onChoose, empty } = props;

@@ -4,31 +4,34 @@ import { Input, Select } from '../form/field.tsx';
 import { useDebouncedText } from '../form/use-debounced.ts';
 import { useUrlState } from '../url-state.ts';
 
-/** A filter of a list. Its value is a parameter of the address; empty means any. */
+/** A filter of a list. Its value is stored in a URL parameter; an empty value matches everything. */
 export type Filter = TextFilter | ChoiceFilter;
 
 export interface TextFilter {
-  /** Name of the parameter in the address. */
+  /** Name of the URL parameter. */
   readonly name: string;
   readonly label: string;
   readonly placeholder: string;
 }
 
 export interface ChoiceFilter {
-  /** Name of the parameter in the address. */
+  /** Name of the URL parameter. */
   readonly name: string;
   readonly label: string;
-  /** The label of the empty choice. */
+  /** Label of the choice that matches everything. */
   readonly any: string;
   readonly options: readonly (string | { readonly value: string; readonly label: string })[];
 }
 
 export type FilterValues<Filters extends readonly Filter[]> = Readonly<Record<Filters[number]['name'], string>>;
 
-/** The values of a list's filters by name, for `matches`. */
+/** Values of a list's filters by name. */
 export type FilterTexts = Readonly<Record<string, string>>;
 
-/** The values of the filters in the address, without surrounding spaces. Memoized by the filters and the address. */
+/**
+ * Returns the filter values in the URL, without surrounding spaces. The object changes only with the filters and the
+ * URL.
+ */
 export function useFilterValues<const Filters extends readonly Filter[]>(filters: Filters): FilterValues<Filters> {
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   return useMemo(
@@ -37,7 +40,7 @@ export function useFilterValues<const Filters extends readonly Filter[]>(filters
   );
 }
 
-/** Removes the filters from the address; undefined if none is set. */
+/** Returns a function that removes the filters from the URL, or undefined if none is set. */
 export function useClearFilters(filters: readonly Filter[]): (() => void) | undefined {
   const values: FilterTexts = useFilterValues(filters);
   const navigate = useNavigate();
@@ -47,11 +50,11 @@ export function useClearFilters(filters: readonly Filter[]): (() => void) | unde
   return () => void navigate({ to: '.', search: others as never });
 }
 
-/** Whether a text contains the searched text, ignoring case. */
+/** Reports whether any of the texts contains `wanted`, ignoring case. */
 export const containsText = (wanted = '', ...texts: readonly (string | null | undefined)[]): boolean =>
   wanted === '' || texts.some((text) => text?.toLowerCase().includes(wanted.toLowerCase()));
 
-/** @param instant updates the address on every keystroke instead of after a pause in typing */
+/** @param instant whether to update the URL on every keystroke; otherwise after a pause in typing */
 export function FilterFields({ filters, instant }: { readonly filters: readonly Filter[]; readonly instant: boolean }) {
   return filters.map((filter) =>
     'options' in filter ? (

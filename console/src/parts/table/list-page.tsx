@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Page } from '../page.tsx';
 import { ListTable, type ListTableProps } from './list-table.tsx';
 
-/** A page that shows one list: its title, its filters, and a table that takes the remaining height. */
+/** A page with one list: a title, filters, and a table that takes the remaining height. */
 export function ListPage<Row>({
   title,
   subtitle,
@@ -14,7 +14,7 @@ export function ListPage<Row>({
   readonly title: string;
   readonly subtitle: ReactNode;
   readonly actions?: ReactNode;
-  /** The accessible name of the table; the title by default. */
+  /** Accessible name of the table; the title by default. */
   readonly label?: string;
   /** Dialogs of the page. */
   readonly children?: ReactNode;

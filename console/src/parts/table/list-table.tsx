@@ -6,7 +6,7 @@ import { DataTable, type DataTableProps } from './data-table.tsx';
 import { type Filter, FilterFields, type FilterTexts, useClearFilters, useFilterValues } from './filters.tsx';
 import { useSorting } from './sorting.ts';
 
-/** The state of a query. A query that loads pages also has the second part. */
+/** The state of a query. The optional fields are set for a paged query. */
 export interface ListQuery {
   readonly isPending: boolean;
   readonly isError: boolean;
@@ -25,9 +25,9 @@ export interface ListTableProps<Row> extends TableProps<Row> {
   /** Undefined while loading. */
   readonly rows: readonly Row[] | undefined;
   readonly filters?: readonly Filter[];
-  /** Filters rows in the browser. Without it, the query applies the filters. */
+  /** Filters rows in the browser. If absent, the orchestrator filters them. */
   readonly matches?: (row: Row, values: FilterTexts) => boolean;
-  /** The initial sort column. Without it, the table keeps the order of the rows. */
+  /** Column to sort by initially. If absent, the order of the rows is kept. */
   readonly sortedBy?: string;
   /** Shown if the list is empty. */
   readonly empty: ReactNode;
@@ -38,7 +38,10 @@ export interface ListTableProps<Row> extends TableProps<Row> {
 const noFilters: readonly Filter[] = [];
 const noRows: readonly never[] = [];
 
-/** A table with its filters and its states: loading, error, empty, no match. Loads further pages on scrolling. */
+/**
+ * A table with filters. Shows when rows are loading, failed to load, are missing, or do not match, and loads further
+ * pages on scrolling.
+ */
 export function ListTable<Row>({
   query,
   rows = noRows,
@@ -89,7 +92,7 @@ export function ListTable<Row>({
   );
 }
 
-/** Loads the next page unless there is none or it is loading. */
+/** Loads the next page unless there is none or one is already loading. */
 export function loadNextPage({ hasNextPage, isFetchingNextPage, fetchNextPage }: ListQuery): void {
   if (hasNextPage && !isFetchingNextPage) fetchNextPage?.();
 }

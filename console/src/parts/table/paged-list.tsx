@@ -3,7 +3,7 @@ import { Button } from '../button.tsx';
 import { Panel } from '../panel.tsx';
 import { Failure, Newer, SkeletonRows } from '../states.tsx';
 
-/** The state of a query, without its data. Its optional fields are set if the query loads pages. */
+/** The state of a query, without its data. The optional fields are set for a paged query. */
 export interface PagedQuery {
   readonly error: unknown;
   readonly refetch: () => unknown;
@@ -12,7 +12,7 @@ export interface PagedQuery {
   readonly fetchNextPage?: () => unknown;
 }
 
-/** A list with its states: loading, error, empty. Keeps showing items when a later request fails. */
+/** A list with its loading, error, and empty states. If a later request fails, the loaded items stay. */
 export function PagedList<Item>({
   label,
   query,
@@ -25,10 +25,10 @@ export function PagedList<Item>({
   readonly query: PagedQuery;
   /** Undefined while loading. */
   readonly items: readonly Item[] | undefined;
-  /** Renders an item as `<li>`. */
+  /** Returns an item as an `<li>` element. */
   readonly children: (item: Item) => ReactNode;
   readonly empty: ReactNode;
-  /** Reloads the list. Undefined unless newer items exist. */
+  /** Loads newer items. Undefined if there are none. */
   readonly onShowNewer?: (() => void) | undefined;
 }) {
   return (

@@ -8,13 +8,13 @@ interface TableHeaderProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly sorting: Sorting | null;
   readonly onSort: ((sorting: Sorting) => void) | undefined;
-  /** Null if rows cannot be chosen. */
+  /** Null if rows cannot be selected. */
   readonly choose: { readonly all: boolean; readonly some: boolean; readonly toggle: () => void } | null;
   readonly widths: Readonly<Record<string, number>> | undefined;
   readonly onWidth: ((column: string, pixels: number) => void) | undefined;
 }
 
-/** Column headers: a click sorts, dragging the right edge resizes. */
+/** Column headers. A click sorts; dragging the right edge resizes. */
 export function TableHeader<Row>({ columns, sorting, onSort, choose, widths, onWidth }: TableHeaderProps<Row>) {
   return (
     <div role="rowgroup" className="sticky top-0 z-10 border-b bg-surface">
@@ -87,7 +87,7 @@ const keyStep = 16;
 
 const clampWidth = (pixels: number): number => Math.round(Math.min(maxWidth, Math.max(minWidth, pixels)));
 
-/** Resizes with Shift and an arrow key. */
+/** Resizes the column with Shift and an arrow key. */
 function resizeByKey(event: KeyboardEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
   const step = { ArrowLeft: -keyStep, ArrowRight: keyStep }[event.key];
   const cell = event.currentTarget.parentElement;
@@ -96,7 +96,7 @@ function resizeByKey(event: KeyboardEvent<HTMLElement>, onWidth: (pixels: number
   onWidth(clampWidth(cell.getBoundingClientRect().width + step));
 }
 
-/** Resizes until the pointer is released. */
+/** Resizes the column until the pointer is released. */
 function resize(event: PointerEvent<HTMLElement>, onWidth: (pixels: number) => void): void {
   const handle = event.currentTarget;
   const cell = handle.parentElement;

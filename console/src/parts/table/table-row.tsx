@@ -8,12 +8,12 @@ interface TableRowProps<Row> {
   readonly row: Row;
   readonly name: string;
   readonly index: number;
-  /** Distance from the first row, and height, in pixels. */
+  /** Distance from the first row, and height of the row, in pixels. */
   readonly start: number;
   readonly size: number;
   readonly columns: readonly Column<Row>[];
   readonly widths: Readonly<Record<string, number>> | undefined;
-  /** Null if rows cannot be chosen. */
+  /** Null if rows cannot be selected. */
   readonly isChosen: boolean | null;
   readonly isTabStop: boolean;
   readonly opens: boolean;
@@ -22,7 +22,7 @@ interface TableRowProps<Row> {
   readonly onClick: (event: MouseEvent<HTMLElement>, id: string, row: unknown) => void;
 }
 
-/** A row of a DataTable, memoized: choosing, focusing or hovering another row does not render it again. */
+/** A table row. Memoized, so that it does not render again when other rows are selected, focused, or hovered. */
 function Row<Data>({
   id,
   row,

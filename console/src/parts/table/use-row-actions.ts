@@ -3,7 +3,10 @@ import { rangeChosen, toggled } from './choosing.ts';
 
 const pageRows = 15;
 
-/** Opens and chooses rows by mouse and keyboard. The returned `choose` and `click` never change. */
+/**
+ * Returns handlers that open and select rows by mouse and keyboard. `choose` and `click` are the same functions in
+ * every render.
+ */
 export function useRowActions<Row>(options: {
   readonly keys: readonly string[];
   readonly rowAt: (index: number) => Row;
@@ -14,7 +17,7 @@ export function useRowActions<Row>(options: {
 }) {
   const latest = useRef(options);
   latest.current = options;
-  /** The last toggled row, which starts a range. */
+  /** The last toggled row. A range starts here. */
   const anchor = useRef<string | null>(null);
   const choose = useCallback((key: string, range: boolean) => {
     const { keys, chosen, onChoose } = latest.current;
@@ -67,7 +70,9 @@ export function useRowActions<Row>(options: {
   return { choose, click, onKeyDown };
 }
 
-/** The row that a key moves to, possibly out of range; undefined if the key does not move. */
+/**
+ * Returns the index to which a key moves the focus, possibly out of range, or undefined if the key does not move it.
+ */
 function targetOf(key: string, index: number, count: number): number | undefined {
   const targets: Record<string, number> = {
     ArrowDown: index + 1,
@@ -82,5 +87,5 @@ function targetOf(key: string, index: number, count: number): number | undefined
   return targets[key];
 }
 
-/** Whether text is selected: selecting text to copy it must not open the row. */
+/** Reports whether text is selected. Selecting text by mouse must not open the row. */
 const hasSelection = (): boolean => (window.getSelection()?.toString() ?? '') !== '';

@@ -14,7 +14,7 @@ type Features = typeof features;
 
 const collator = new Intl.Collator(undefined, { numeric: true });
 
-/** Orders numbers by value and everything else as text. */
+/** Orders numbers by value and all other values as text. */
 function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return collator.compare(String(a), String(b));
@@ -22,14 +22,14 @@ function compareValues(a: unknown, b: unknown): number {
 
 const definitionOf = <Row>(column: Column<Row>): ColumnDef<Features, object> => ({
   id: column.id,
-  // Rows without a value come last in both directions.
+  // Rows without a value come last, whether ascending or descending.
   accessorFn: (row) => column.sort?.(row as Row) ?? undefined,
   enableSorting: column.sort !== undefined,
   sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
   sortUndefined: 'last',
 });
 
-/** @returns the sorted rows, their keys in the same order, and the columns that are not hidden */
+/** Returns the sorted rows, their keys in the same order, and the visible columns. */
 export function useSortedRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -40,7 +40,7 @@ export function useSortedRows<Row>(
   },
 ) {
   const { rowKey, sorting, hidden } = options;
-  // Callers write `rowKey` inline: a new function must not rebuild the rows.
+  // Callers pass `rowKey` inline, so a new function must not trigger sorting.
   const latestKey = useRef(rowKey);
   latestKey.current = rowKey;
   const definitions = useMemo(() => columns.map(definitionOf), [columns]);

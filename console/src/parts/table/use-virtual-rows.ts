@@ -1,17 +1,20 @@
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useMemo, useRef, useState } from 'react';
 
-/** Asks for more rows this many rows before the end. */
+/** Number of rows before the end at which more rows are requested. */
 const nearEndRows = 20;
 
 /**
- * Renders only the rows in view and moves the focus between rows.
+ * Renders only the visible rows and moves the focus between rows.
  * @param rowHeight in pixels
- * @param onNearEnd called when the last rows are near
+ * @param onNearEnd called when the last rows come into view
  */
 export function useVirtualRows(keys: readonly string[], rowHeight: number, onNearEnd: (() => void) | undefined) {
   const scroller = useRef<HTMLDivElement>(null);
-  /** The row that has the focus, or had it last. It stays rendered when scrolled out of view, to keep the focus. */
+  /**
+   * Key of the row that has or last had the focus. It stays rendered when it is scrolled out of view, so that the focus
+   * is not lost.
+   */
   const [active, setActive] = useState<string | null>(null);
   const activeIndex = useMemo(() => (active === null ? -1 : keys.indexOf(active)), [keys, active]);
   const virtualizer = useVirtualizer({
@@ -32,7 +35,10 @@ export function useVirtualRows(keys: readonly string[], rowHeight: number, onNea
     if (isNearEnd) onNearEnd?.();
   }, [isNearEnd, onNearEnd]);
 
-  /** Focuses a row, or the nearest one that exists. @returns its key */
+  /**
+   * Focuses the row at the index, or the nearest existing row.
+   * @returns its key
+   */
   const focus = (index: number): string | undefined => {
     const to = Math.max(0, Math.min(keys.length - 1, index));
     setActive(keys[to] ?? null);
@@ -43,7 +49,7 @@ export function useVirtualRows(keys: readonly string[], rowHeight: number, onNea
   return {
     ...{ scroller, items, focus, setActive },
     height: virtualizer.getTotalSize(),
-    /** The one row that the Tab key reaches. */
+    /** Index of the only row that the Tab key reaches. */
     tabStop: activeIndex === -1 ? (virtualizer.range?.startIndex ?? 0) : activeIndex,
   };
 }
