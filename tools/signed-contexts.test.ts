@@ -22,8 +22,8 @@ test('no context string is a prefix of another', () => {
 });
 
 /**
- * Files that sign bytes or verify signatures. Before you add a file, give its signature a context string, and add the string
- * to the table.
+ * Files that create or verify signatures. Before you add a file, give its signature a context string, and add the
+ * string to the table.
  */
 const signing = [
   'agent/src/compose/start.ts',

@@ -36,7 +36,9 @@ test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'age
   },
 );
 
-/** The words of each `muster` command in a line of an example: split as by a shell, without pipes and redirections. */
+/**
+ * Returns the words of each `muster` command in an example line, split as a shell does, without pipes and redirections.
+ */
 function wordsIn(line: string): string[][] {
   return line
     .replaceAll(/\$\(muster [^)]*\)/g, 'x')

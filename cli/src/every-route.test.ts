@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran } from '../test/process.ts';
 
-// Each line of the table is a command line that must call its route. The server validates the request.
+// Runs every command line of the table, which must call its route. The server validates the request.
 
 const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 
-/** Command lines by the id of the route that they must call. FILE is a module. */
+/** Command lines by the id of the route that they must call. FILE is replaced with a module file. */
 const typed: Readonly<Record<string, string>> = {
   challenge: 'login',
   verify: 'login',
@@ -114,7 +114,7 @@ const typed: Readonly<Record<string, string>> = {
   getTranscript: `terminal download ${ulid} -o OUT`,
 };
 
-/** Routes that only a browser calls, since it has no key, and a route that removeOperatorReporting replaces. */
+/** Routes without a verb: those that only a browser calls, and one that removeOperatorReporting replaces. */
 const notHere: readonly string[] = ['redeemWebLogin', 'getSession', 'removeOperator'];
 
 let home: Awaited<ReturnType<typeof makeHome>>;
@@ -124,7 +124,7 @@ let env: Record<string, string>;
 
 /** Answers for routes whose example would prevent the verb from calling its route. */
 const answers: Record<string, (seen: Seen) => Answer | undefined> = {
-  // The second request is refused, which ends the verb.
+  // Refuse the second request, which ends the verb.
   followEvents: () => ({ code: 'forbidden', detail: 'not here' }),
   getSecret: ({ params }) =>
     params.name === 'fresh' ? { code: 'secret_not_found', detail: 'there is none' } : undefined,
@@ -149,7 +149,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Changes the stored token to one that expires soon. */
+/** Replaces the stored token with one that expires soon. */
 async function age({ XDG_CACHE_HOME = '' }: Record<string, string>): Promise<void> {
   const sessions = join(XDG_CACHE_HOME, 'muster', 'sessions');
   for (const name of await readdir(sessions)) {
@@ -189,13 +189,13 @@ describe('every command line calls its route', () => {
   });
 });
 
-/** Hostile text that agents, module authors, and other untrusted sources may write into any text field. */
+/** Hostile text that agents, module authors, and other untrusted sources could put into a text field. */
 const evil = 'Z\u001b[2J\u009b31m\u202e\u2028\u2029\u200b\u0007\u007f\rY\nFORGED';
 const acts = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
-/** Verbs look up objects by these fields, so they keep their values. */
+/** Reports whether verbs look up objects by this field. Such fields keep their values. */
 const isName = (key: string): boolean => /^(name|username|id|.*_ids?|key|token|url|ws_url|expires_at)$/.test(key);
 
-/** The example of a route with hostile text in every field of the answer that allows it. */
+/** Returns the example of a route, with hostile text in every field that accepts it. */
 function hostileAnswer(route: Route, names: boolean): unknown {
   const status = Object.keys(route.answers).find((each) => each.startsWith('2')) ?? '';
   const schema = (route.answers as Record<string, { safeParse?(value: unknown): { success: boolean } } | null>)[status];
@@ -237,7 +237,7 @@ describe('hostile text is escaped', () => {
   const own = () => ({ ...env, MUSTER_URL: evilServer.url });
 
   test.each(lines)('escapes hostile text in the answers of %s (muster %s)', async (id, line) => {
-    // In a pipe, a module is printed unchanged, and output has several lines.
+    // In a pipe, `modules show` prints a module unchanged, and output keeps its line feeds.
     const verbatim = line.startsWith('modules show');
     const manyLines = verbatim || line.startsWith('operations output');
     for (const names of [false, true]) {

@@ -8,7 +8,7 @@ import { type Answer, type Seen, type Standing, standIn } from '../test/orchestr
 import { makeHome, musterHere } from '../test/process.ts';
 import { exits } from './exit.ts';
 
-// Checks the exit code and the standard error for each cause of failure.
+// Tests the exit code and standard error for each cause of failure.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -156,7 +156,7 @@ test('every exit code has a cause in this test', () => {
   expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
 });
 
-/** The real program, with standard output as a shell would open it. */
+/** Starts the real program, with standard output as a shell would open it. */
 function start(args: string[], stdout: 'pipe' | number | 'ignore') {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./main.ts', import.meta.url)), ...args], {
     env,

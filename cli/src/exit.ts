@@ -12,7 +12,7 @@ export const exits = {
 } as const;
 export type Exit = (typeof exits)[keyof typeof exits];
 
-/** The meaning of each code, as in docs/cli.md. */
+/** The meaning of each exit code, as in docs/cli.md. */
 export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   done: 'success',
   failed: 'failure: the orchestrator refused, a resource failed, a module has errors, or you answered no',
@@ -28,9 +28,9 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
 /** Ends a verb, with a message for the operator. */
 export class CliError extends Error {
   readonly exit: Exit;
-  /** Stable, snake_case; shown with `--json` and `--verbose`. */
+  /** Stable, in snake_case. Shown with `--json` and `--verbose`. */
   readonly code: string;
-  /** The remedy; null if the message suffices. */
+  /** What to do; null if the message is sufficient. */
   readonly remedy: string | null;
   readonly faults: readonly Fault[];
 
@@ -54,9 +54,9 @@ export class CliError extends Error {
   }
 }
 
-/** The reader closed stdout, as `head` does. The program ends without a message. */
+/** The reader closed standard output, as `head` does. The program ends without a message. */
 export class ReaderGone extends Error {}
 
-/** An error in the command line. */
+/** Creates the error for an invalid command line. */
 export const usageError = (message: string, remedy: string | null = null): CliError =>
   new CliError(exits.usage, 'usage', message, remedy);

@@ -52,7 +52,7 @@ describe('keys and sign-in sessions', () => {
     expect(again).toMatchObject({ exit: 1, stdout: '' });
     expect(again.stderr).toContain('--force');
     expect(again.stderr).toContain('muster operator whoami --public-key');
-    // There is no terminal, so no question is possible.
+    // No terminal: the program cannot ask.
     const nobody = { interactive: false } as Prompter;
     const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
     const captured = await run(init, env);
@@ -135,7 +135,7 @@ describe('keys and sign-in sessions', () => {
     const { MUSTER_FINGERPRINT: _, ...rest } = env;
     const unchecked = { ...rest, MUSTER_URL: url, MUSTER_INSECURE_SKIP_VERIFY: '1' };
     for (let times = 0; times < 2; times++) expect((await run(['modules', 'list'], unchecked)).exit).toBe(0);
-    // The second call did not sign in again.
+    // The second call used the stored token and did not sign in.
     expect(genuine.seen.filter(({ route }) => route.id === 'verify')).toHaveLength(1);
     const tokens = genuine.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
     await genuine.close();
@@ -161,7 +161,7 @@ describe('keys and sign-in sessions', () => {
     await writeFile(authority, certificate.cert);
     for (let times = 0; times < 2; times++)
       expect((await spawned(['modules', 'list'], { ...own, NODE_EXTRA_CA_CERTS: authority })).exit).toBe(0);
-    // The second call used the kept token.
+    // The second call used the stored token and did not sign in.
     expect(genuine.seen.filter(({ route }) => route.id === 'verify')).toHaveLength(1);
     const tokens = genuine.seen.map(({ headers }) => headers.authorization).filter((token) => token !== undefined);
     await genuine.close();
@@ -575,7 +575,7 @@ describe('plan, apply, drift, operations', () => {
     expect((await muster('apply', 'web-1', '--yes')).exit).toBe(0);
     expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report', plan_id: planned.operation_id });
     server.seen.length = 0;
-    // A failed plan may have stopped before the removals.
+    // A failed plan may have stopped before it found the removals.
     for (const status of ['failed', 'cancelled'] as const) {
       answers.planAgent = () => ({ body: operation([result({ status: 'failed' })], { status, modules: ['motd'] }) });
       const ran = await muster('apply', 'web-1', '--yes');
@@ -734,7 +734,7 @@ describe('plan, apply, drift, operations', () => {
       expect(ran.stdout).toContain('Nothing to do on web-1');
       expect(ran.stdout).toContain('! web-10: the agent is not connected');
       expect(ran.stdout).toContain('Applied on 1 agent in 2s: 1 succeeded');
-      // The agent without a plan was not applied, which is a failure.
+      // The agent whose plan failed counts as failed.
       expect(ran.exit).toBe(6);
     });
 
@@ -846,7 +846,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.exit).toBe(0);
     expect(ran.stdout).toContain('mode  is 0600, declared 0644');
     expect(ran.stderr).toContain('To repair it: muster apply web-1 -m w1 -m w2\n');
-    // Modules of assignments need not be named.
+    // The command omits modules that an assignment enforces.
     const of = (mode: string, ...modules: string[]) => ({ name: mode, mode, modules });
     answers.listAssignments = ({ route }) => {
       const [example] = route.example.answer as object[];
@@ -1053,7 +1053,8 @@ describe('assignments and runs', () => {
     server.seen.splice(0, server.seen.length, ...server.seen.filter(({ route }) => route.id === 'applyAssignment'));
     expect((await muster('assignments', 'apply', 'base', '--yes', '--remove')).exit).toBe(0);
     expect(routes()).not.toContain('getAssignment');
-    // The apply is bound to the checked plan, except for window-only assignments, whose plan is of the next window.
+    // The apply is bound to the plan that was checked. Window-only assignments are an exception: their plan is for the
+    // next window.
     expect(server.seen.filter(({ route }) => route.id === 'applyAssignment').map(({ body }) => body)).toEqual([
       { plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' },
       { offline: 'queue', ttl: 3600 },
@@ -1075,7 +1076,7 @@ describe('assignments and runs', () => {
       expect(ran.stdout).toBe(`${said} ${verb[0]}.\n`);
     }
     expect((await muster('assignments', 'plan', 'base', '--exit-code')).exit).toBe(0);
-    // A selector on the command line that matches no agent is probably a mistake.
+    // An explicit selector that matches no agent is probably a mistake.
     answers.listAgents = () => ({ body: [] });
     const typed = await muster('apply', '-l', 'role=wbe', '-m', 'motd', '--yes');
     expect(typed).toMatchObject({ exit: 1, stdout: '' });
@@ -1228,7 +1229,7 @@ describe('the program', () => {
 });
 
 describe('with a terminal', () => {
-  /** A user with these answers; records the questions. */
+  /** A prompter that gives these answers and records the questions. */
   const person = (...given: (boolean | string)[]) => {
     const asked: string[] = [];
     const next = (question: string) => {

@@ -1,10 +1,10 @@
 import { runProgram } from './program/program.ts';
 
-// Imports here slow down every start, so there is only commander.
+// Apart from commander, import modules on demand: every import slows down every start.
 
 const { argv, env, stdout, stderr } = process;
 
-// Ends silently when the reader closes the pipe, as in `muster … | head`.
+// Exit without a message when the reader closes the pipe, as in `muster … | head`.
 stderr.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
@@ -13,11 +13,11 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
-// An exit before the program has a result is a failure.
+// Exit with a failure if the process ends before the program has a result.
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,
-  // Opened on demand, since it costs several milliseconds and few verbs need it.
+  // Opened on demand: it takes several milliseconds, and few verbs need it.
   get stdin() {
     return process.stdin;
   },
@@ -29,7 +29,7 @@ void runProgram(argv.slice(2), {
   onInterrupt: (say) => {
     const leave = () => {
       process.off('SIGINT', heard);
-      // Ends by the signal, so that the shell sees it.
+      // End by the signal, so that the shell detects it.
       process.kill(process.pid, 'SIGINT');
     };
     const heard = () => {
@@ -57,6 +57,6 @@ void runProgram(argv.slice(2), {
   },
 }).then((exit) => {
   process.exitCode = exit;
-  // Does not wait for a late answer from the orchestrator.
+  // Do not wait for a late answer from the orchestrator.
   if (argv[2] === '__complete') process.exit();
 });

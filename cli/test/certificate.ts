@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 
-/** Creates a new self-signed P-256 certificate for the loopback address. */
+/** Creates a self-signed P-256 certificate for the loopback address. */
 export async function makeCertificate(): Promise<{ key: string; cert: string; fingerprint: string }> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

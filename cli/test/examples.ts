@@ -4,7 +4,7 @@ import type { Agent, DriftRecord, Operation } from '@muster/protocol/http';
 import { agentExample } from '@muster/protocol/http';
 import { colorsFor, type Style } from '../src/text/style.ts';
 
-/** 2026-11-18 11:06:40 UTC, in Unix seconds: the time at which the examples are printed. */
+/** Current time of the examples, in Unix seconds: 2026-11-18 11:06:40 UTC. */
 const now = 1_795_000_000;
 
 export const style = (options: Partial<Style> & { colored?: boolean } = {}): Style => {
@@ -47,7 +47,7 @@ export const operation = (resources: ResourceResult[], fields: Partial<Operation
   ...fields,
 });
 
-/** An example of each form of resource result in a plan. */
+/** A resource result of each form. */
 export const variety: ResourceResult[] = [
   result({
     id: 'conf',

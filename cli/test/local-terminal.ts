@@ -4,30 +4,30 @@ import type { EndSignal, LocalTerminal, Size } from '../src/terminal/local-termi
 /** A terminal or pipe that a test controls. */
 export interface HeldTerminal {
   terminal: LocalTerminal;
-  /** The text that was written and accepted. */
+  /** Returns the text that was written and accepted. */
   shown(): string;
-  /** The messages for the operator. */
+  /** Messages for the operator. */
   said: string[];
   type(bytes: string | Uint8Array): void;
   endInput(): void;
   signal(name: EndSignal): void;
   resize(size: Size): void;
-  /** True while reading is paused. */
+  /** Reports whether reading is paused. */
   isPaused(): boolean;
   isClosed(): boolean;
-  /** Accepts no written bytes until `release`. */
+  /** Blocks writes until `release`. */
   hold(): void;
   take(): void;
-  /** Closes the reader of the output. */
+  /** Closes the reading end of the output. */
   hangUp(): void;
-  /** Number of written bytes that were not accepted yet. */
+  /** Returns the number of written bytes that were not accepted yet. */
   untaken(): number;
 }
 
 export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): HeldTerminal {
   let size = first;
   let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
-  /** Events before the first read. */
+  /** Events before the program starts to read. */
   const early: (() => void)[] = [];
   let onResize = () => {};
   let onSignal: (signal: EndSignal) => void = () => {};

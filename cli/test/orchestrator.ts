@@ -17,21 +17,21 @@ export interface Seen {
 }
 
 export type Answer =
-  /** `next`: address of the next page, for the `Link` header. */
+  /** `next` is the address of the next page, for the `Link` header. */
   | { status?: number; body: unknown; next?: string }
-  /** An answer that is not JSON. */
+  /** A body that is not JSON. */
   | { text: string }
-  /** The beginning of an answer, after which the connection is closed. */
+  /** The beginning of a response; the server then closes the connection. */
   | { cut: string }
   | { code: ErrorCode; detail: string; errors?: unknown[] };
 
 export interface Standing {
   url: string;
-  /** Every request, in order. */
+  /** All requests in order. */
   seen: Seen[];
-  /** Number of TCP connections that were opened. */
+  /** Returns the number of TCP connections that were opened. */
   connections: () => number;
-  /** Ends every sign-in session, as a restart with empty memory would. */
+  /** Ends every sign-in session, like a restart of the orchestrator. */
   forgetSessions(): void;
   close(): Promise<void>;
 }
@@ -39,17 +39,17 @@ export interface Standing {
 interface StandInOptions {
   tls?: { key: string; cert: string };
   answers?: Record<string, (seen: Seen) => Answer | undefined>;
-  /** Default 0: any free port. */
+  /** The default is any free port. */
   port?: number;
-  /** Lifetime of a sign-in session, in seconds. */
+  /** Lifetime of a sign-in session in seconds. */
   tokenLife?: number;
-  /** Receives each WebSocket and the path of its request. */
+  /** Called with each WebSocket and the path of its request. */
   webSocket?: (socket: WebSocket, path: string) => void;
 }
 
 /**
- * A server that answers every route of the table with its example, validates requests with their schemas, and verifies
- * sign-ins. `answers` replaces the examples of routes, by id.
+ * Starts a server that answers every route of the table with its example, validates requests with their schemas, and
+ * verifies sign-ins. `answers` overrides the examples by route id.
  */
 export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   const seen: Seen[] = [];
@@ -104,7 +104,7 @@ export async function standIn(options: StandInOptions = {}): Promise<Standing> {
   };
 }
 
-/** Sign-in: verifies signatures, and issues session tokens to any key. */
+/** Answers the sign-in routes: verifies signatures and issues session tokens for any key. */
 class SignIn {
   readonly #tokenLife: number;
   readonly #nonces = new Map<string, string>();
@@ -115,7 +115,7 @@ class SignIn {
     this.#tokenLife = tokenLife;
   }
 
-  /** Answers of the sign-in routes, by id. */
+  /** Answers of the sign-in routes by route id. */
   readonly answers: Readonly<Record<string, (request: Seen) => Answer>> = {
     challenge: ({ body }) => {
       const nonce = randomBytes(32).toString('hex');
@@ -172,7 +172,7 @@ async function requestOf(incoming: IncomingMessage): Promise<Seen | null> {
   };
 }
 
-/** A refusal of a query or a body that the route's schema does not accept. */
+/** Returns the refusal of a query or a body that does not match the route's schema. */
 function schemaFault(request: Seen): Answer | undefined {
   const { route } = request;
   for (const part of ['query', 'body'] as const) {

@@ -16,7 +16,7 @@ export interface Ran {
   stderr: string;
 }
 
-/** A home directory for one test, so that no file of the developer is read or written. */
+/** Creates a home directory for one test, so that the test does not touch the developer's files. */
 export async function makeHome(): Promise<{ path: string; env: Record<string, string>; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'muster-cli-'));
   const env = {
@@ -28,14 +28,17 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
   return { path, env, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Files that fail like such disks: the second is this process's memory, which is not mapped at its beginning. */
+/**
+ * Files whose writes fail like those of such disks. The second is this process's memory, which is not mapped at address
+ * 0.
+ */
 const disks = { 'full disk': '/dev/full', 'broken disk': '/proc/self/mem' };
 
 /**
  * Runs the real program as one bundled file, without a terminal.
- * @param started receives the process, to send it a signal
- * @param reader `hang up`: closes the pipe after the first piece of output, like `head`; `full disk` and `broken disk`:
- *   writes fail
+ * @param started called with the process, so that the test can send a signal
+ * @param reader `hang up` closes the pipe after the first chunk of output, like `head`; `full disk` and `broken disk`
+ * make writes fail
  */
 export function muster(
   args: readonly string[],
@@ -71,8 +74,8 @@ export function muster(
 
 /**
  * Runs the program in this process.
- * @param terminal makes the streams a terminal of this width, with these answers to questions
- * @param inputIsTerminal input is a terminal, but standard error is not
+ * @param terminal simulates a terminal of this width that answers questions
+ * @param inputIsTerminal simulates a terminal only for the input
  */
 export async function musterHere(
   args: readonly string[],

@@ -7,7 +7,7 @@ import type { Shape } from '../src/shapes/shape.ts';
 let known: Promise<Command> | undefined;
 
 /**
- * The words of the verb in a command line; null if there is no verb.
+ * Returns the words of the verb in a command line; null if there is no verb.
  * @param args the words after `muster`
  */
 async function verbOf(args: readonly string[]): Promise<string | null> {
@@ -30,7 +30,7 @@ async function verbOf(args: readonly string[]): Promise<string | null> {
 }
 
 /**
- * Validates `--json` output with the shape that the verb declares, for every test that runs the verb.
+ * Validates `--json` output against the shape that the verb declares. Called for every test that runs a verb.
  * @throws Error that names the verb and the fault
  */
 export async function checkShape(

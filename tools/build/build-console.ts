@@ -1,5 +1,7 @@
-// Builds the console if its sources have changed since the last build: node tools/build/build-console.ts. An orchestrator
-// of this clone, the executable, and the tests use the output.
+// Builds the console if its sources have changed since the last build. The orchestrator in this clone, the executable,
+// and the tests use the output.
+//
+//   node tools/build/build-console.ts
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -21,13 +23,13 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 
 const root = join(import.meta.dirname, '../..');
 const sources = join(root, 'console');
-/** Holds a folder for each state of the sources, and `current`: the name of the newest. */
+/** Contains a folder for each version of the sources, and `current` with the name of the latest. */
 const cache = join(root, '.cache', 'console');
-/** Maximum number of builds of other branches or versions to keep, in addition to the newest. */
+/** Maximum number of builds of other versions to keep, in addition to the latest. */
 const kept = 2;
-/** List of the served files, in the same folder (orchestrator/src/http/console/console-files.ts reads it). */
+/** Name of the list of served files, in the same folder. orchestrator/src/http/console/console-files.ts reads it. */
 const listing = 'console.json';
-/** File that lists the folders of the packages whose code is in the console; used to include their licenses. */
+/** Name of the list of the packages whose code is in the console. Used to include their licenses. */
 export const packagesFile = 'packages.json';
 const pageName = 'index.html';
 
@@ -43,7 +45,7 @@ const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
   '.ico': { type: 'image/vnd.microsoft.icon', packed: false },
   '.woff2': { type: 'font/woff2', packed: false },
 };
-/** Files of at least this size in bytes are compressed. A smaller file fits into one packet without compression. */
+/** Minimum size of a compressed file in bytes. A smaller file fits into one packet without compression. */
 const packedFrom = 1024;
 
 /** Lists the files that affect the build. */
@@ -91,7 +93,7 @@ interface ListedFile {
   encodings: string[];
 }
 
-/** Describes a file of the build. Replaces a compressible file by its `.br` and `.gz` versions. */
+/** Describes a file of the build. Replaces a compressible file with its `.br` and `.gz` versions. */
 async function list(folder: string, name: string): Promise<ListedFile> {
   const known = types[extname(name)];
   if (known === undefined)
@@ -110,7 +112,7 @@ async function list(folder: string, name: string): Promise<ListedFile> {
   return { ...file, encodings: ['br', 'gzip'] };
 }
 
-/** The used part of the console's bundler. */
+/** The used part of the API of the console's bundler. */
 interface Bundler {
   build(config: object): Promise<unknown>;
 }
@@ -158,7 +160,7 @@ async function make(folder: string): Promise<void> {
   writeFileSync(join(folder, packagesFile), JSON.stringify([...packages].sort(), null, 1));
 }
 
-/** Builds in a separate process, because environment variables of a test runner or a shell would change the build. */
+/** Builds in a separate process, because environment variables of a test runner or shell would change the output. */
 function makeApart(folder: string): Promise<void> {
   const env = { ...process.env, NODE_ENV: 'production' };
   const child = spawn(process.execPath, [import.meta.filename, folder], { cwd: root, env, stdio: 'pipe' });
@@ -202,7 +204,7 @@ function forgetOld(newest: string): void {
 }
 
 /**
- * Builds the console unless the cache has a build of the present sources.
+ * Builds the console unless the cache contains a build of the current sources.
  * @param begin called before a build, which takes seconds
  * @returns the folder of the build
  * @throws Error if the build fails or cannot be stored
@@ -216,12 +218,12 @@ export async function builtConsole(begin: () => void = () => {}): Promise<string
     const temporary = mkdtempSync(join(cache, 'tmp-'));
     try {
       await makeApart(temporary);
-      // Other users may read the build, too.
+      // Let other users read the build.
       chmodSync(temporary, 0o755);
       try {
         renameSync(temporary, folder);
       } catch (error) {
-        // Another process has already stored this build.
+        // Another process has stored this build already.
         if (!existsSync(folder)) throw error;
       }
     } finally {
@@ -235,7 +237,7 @@ export async function builtConsole(begin: () => void = () => {}): Promise<string
   return folder;
 }
 
-/** @returns folders, relative to the repository, of the packages whose code is in the console */
+/** Returns the folders of the packages whose code is in the console, relative to the repository. */
 export async function consolePackages(): Promise<string[]> {
   return JSON.parse(readFileSync(join(await builtConsole(), packagesFile), 'utf8'));
 }

@@ -1,6 +1,8 @@
-// Bundles each program of Muster into one file if the sources have changed since the last build, and prints the file to run
-// for the given program: node tools/build/bundle.ts agent|orchestrator|cli. Without a bundle, a process strips types and looks
-// up hundreds of files: half a second of CPU time at the start, and 20 MB of memory until it exits.
+// Bundles each program of Muster into one file if the sources have changed since the last build, and prints the file to
+// run. Without a bundle, a process strips types and looks up hundreds of files. This costs half a second of CPU time at
+// the start and 20 MB of memory.
+//
+//   node tools/build/bundle.ts agent|orchestrator|cli
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -19,12 +21,12 @@ import { join, relative } from 'node:path';
 import type { Metafile, Plugin } from 'esbuild';
 
 const root = join(import.meta.dirname, '../..');
-/** Holds a folder of programs for each state of the sources, and `current`: the name of the newest. */
+/** Contains a folder of programs for each version of the sources, and `current` with the name of the latest. */
 const cache = join(root, '.cache', 'bundles');
-/** Maximum number of bundles of other branches or versions to keep, in addition to the newest. */
+/** Maximum number of bundles of other versions to keep, in addition to the latest. */
 const kept = 3;
 
-/** Programs by name: a main program, a worker thread, or code that few processes need. */
+/** Programs by name: main programs, worker threads, and code that few processes need. */
 export const programs = {
   agent: 'agent/src/main.ts',
   orchestrator: 'orchestrator/src/main.ts',
@@ -36,7 +38,7 @@ export const programs = {
 } as const;
 export type ProgramName = keyof typeof programs;
 
-/** Path of a native addon's file. */
+/** Returns the path of a native addon. */
 export function addonFile(name: 'sqlite' | 'pty', platform: string = process.platform, arch: string = process.arch) {
   const path =
     name === 'sqlite'
@@ -47,7 +49,7 @@ export function addonFile(name: 'sqlite' | 'pty', platform: string = process.pla
 
 const workspaces = ['agent', 'cli', 'client', 'lib', 'orchestrator', 'protocol'];
 
-/** Lists the files that affect the bundles. cli/bin/muster checks them for changes, so keep both lists equal. */
+/** Lists the files that affect the bundles. cli/bin/muster checks the same files for changes; keep both lists equal. */
 function inputs(): string[] {
   const sources = workspaces.flatMap((workspace) =>
     readdirSync(join(root, workspace, 'src'), { recursive: true, encoding: 'utf8' })
@@ -64,7 +66,7 @@ function hashOfInputs(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Leaves out Zod's error messages in languages other than English, of which there are more than forty. */
+/** Omits Zod's error messages in more than forty other languages. */
 const englishOnly: Plugin = {
   name: 'english-only',
   setup(build) {
@@ -74,7 +76,10 @@ const englishOnly: Plugin = {
   },
 };
 
-/** Worker threads are separate files, in the folder of the program that starts them. The banner defines `musterThread`. */
+/**
+ * Bundles worker threads as separate files in the folder of the program that starts them. The banner defines
+ * `musterThread`.
+ */
 const threads: Plugin = {
   name: 'threads',
   setup(build) {
@@ -105,7 +110,10 @@ const apart: Plugin = {
   },
 };
 
-/** Defers loading `child_process`, which commander needs only for subcommands in separate files. Muster has none. */
+/**
+ * Loads `child_process` on demand. Commander needs it only for subcommands in separate files, which Muster does not
+ * have.
+ */
 const startsNothing: Plugin = {
   name: 'starts-nothing',
   setup(build) {
@@ -122,7 +130,7 @@ const startsNothing: Plugin = {
   },
 };
 
-// The executable defines `globalThis.muster`, since it contains all parts. Other installations load files.
+// The executable defines `globalThis.muster`, because it contains all parts. Other installations load files.
 const banner = `const musterThread = globalThis.muster?.thread ?? ((name) => new URL(name + '.cjs', require('node:url').pathToFileURL(__filename)));
 const musterAddon = (name) => require(require('node:path').join(__dirname, '../../../node_modules', {
   sqlite: \`better-sqlite3/prebuilds/\${process.platform}-\${process.arch}.node\`,
@@ -130,17 +138,17 @@ const musterAddon = (name) => require(require('node:path').join(__dirname, '../.
 }[name]));`;
 
 /**
- * The launcher starts this file for a verb. It loads the V8 code cache in its folder, which saves two thirds of the start
- * time. If the cache cannot be stored, as in a read-only clone, Node compiles. Long-running programs start once and have no
- * cache.
+ * The launcher starts this file for a verb. The file loads the V8 code cache in its folder, which saves two thirds of
+ * the start time. If the cache cannot be stored, as in a read-only clone, Node compiles the code. Long-running programs
+ * have no cache.
  */
 const cachedFile = 'cli-cached.cjs';
 const cached = "require('node:module').enableCompileCache(__dirname + '/compiled');require('./cli.cjs');\n";
 
-/** File, in the folder of the programs, that lists the packages whose code they contain. */
+/** Name of the list of packages whose code is in the programs. It is in their folder. */
 const packagesFile = 'packages.json';
 
-/** Folders of packages whose code is in the programs. */
+/** Returns the folders of the packages whose code is in the programs. */
 function packagesIn({ outputs }: Metafile): string[] {
   const files = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
@@ -149,7 +157,7 @@ function packagesIn({ outputs }: Metafile): string[] {
   return [...new Set(folders)].filter((folder) => folder !== undefined).sort();
 }
 
-/** @returns folders, relative to the repository, of the packages whose code is in the programs */
+/** Returns the folders of the packages whose code is in the programs, relative to the repository. */
 export async function bundledPackages(): Promise<string[]> {
   return JSON.parse(readFileSync(join(await bundles(), packagesFile), 'utf8'));
 }
@@ -168,24 +176,24 @@ async function bundle(outdir: string): Promise<void> {
     bundle: true,
     metafile: true,
     platform: 'node',
-    // Its CommonJS version resolves its parts at run time.
+    // The CommonJS version resolves its parts at run time, which a bundle does not support.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     target: 'node24',
-    // The single executable can run only this format, which is also the fastest to start.
+    // The only format that the single executable can run, and the fastest to start.
     format: 'cjs',
     supported: { 'dynamic-import': false },
-    // Keeps names, so that stack traces are readable.
+    // Preserve names, so that stack traces are readable.
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: 'none',
     logLevel: 'warning',
-    // `ws` also works without these addons.
+    // `ws` works without these addons.
     define: {
       'process.env.WS_NO_BUFFER_UTIL': '"1"',
       'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
       'import.meta.main': 'false',
     },
-    // Optional native addons; the packages also work without them.
+    // Optional native addons: their packages work without them.
     external: ['bufferutil', 'utf-8-validate', 'pg-native', 'cpu-features', '*.node'],
     banner: { js: banner },
     plugins: [englishOnly, threads, apart, startsNothing],
@@ -201,7 +209,7 @@ function forgetOld(newest: string): void {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** Records the newest bundle. The file gets the given modification time, so sources that change later are newer. */
+/** Records the latest bundle. Sets the file's modification time, so that a source file that changes later is newer. */
 function pointTo(name: string, time: Date): void {
   const temporary = join(cache, `current.${process.pid}.tmp`);
   writeFileSync(temporary, `${name}\n`);
@@ -210,17 +218,17 @@ function pointTo(name: string, time: Date): void {
 }
 
 /**
- * Builds the programs unless the cache has a build of the present sources.
+ * Builds the programs unless the cache contains a build of the current sources.
  * @returns the folder of the programs
  * @throws Error if they cannot be stored, as in a read-only clone or on a full disk
  */
 export async function bundles(): Promise<string> {
-  // Slightly earlier than the sources are read: a file that changes in the same clock tick must count as newer.
+  // 100 ms before the sources are read, so that a file that changes in the same clock tick counts as newer.
   const asOf = new Date(Date.now() - 100);
   const name = hashOfInputs();
   const folder = join(cache, name);
   if (existsSync(folder)) {
-    // Ignores a failed write: a read-only clone may already have all files.
+    // Ignore a failed write: a read-only clone may contain all files already.
     try {
       pointTo(name, asOf);
     } catch {}
@@ -230,12 +238,12 @@ export async function bundles(): Promise<string> {
   const temporary = mkdtempSync(join(cache, 'tmp-'));
   try {
     await bundle(temporary);
-    // Other users may run the programs, too.
+    // Let other users run the programs.
     chmodSync(temporary, 0o755);
     try {
       renameSync(temporary, folder);
     } catch (error) {
-      // Another process has already stored these bundles.
+      // Another process has stored these bundles already.
       if (!existsSync(folder)) throw error;
     }
   } finally {
@@ -246,7 +254,7 @@ export async function bundles(): Promise<string> {
   return folder;
 }
 
-/** @returns the bundle; the source file if bundles cannot be stored, because a program that cannot start repairs nothing */
+/** Returns the bundle, or the source file if bundles cannot be stored: the program must start even on a full disk. */
 async function programFile(name: ProgramName): Promise<string> {
   try {
     return join(await bundles(), `${name}.cjs`);

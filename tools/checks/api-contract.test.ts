@@ -7,7 +7,7 @@ import { fieldsOf, type JsonSchema } from '../docs/api-schema.ts';
 import { root } from '../suite/cli.ts';
 import { type ContractOperation, fixedOperations, furtherOperations } from './api-contract.ts';
 
-/** Operations that are missing or incomplete. Remove each when it is complete. */
+/** Operations of the contract that are not implemented completely. Remove each one when it is. */
 const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
@@ -34,7 +34,7 @@ const document = JSON.parse(readFileSync(join(root, 'docs/openapi.json'), 'utf8'
 const describedAs = (route: { method: string; path: string }): Described | undefined =>
   document.paths[apiPrefix + route.path]?.[route.method.toLowerCase()];
 
-/** The object that a schema describes or contains, inline or by reference. */
+/** Returns the object that a schema describes or contains, inline or by reference. */
 function objectOf(schema: JsonSchema | undefined): JsonSchema | undefined {
   if (!schema) return undefined;
   if (schema.$ref) return objectOf(document.components.schemas[schema.$ref.split('/').at(-1) as string]);
@@ -74,7 +74,7 @@ describe('the API contract', () => {
           expect(Object.keys(body?.properties ?? {})).toContain(name);
           expect(required.has(name), `${name} is required`).toBe(!field.endsWith('?'));
         }
-        // A new required field would break clients that keep to the contract.
+        // A further required field would break clients that follow the contract.
         for (const name of required) expect(operation.body).toContain(name);
       }
       if (operation.answer.length > 0) {
@@ -127,7 +127,7 @@ describe('docs/api.md', () => {
         const name = response.$ref?.split('/').at(-1);
         if (name === undefined) continue;
         const problem = document.components.responses[name]?.content['application/problem+json'] as Problem;
-        // A code is documented with the operation, or in the rules if many operations share it.
+        // An error code is documented with the operation, or in the rules if many operations share it.
         for (const code of problem.schema.allOf[1].properties.code.enum)
           expect(
             section.includes(`\`${code}\` (${status})`) || rules.includes(`| \`${code}\` (${status}) |`),

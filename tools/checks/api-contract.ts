@@ -1,7 +1,7 @@
 /**
- * The contract that API clients rely on, as data: every operation with its permission, input, and answers. The route table
- * may have additional operations and fields, but nothing listed here may be removed or changed.
- * tools/checks/api-contract.test.ts compares the route table, the OpenAPI document, and docs/api.md with the contract.
+ * The contract of the API as data: every operation with its permission, input, and responses. The route table may add
+ * operations and fields, but must not remove or change any that are listed here. tools/checks/api-contract.test.ts
+ * compares the route table, the OpenAPI document, and docs/api.md with the contract.
  */
 
 export interface ContractOperation {
@@ -9,13 +9,15 @@ export interface ContractOperation {
   /** Relative to `/api/v1`. */
   readonly path: string;
   readonly access: 'anyone' | 'operator' | 'admin';
-  /** Query parameters. */
+  /** Names of the query parameters. */
   readonly query: readonly string[];
-  /** Fields of the body, optional ones with `?`. Null: no body. */
+  /** Fields of the request body, optional ones with `?`; null without a body. */
   readonly body: readonly string[] | null;
-  /** The usual status comes first. */
+  /** The status of success comes first. */
   readonly statuses: readonly number[];
-  /** Fields of the object in the usual answer, or of each item of its list; empty without a body or fixed fields. */
+  /**
+   * Fields of the object in the successful response, or of each item of its list. Empty without a body or fixed fields.
+   */
   readonly answer: readonly string[];
   readonly errors: readonly number[];
 }
@@ -44,8 +46,8 @@ const operationPage = 'operations limit offset has_more next_cursor';
 const operationQuery = 'limit offset cursor status kind';
 
 /**
- * Each line has the form `METHOD path access`, followed by sections that begin with a sign: `?` query parameters, `<` fields
- * of the body, `>` statuses and fields of the answer, `!` statuses of errors.
+ * Each line has the form `METHOD path access`, followed by sections that begin with a sign: `?` for query parameters,
+ * `<` for fields of the request body, `>` for statuses and fields of the response, `!` for statuses of errors.
  */
 const fixed = `
 POST /auth/challenge anyone < public_key > 200 nonce ! 400 403
@@ -189,7 +191,7 @@ const operations = (text: string): ContractOperation[] =>
     .filter((line) => line !== '')
     .map(parse);
 
-/** The 67 original operations. */
+/** The operations of the first release. */
 export const fixedOperations: readonly ContractOperation[] = operations(fixed);
-/** Operations that were added later. */
+/** Operations of later releases. */
 export const furtherOperations: readonly ContractOperation[] = operations(beyond);

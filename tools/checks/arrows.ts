@@ -2,21 +2,19 @@ import { posix } from 'node:path';
 import { isNetwork } from './browser-calls.ts';
 
 /**
- * Import rules, which depend on paths only.
- *
- * Every workspace may import the protocol. The apps never import each other; code that several apps need is in a library:
- * `lib` for code that runs on Node, `client` for code that runs in browsers too. Inside an app, a layer may import the layers that
- * are listed here after its name, and no others. `compose` and `main.ts` wire the parts: they may import every layer, and
- * no layer imports them.
+ * Import rules by path. Every workspace may import the protocol. The apps never import each other; code that several
+ * apps need belongs to a library: `lib` for code that runs on Node, `client` for code that also runs in browsers.
+ * Within an app, a layer may import only the layers that are listed here after its name. `compose` and `main.ts` wire
+ * the parts: they may import every layer, and no layer imports them.
  */
 const layers: Record<string, Record<string, readonly string[]>> = {
   orchestrator: {
     http: ['domain', 'bus', 'identity', 'admission'],
     gateway: ['domain', 'bus', 'identity', 'admission'],
-    // Decides which connections a port accepts, before the peer sends data.
+    // Decides which connections a port accepts before the client sends data.
     admission: [],
     schedule: ['domain', 'bus'],
-    // Commands on the database of a stopped orchestrator, which has no running domain.
+    // Commands that work on the database of a stopped orchestrator, where no domain runs.
     offline: ['domain', 'store', 'identity'],
     deliver: ['domain'],
     screen: ['domain', 'store'],
@@ -58,10 +56,10 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
   console: {
     app: ['pages', 'api', 'parts', 'terminal', 'editor', 'charts'],
-    // Pages get data from the API and show it with parts.
+    // Pages read data from the API and display it with parts.
     pages: ['api', 'parts', 'terminal', 'editor', 'charts'],
     api: [],
-    // Large parts, loaded on demand. They get their data as properties.
+    // Large components, loaded on demand. They receive data as properties.
     terminal: ['parts'],
     editor: ['parts'],
     charts: ['parts'],
@@ -69,23 +67,26 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
 };
 
-/** Layers of an app that every other layer may import, as it may import files directly in `src`. They import no layer. */
+/** Layers of an app that every other layer may import, like the files directly in `src`. They import no layer. */
 const shared: Record<string, readonly string[]> = { orchestrator: ['config'] };
 
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
-/** These workspaces test the whole product from outside, so they may import everything. */
+/** Workspaces that test the whole product from outside. They may import everything. */
 const anywhere = ['e2e', 'bench'];
 const entryFiles = ['main.ts', 'main.tsx'];
 const entryFolder = 'compose';
 const protocolPackages = ['zod', 'yaml', 'fastest-levenshtein'];
 
-/** Workspaces that several apps share. They import the protocol, and no other workspace. */
+/** Workspaces that several apps use. They import only the protocol. */
 const libraries: Record<string, { usedBy: readonly string[]; packages: readonly string[]; node: boolean }> = {
   lib: { usedBy: ['orchestrator', 'agent', 'cli', ...anywhere], packages: [], node: true },
   client: { usedBy: ['cli', 'console', ...anywhere], packages: ['eventsource-parser'], node: false },
 };
 
-/** Packages and modules that only some layers of an app may import. Add a missing function to the first of these layers. */
+/**
+ * Packages and modules that only some layers of an app may import. If a function is missing, add it to the first of
+ * these layers.
+ */
 const confined: { app: string; layers: readonly string[]; modules: readonly string[]; why: string }[] = [
   {
     app: 'orchestrator',
@@ -109,10 +110,10 @@ const confined: { app: string; layers: readonly string[]; modules: readonly stri
 ];
 
 /**
- * Judges one import.
+ * Checks an import.
  * @param from path of the importing file, relative to the root, with `/`
  * @param specifier as written in the import
- * @returns null for an allowed import, else the arrow and the remedy
+ * @returns null for an allowed import, otherwise the rule and the remedy
  */
 export function judge(from: string, specifier: string): string | null {
   const source = placeOf(from);
@@ -126,9 +127,9 @@ export function judge(from: string, specifier: string): string | null {
 }
 
 /**
- * Judges a browser call in the console: only one layer makes requests, and no text becomes HTML.
- * @param name such as `fetch` or `innerHTML`
- * @returns null for an allowed call
+ * Checks a browser call in the console: only one layer makes requests, and text never becomes HTML.
+ * @param name name of the function or property, such as `fetch` or `innerHTML`
+ * @returns null for an allowed call, otherwise the rule and the remedy
  */
 export function judgeBrowserCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
@@ -143,9 +144,9 @@ export function judgeBrowserCall(from: string, name: string): string | null {
 const ownershipFile = 'agent/src/host/files/ownership.ts';
 
 /**
- * Judges a call that sets an owner or permissions: only one file of the agent may.
- * @param name such as `fchmodSync`
- * @returns null for an allowed call
+ * Checks a call that sets an owner or permissions: only one file of the agent may contain one.
+ * @param name name of the function, such as `fchmodSync`
+ * @returns null for an allowed call, otherwise the rule and the remedy
  */
 export function judgeOwnershipCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
@@ -157,7 +158,7 @@ interface Place {
   path: string;
   /** First folder; empty for files at the root. */
   workspace: string;
-  /** Folder below `src`; `''` for files directly in it; null outside `src`. */
+  /** Folder below `src`; empty for files directly in it; null outside `src`. */
   layer: string | null;
   test: boolean;
   entry: boolean;
@@ -244,7 +245,7 @@ function judgePackage(from: Place, specifier: string): string | null {
   return null;
 }
 
-/** The package of a specifier, without its subpath. Built-in modules are returned unchanged. */
+/** Returns the package of a specifier, without its subpath. Returns built-in modules unchanged. */
 function packageOf(specifier: string): string {
   if (specifier.startsWith('node:')) return specifier;
   return specifier

@@ -15,7 +15,7 @@ const write = (path: string, text: string) => {
   mkdirSync(join(root, dirname(path)), { recursive: true });
   writeFileSync(join(root, path), text);
 };
-/** The faults of a tree with this file only. */
+/** Returns the faults of a tree that contains only this file. */
 const faultsOf = (path: string, ...imports: string[]) => {
   write(path, imports.map((specifier) => `import '${specifier}';\n`).join(''));
   return wrongImports(root);

@@ -1,4 +1,4 @@
-// Fails if an import breaks the rules of docs/architecture.md, which are in arrows.ts, or if there is an import cycle.
+// Fails if an import breaks a rule of docs/architecture.md, as defined in arrows.ts, or if there is an import cycle.
 import { readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { judge, judgeBrowserCall, judgeOwnershipCall } from './arrows.ts';
@@ -23,8 +23,9 @@ const layeredFolders = [
 ];
 
 /**
- * Lists every import that breaks a rule and every import cycle, one per line: file and line, rule, and remedy.
- * @param root folder that holds the workspaces
+ * Lists every import that breaks a rule and every import cycle. Each line contains the file and line, the rule, and the
+ * remedy.
+ * @param root folder that contains the workspaces
  */
 export function wrongImports(root: string): string[] {
   const faults: string[] = [];

@@ -3,26 +3,26 @@ import { lineAt, lineStarts } from './lines.ts';
 
 /** A use of a browser function or property that only some layers of the console may use. */
 export interface BrowserCall {
-  /** Such as `fetch`, `WebSocket`, `innerHTML`. */
+  /** Name such as `fetch`, `WebSocket`, or `innerHTML`. */
   name: string;
-  /** From 1. */
+  /** Line number, from 1. */
   line: number;
 }
 
-/** Functions and classes of the browser that reach the network. */
+/** Functions and classes of the browser that send network requests. */
 const network = ['fetch', 'EventSource', 'WebSocket', 'XMLHttpRequest', 'WebTransport', 'sendBeacon'];
 /** Properties and functions that turn text into markup or code. */
 const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInnerHTML', 'srcdoc', 'srcDoc', 'eval'];
 
 export const isNetwork = (name: string): boolean => network.includes(name);
 
-/** Finds every use of these names in a source text. Similar names of our own functions or in types do not count. */
+/** Finds every use of these names in a source file. Ignores the same names in types and names of our own functions. */
 export function browserCallsOf(file: string, text: string): BrowserCall[] {
   const { program } = parseSync(file, text);
   const found: { name: string; start: number }[] = [];
   const note = (name: string, start: number) => found.push({ name, start });
   const globals = ['window', 'globalThis', 'self', 'navigator'];
-  /** The name of the called function or constructed class, if the browser provides it. */
+  /** Records a called function or constructed class if the browser provides it. */
   const called = (callee: { type: string; start: number }): void => {
     const node = callee as { type: string; start: number; name?: string; object?: unknown; property?: unknown };
     if (node.type === 'Identifier' && [...network, 'eval'].includes(node.name ?? '')) note(node.name ?? '', node.start);

@@ -1,4 +1,4 @@
-// `npm run check`: runs all checks in parallel. Prints the output of failed checks, and the duration of each check.
+// Runs all checks in parallel, for `npm run check`. Prints the output of failed checks and the duration of each check.
 import { spawn } from 'node:child_process';
 import { root } from '../suite/cli.ts';
 import { checks } from './names.ts';

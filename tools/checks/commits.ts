@@ -1,4 +1,4 @@
-// Checks commit messages against commitlint.config.js. Skips commits up to `since`, which are older than the rules.
+// Checks commit messages against commitlint.config.js. Skips commits up to `since`, which precede the rules.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
@@ -6,7 +6,7 @@ import { root } from '../suite/cli.ts';
 const since = '9e56236';
 
 const run = (command: string, args: string[]) => spawnSync(command, args, { cwd: root, encoding: 'utf8' });
-// A source archive has no history, and a shallow clone may lack this commit.
+// False for a source archive without history, or a shallow clone without this commit.
 const hasHistory = run('git', ['merge-base', '--is-ancestor', since, 'HEAD']).status === 0;
 if (hasHistory) {
   const commitlint = join(root, 'node_modules/.bin/commitlint');

@@ -1,4 +1,4 @@
-/** The imported files of each file. */
+/** Maps each file to the files that it imports. */
 export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
@@ -33,8 +33,8 @@ export function cyclesOf(graph: ImportGraph): string[][] {
 }
 
 /**
- * Returns the import graph of the child folders of a folder. Leaves out files directly in the folder, because they wire its
- * child folders together.
+ * Returns the import graph of the child folders of a folder. Ignores files directly in the folder, because they wire
+ * the child folders together.
  */
 export function folderGraph(graph: ImportGraph, folder: string): ImportGraph {
   const roomOf = (file: string) => {

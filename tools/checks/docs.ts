@@ -1,5 +1,7 @@
-// Checks the documentation: links resolve, commands exist, modules parse, and the tables of errors, events, and kinds match
-// the code. `node tools/checks/docs.ts --write` regenerates the generated pages.
+// Checks the documentation: links resolve, commands exist, modules parse, and the tables of errors, events, and kinds
+// match the code. With `--write`, regenerates the generated pages:
+//
+//   node tools/checks/docs.ts --write
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -16,7 +18,7 @@ import { muster, root } from '../suite/cli.ts';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
-/** Files below a folder whose names end with `ending`; paths are relative to the root. */
+/** Returns the files below a folder whose names end with `ending`, relative to the root. */
 function filesBelow(folder: string, ending: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     if (entry.name.startsWith('.') || skipped.has(entry.name)) return [];
@@ -50,7 +52,7 @@ const cli: CliDescription = JSON.parse(
     maxBuffer: 16 * 1024 * 1024,
   }),
 );
-/** Help texts by verb, such as `run list`. Verbs that the launcher starts as separate programs are missing. */
+/** Help texts by verb, such as `run list`, without the verbs of separate programs. */
 const said = cli.helps;
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {
@@ -59,7 +61,7 @@ function helpOf(words: readonly string[]): Help {
   if (known) return known;
   const text = helpText(words);
   const help = {
-    // Verbs are listed in groups with headings. Entries of an `Arguments:` section are not verbs.
+    // Verbs are listed in groups with headings. Entries under `Arguments:` are not verbs.
     verbs: text
       .split(/^(?=\S.*:$)/m)
       .filter((section) => !/^(Usage|Arguments|Examples?):/.test(section))
@@ -76,7 +78,7 @@ function helpText(words: readonly string[]): string {
   try {
     return execFileSync(muster, [...words, '--help'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
-    // The program's message is enough; the stack of this process does not help.
+    // The message of the program is sufficient, without the stack of this process.
     console.error(`muster ${words.join(' ')} --help failed:\n${(error as { stderr: string }).stderr}`);
     process.exit(1);
   }
@@ -88,7 +90,7 @@ const flagsOf = (words: readonly string[]): string[] =>
 function musterFault(words: readonly string[]): string | null {
   const verb: string[] = [];
   let help = helpOf([]);
-  // `orchestrator init` is a separate program without subcommands; `muster --help` does not list its flags.
+  // `orchestrator init` is a separate program without subcommands. `muster --help` does not list its flags.
   if (words[0] === 'orchestrator' && words[1] === 'init') {
     const { flags } = helpOf(['orchestrator', 'init']);
     const unknown = flagsOf(words).filter((flag) => !flags.has(flag));
@@ -110,7 +112,7 @@ const scripts: Record<string, string> = JSON.parse(read('package.json')).scripts
 
 function commandFault(words: readonly string[]): string | null {
   const [program, ...rest] = words;
-  // `npm run …` stands for all scripts.
+  // `npm run …` refers to all scripts.
   if (words.some((word) => word.includes('…'))) return null;
   if (program === 'muster') return musterFault(rest);
   if (program === 'npx') return rest[0] === 'muster' ? musterFault(rest.slice(1)) : null;

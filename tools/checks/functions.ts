@@ -13,7 +13,7 @@ export interface MeasuredFunction {
 
 /**
  * Finds functions of more than `maxLines` lines, outer functions first.
- * @param file file name; its extension tells the parser whether the text is TypeScript or JSX
+ * @param file file name; its extension tells whether the text is TypeScript or JSX
  */
 export function functionsOver(maxLines: number, file: string, text: string): MeasuredFunction[] {
   const starts = lineStarts(text);

@@ -3,16 +3,17 @@ import { lineAt, lineStarts } from './lines.ts';
 
 /** A reference to another module: an import, a re-export, a type import, or the URL of a worker. */
 export interface Import {
-  /** The specifier in the source: `./x.ts`, `node:fs`, `@muster/protocol/wire`. */
+  /** The specifier in the source, such as `./x.ts`, `node:fs`, or `@muster/protocol/wire`. */
   specifier: string;
-  /** From 1. */
+  /** Line number, from 1. */
   line: number;
 }
 
 /**
- * Finds every module that a source text refers to. Type imports count, because a type that leaks upwards is a wrong arrow,
- * too. `new URL('./x.ts', import.meta.url)` counts, because workers and child processes are started from such URLs.
- * @param file file name; its extension tells the parser whether the text is TypeScript
+ * Finds every module that a source file refers to. Includes type imports, because a type must not be imported from a
+ * higher layer either. Includes `new URL('./x.ts', import.meta.url)`, because workers and child processes are started
+ * from such URLs.
+ * @param file file name; its extension tells whether the text is TypeScript
  * @throws Error if the text does not parse
  */
 export function importsOf(file: string, text: string): Import[] {

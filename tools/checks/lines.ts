@@ -1,4 +1,4 @@
-/** Offsets at which the lines of a text start. */
+/** Returns the offsets of the line starts in a text. */
 export function lineStarts(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);

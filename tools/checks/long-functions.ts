@@ -1,5 +1,5 @@
 /**
- * Existing functions of more than 100 lines: `file#function` and the reason. Do not add functions; divide them. Delete the
- * line of a function that is short enough.
+ * Exceptions for functions of more than 100 lines: `file#function`, and the reason. Do not add functions; split them
+ * instead. Delete the entry of a function that has become short enough.
  */
 export const longFunctions: Readonly<Record<string, string>> = {};

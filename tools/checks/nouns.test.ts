@@ -3,7 +3,7 @@ import { layers, nounFaults } from './nouns.ts';
 
 const list = ['agents'];
 const routes = 'orchestrator/src/http/routes';
-/** Every layer holds the noun; layers listed in `names` hold those names instead. */
+/** Returns layers that contain the noun, except for those that `names` lists: they contain the listed names. */
 const layersWith = (names: Record<string, string[]> = {}) =>
   (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** The nouns of the API. Each has a file with its name in every layer; `npm run new -- noun NAME` creates these files. */
+/** Nouns of the API. Every layer has a file for each noun; `npm run new -- noun NAME` creates these files. */
 const nouns: readonly string[] = [
   ...['agents', 'assignments', 'audit', 'channels', 'discovery', 'drift', 'enrollment', 'events', 'metrics', 'modules'],
   ...['notifications', 'operations', 'operators', 'overview', 'reconcile', 'runs', 'secrets', 'settings', 'state'],
@@ -13,7 +13,7 @@ interface Layer {
   readonly folder: string;
   /** Whether the files are grouped into folders by area. */
   readonly nested: boolean;
-  /** Files and folders that are not nouns. If given, every other name must be a noun. */
+  /** Names of files and folders that are not nouns. If given, every other name must be a noun. */
   readonly others?: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export const layers: readonly Layer[] = [
   { folder: pages, nested: false, others: ['links', 'use-leave-guard', 'use-match-hint'] },
 ];
 
-/** Nouns that have no file in a layer. Maps each noun to the reason, by folder. */
+/** Reasons why a noun has no file in a layer, by noun and folder. */
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   assignments: {
     [protocol]: 'in modules.ts, whose schemas it shares',
@@ -98,8 +98,8 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
 
 /**
  * Lists every noun without a file in a layer, every other file in a layer that may contain only nouns, and every unused
- * exception, one per line.
- * @param namesIn returns the names of the files and folders of a layer, without extensions
+ * exception.
+ * @param namesIn returns the names of the files and folders in a layer, without extensions
  */
 export function nounFaults(
   namesIn: (layer: Layer) => ReadonlySet<string>,
@@ -131,7 +131,7 @@ export function nounFaults(
   return faults;
 }
 
-/** Names of the files and folders of a layer, without extensions and tests. */
+/** Returns the names of the files and folders in a layer, without extensions and tests. */
 export const namesIn =
   (root: string) =>
   ({ folder, nested }: Layer): ReadonlySet<string> =>

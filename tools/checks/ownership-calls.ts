@@ -1,17 +1,17 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from './lines.ts';
 
-/** A reference to a function that sets an owner or permissions. */
+/** A use of a function that sets an owner or permissions. */
 export interface OwnershipCall {
-  /** Such as `fchmodSync`. */
+  /** Name such as `fchmodSync`. */
   name: string;
-  /** From 1. */
+  /** Line number, from 1. */
   line: number;
 }
 
 const calls = /^[fl]?ch(?:mod|own)(?:Sync)?$/;
 
-/** Finds every such reference in a source text: an import, a property, or a name in brackets. */
+/** Finds every use of such a function in a source file: an import, a property, or a name in brackets. */
 export function ownershipCallsOf(file: string, text: string): OwnershipCall[] {
   const { program } = parseSync(file, text);
   const starts = lineStarts(text);

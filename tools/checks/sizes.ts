@@ -1,4 +1,4 @@
-// Fails if a function or folder is too large. Exceptions are in long-functions.ts and in crowdedFolders below.
+// Fails if a function or folder is too large. long-functions.ts and `crowdedFolders` list the exceptions.
 import { readFileSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
 import { functionsOver } from './functions.ts';
@@ -7,18 +7,18 @@ import { isTestFile, sourceFiles } from './source-files.ts';
 
 const maxLines = 100;
 const maxFiles = 25;
-/** Folders that may contain more files, each with the reason. */
+/** Folders that may contain more files. Maps each folder to the reason. */
 const crowdedFolders: Record<string, string> = {};
 
 interface Exceptions {
-  /** Keys are `file#function`, values reasons. */
+  /** Maps `file#function` to the reason. */
   functions: Readonly<Record<string, string>>;
   folders: Readonly<Record<string, string>>;
 }
 
 /**
- * Lists every function and folder that is too large, and every unused exception, one per line. Test files do not count.
- * @param root folder that holds the workspaces
+ * Lists every function and folder that is too large, and every unused exception. Ignores test files.
+ * @param root folder that contains the workspaces
  */
 export function sizeFaults(root: string, exceptions: Exceptions): string[] {
   const faults: string[] = [];

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 
 const skipped = new Set(['node_modules', 'dist', 'data', 'coverage']);
 
-/** Source files below a folder: relative paths with `/`, sorted. Omits hidden, installed, and built files. */
+/**
+ * Returns the source files below a folder: relative paths with `/`, sorted. Omits hidden folders, installed packages,
+ * and build output.
+ */
 export function sourceFiles(root: string): string[] {
   const files: string[] = [];
   const walk = (folder: string) => {

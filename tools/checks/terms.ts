@@ -1,12 +1,12 @@
-// Checks names against docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of events.
-// Checks files against tools/checks/nouns.ts: a noun has the same file name in every layer.
+// Checks names against docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of
+// events. Checks file names against tools/checks/nouns.ts: a noun has the same file name in every layer.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventTypes, tagDescriptions } from '@muster/protocol/http';
 import { root } from '../suite/cli.ts';
 import { namesIn, nounFaults } from './nouns.ts';
 
-/** Folders whose child folders are named after nouns. */
+/** Folders with child folders that are named after nouns. */
 const nounFolders = ['orchestrator/src/domain', 'console/src/pages', 'cli/src/verbs'];
 /** Child folders that are not nouns. */
 const notNouns = new Set(['operation-end', 'shared']);
@@ -27,7 +27,7 @@ export function termsOf(markdown: string): { terms: Set<string>; repeated: strin
 
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
 
-/** Whether a name is a term or the plural of a term, such as `enrolment-tokens`. */
+/** Reports whether a name is a term or the plural of a term, such as `enrolment-tokens`. */
 export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
   const words = plain(name);
   return terms.has(words) || (words.endsWith('s') && terms.has(words.slice(0, -1)));

@@ -1,5 +1,5 @@
-// Generates the tables of docs/api.md from the route table and docs/openapi.json, for tools/docs/write-openapi.ts. The rules
-// above the tables are written by hand in the page.
+// Generates the tables of docs/api.md from the route table and docs/openapi.json, for tools/docs/write-openapi.ts. The
+// rest of the page is handwritten.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { errorKinds } from '@muster/protocol';
@@ -28,7 +28,7 @@ interface Document {
 const methodsInOrder: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'DELETE'];
 const who = { anyone: 'anyone', operator: 'any operator', admin: 'admin' } as const;
 const sentence = (text: string): string => (/[.:!?]$/.test(text) ? text : `${text}.`);
-/** Routes in order of their paths, so that related routes are adjacent. */
+/** Routes sorted by path, so that related routes are adjacent. */
 const ordered = [...routes].sort((one, other) =>
   one.path === other.path
     ? methodsInOrder.indexOf(one.method) - methodsInOrder.indexOf(other.method)
@@ -36,7 +36,7 @@ const ordered = [...routes].sort((one, other) =>
       ? -1
       : 1,
 );
-/** Escapes bars, which would start another cell of the table. */
+/** Escapes vertical bars, which would start another cell of the table. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const anchor = (text: string): string =>
   text
@@ -44,7 +44,10 @@ const anchor = (text: string): string =>
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(/\s/g, '-');
 
-/** The errors specific to a route. The rules of the page describe those that depend only on its access and kind. */
+/**
+ * Returns the errors specific to a route. The rules on the page describe the errors of every route with the same access
+ * or kind.
+ */
 function ownErrors(route: Route): string[] {
   const { errors: _, ...plain } = route;
   const common = new Set(errorsOf({ ...plain, errors: [] }));
@@ -100,7 +103,7 @@ function inputs(operation: Operation): string[] {
   return lines;
 }
 
-/** Removes the pattern of an integer in a query: the type says the same. */
+/** Removes the pattern of an integer query parameter: the type implies it. */
 const plainQuery = ({ pattern, ...schema }: JsonSchema): JsonSchema =>
   schema.type === 'integer' || pattern === undefined ? schema : { ...schema, pattern };
 
@@ -146,7 +149,7 @@ function operationSection(route: Route, document: Document): string[] {
   ];
 }
 
-/** The generated part of the page. */
+/** Returns the generated part of the page. */
 function tables(document: Document): string {
   const tags = [...new Set(routes.map(({ tag }) => tag))].sort();
   const overview = (tag: string) =>

@@ -24,7 +24,7 @@ export interface JsonSchema {
   default?: unknown;
 }
 
-/** A field of an object, or of a nested object: `results[].status`. */
+/** A field of an object or of a nested object, such as `results[].status`. */
 export interface FieldRow {
   readonly path: string;
   readonly required: boolean;
@@ -34,7 +34,7 @@ export interface FieldRow {
 
 const componentPrefix = '#/components/schemas/';
 
-/** The name of the shape that a schema refers to; null for an inline schema and for any JSON. */
+/** Returns the name of the schema that a schema refers to; null for an inline schema and for arbitrary JSON. */
 export function shapeOf({ $ref }: JsonSchema): string | null {
   const name = $ref?.replace(componentPrefix, '');
   return name === undefined || name.startsWith('__') ? null : name;
@@ -56,7 +56,7 @@ const counted = (low: number | undefined, high: number | undefined, what: string
   return range === '' ? '' : `${range} ${what}`;
 };
 
-/** A short description of the allowed values. */
+/** Returns a short description of the allowed values. */
 export function typeText(schema: JsonSchema): string {
   if (schema.$ref !== undefined) {
     const name = shapeOf(schema);
@@ -92,7 +92,10 @@ export function typeText(schema: JsonSchema): string {
   }
 }
 
-/** The object that a schema describes or contains, with its path: `[]` for the items of a list. Null without an object. */
+/**
+ * Returns the object that a schema describes or contains, with its path: `[]` for the items of a list. Null if there is
+ * no object.
+ */
 function objectIn(schema: JsonSchema): { object: JsonSchema; by: string } | null {
   if (schema.properties) return { object: schema, by: '' };
   if (schema.items) {
@@ -107,7 +110,7 @@ function objectIn(schema: JsonSchema): { object: JsonSchema; by: string } | null
   return choices.length === 1 ? objectIn(choices[0] as JsonSchema) : null;
 }
 
-/** Every field of the object that a schema describes or contains. Does not expand objects that have a name. */
+/** Returns every field of the object that a schema describes or contains. Does not expand named objects. */
 export function fieldsOf(schema: JsonSchema, prefix = ''): FieldRow[] {
   const choices = alternatives(schema).filter((choice) => !isNull(choice));
   if (choices.length > 1) return choices.flatMap((choice) => fieldsOf(choice, prefix));

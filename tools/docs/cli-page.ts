@@ -22,11 +22,11 @@ export interface CliDescription {
   document: unknown;
 }
 
-/** Escapes text, so that Markdown does not read parts of it as HTML or as the end of a table cell. */
+/** Escapes text so that Markdown does not interpret it as HTML or as the end of a table cell. */
 const plain = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** All verbs without subcommands, in the order of the help. */
+/** Returns all verbs without subcommands, in the order of the help. */
 const leavesOf = (verb: CliVerb): CliVerb[] => (verb.verbs.length === 0 ? [verb] : verb.verbs.flatMap(leavesOf));
 
 const optionTable = (options: CliVerb['options']): string[] => [
@@ -38,7 +38,7 @@ const optionTable = (options: CliVerb['options']): string[] => [
   ),
 ];
 
-/** A short description of the allowed values; links to the objects of docs/api.md. */
+/** Returns a short description of the allowed values, with links to the objects of docs/api.md. */
 function shapeText(schema: JsonSchema, known: ReadonlySet<string>, definitions: Record<string, JsonSchema>): string {
   const inner = (each: JsonSchema) => shapeText(each, known, definitions);
   const note = schema.description === undefined ? '' : ` (${plain(schema.description)})`;

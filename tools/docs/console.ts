@@ -1,15 +1,16 @@
 import { blocksOf } from './markdown.ts';
 
 /**
- * Reads terminal sessions in pages: blocks marked `console`. A prompt names the user and the machine of a command; the output
- * follows. `…` stands for varying text: part of a line or, alone in a line, any number of lines.
+ * Reads terminal sessions in documentation pages: blocks of the language `console`. A prompt shows the user and machine
+ * of a command; the output follows. `…` represents varying text: part of a line or, alone in a line, any number of
+ * lines.
  */
 
 export interface Step {
-  /** Such as `ada@control:~$`. */
+  /** Prompt such as `ada@control:~$`. */
   prompt: string;
   command: string;
-  /** The output lines that the page shows after the command. */
+  /** Lines of output after the command. */
   expected: string[];
   line: number;
 }
@@ -17,23 +18,23 @@ export interface Step {
 export interface Session {
   line: number;
   steps: Step[];
-  /** Answers to prompts, in order; from the comment `<!-- typed: … -->` before the block. */
+  /** Answers to prompts in order, from the comment `<!-- typed: … -->` above the block. */
   typed: string[];
-  /** Files of the repository to copy before the commands run: `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
+  /** Files of the repository to copy before the commands run, from `<!-- copied: docs/x.yml ada@control:x.yml -->`. */
   copied: { file: string; to: string }[];
-  /** Whether the commands are repeated until the output matches the page: `<!-- repeated: … -->`. */
+  /** Whether to repeat the commands until the output matches the page, from `<!-- repeated: … -->`. */
   repeated: boolean;
 }
 
 const promptAndCommand = /^([a-z][\w-]*@[\w-]+:[^\s$#]*[$#])(?: (.*))?$/;
 
-/** The prompt and command of a line of a session; null if the line has none. */
+/** Returns the prompt and the command of a line; null if the line has none. */
 export function typedIn(line: string): { prompt: string; command: string } | null {
   const match = promptAndCommand.exec(line);
   return match ? { prompt: match[1] as string, command: match[2] ?? '' } : null;
 }
 
-/** Every session of a page. */
+/** Returns every session of a page. */
 export function sessionsOf(markdown: string): Session[] {
   const lines = markdown.split('\n');
   return blocksOf(markdown)
@@ -54,7 +55,7 @@ function stepsOf(source: string, first: number): Step[] {
   return steps;
 }
 
-/** Reads the comments directly above a block, which readers of the rendered page do not see. */
+/** Reads the comments directly above a block. Readers of the rendered page do not see them. */
 function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'typed' | 'copied' | 'repeated'> {
   const typed: string[] = [];
   const copied: Session['copied'] = [];
@@ -76,8 +77,8 @@ function remarksAbove(lines: readonly string[], from: number): Pick<Session, 'ty
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Maps the sample ids of a page to the real ids of a session. A sample is an id of 26 characters or its last 8, or a node id
- * or its first 12 digits.
+ * Maps the sample ids of a page to the real ids of a session. A sample is an id of 26 characters or its last 8, or a
+ * node id or its first 12 digits.
  */
 export type Samples = ReadonlyMap<string, string>;
 
@@ -85,10 +86,13 @@ const sample =
   /\b(?:[0-9A-HJKMNP-TV-Z]{26}|(?=[A-Z]*\d)(?=\d*[A-Z])[0-9A-HJKMNP-TV-Z]{8}|[0-9a-f]{32}|[0-9a-f]{12})\b/g;
 const likeIt = (id: string): string => `(${/[A-Z]/.test(id) ? '[0-9A-Z]' : '[0-9a-f]'}{${id.length}})`;
 
-/** @returns the samples that a line adds; null if the line does not match */
+/**
+ * Compares a line of the page with a line of output.
+ * @returns the samples that the line adds; null if the lines differ
+ */
 function lineMatch(line: string, shown: string, known: Samples): Samples | null {
   const ids: string[] = [];
-  // Any whitespace matches any other whitespace, and `…` matches any text.
+  // Whitespace matches any whitespace, and `…` matches any text.
   const words = line
     .trim()
     .split(/(…|\s+)/)
@@ -115,8 +119,8 @@ function lineMatch(line: string, shown: string, known: Samples): Samples | null 
 }
 
 /**
- * Compares the output of a terminal with the page.
- * @returns the difference, or the samples known so far
+ * Compares the output of a command with the page.
+ * @returns the difference, or all samples found
  */
 export function compareOutput(
   expected: readonly string[],
@@ -125,7 +129,7 @@ export function compareOutput(
 ): { fault: string } | { fault: null; samples: Samples } {
   const wanted = expected.filter((line) => line.trim() !== '');
   const lines = shown.filter((line) => line.trim() !== '');
-  // The farthest position that any attempt has reached.
+  // The last position that any attempt has reached.
   let farthest = { wanted: 0, line: 0 };
   const from = (at: number, line: number, samples: Samples): Samples | null => {
     if (line + at > farthest.line + farthest.wanted) farthest = { wanted: at, line };
@@ -152,10 +156,10 @@ export function compareOutput(
 }
 
 /**
- * The command to type for a command of a page. Replaces samples by the real ids, and a line with `…` by the newest matching
- * output line, which a reader would copy.
- * @param shown every line shown so far, the oldest first
- * @throws Error if no output line matches
+ * Returns the command to run for a command on a page. Replaces samples with the real ids, and a line that contains `…`
+ * with the latest matching line of output, which a reader would copy.
+ * @param shown all output so far, the oldest line first
+ * @throws Error if no line of output matches
  */
 export const filledIn = (command: string, shown: readonly string[], known: Samples): string =>
   command

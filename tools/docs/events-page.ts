@@ -4,7 +4,10 @@ import { eventTypes, notifyingEvents } from '@muster/protocol/http';
 
 const code = (text: string): string => `\`${text}\``;
 
-/** @throws Error if no source file writes an event type of the table */
+/**
+ * Returns the page.
+ * @throws Error if no source file writes an event type of the table
+ */
 export function eventsPage(sources: readonly string[]): string {
   const types = Object.keys(eventTypes);
   const unused = types.filter((type) => !sources.some((source) => source.includes(`'${type}'`)));

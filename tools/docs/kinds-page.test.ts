@@ -10,7 +10,7 @@ test.each(resourceTypes)('documents the fields, an example, and the agent suppor
   const { required, optional, triggers } = kinds[type];
   for (const name of Object.keys(required)) expect(section).toContain(`| **\`${name}\`** |`);
   for (const name of [...Object.keys(optional), ...triggers]) expect(section).toContain(`| \`${name}\` |`);
-  // Each row has a type and a description.
+  // Every row has a type and a description.
   for (const row of section.matchAll(/^\| \*?\*?`.*$/gm)) expect(row[0]).toMatch(/\| \S.* \| \S.* \|$/);
   expect(section).toContain(`    ${type}:\n`);
   expect(section.includes('Not supported')).toBe(!executableKinds.has(type));

@@ -12,11 +12,14 @@ import {
 
 const indented = (text: string, by: string): string => text.replace(/^/gm, by);
 
-/** Returns the example as a resource of a module. */
+/** Formats the example as a resource of a module. */
 const resource = (type: ResourceType): string =>
   `- id: example\n  resource:\n    ${type}:\n${indented(kinds[type].example, '      ')}`;
 
-/** @throws Error if the example is not a valid module */
+/**
+ * Returns the example.
+ * @throws Error if it is not a valid module
+ */
 function checkedExample(type: ResourceType): string {
   const clause = kinds[type].platforms.map((platform) => `{ platform: ${platform} }`).join(', ');
   const parsed = parseModule(`name: example\nsupports: [${clause}]\nresources:\n${resource(type)}\n`);
@@ -24,7 +27,7 @@ function checkedExample(type: ResourceType): string {
   return resource(type);
 }
 
-/** A short description of the allowed values. */
+/** Returns a short description of the allowed values. */
 function valueText({ type, values, minimum, maximum }: KindField): string {
   if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
   if (type === 'choice') return (values ?? []).map((value) => `\`${value}\``).join(', ');
@@ -58,7 +61,7 @@ function section(type: ResourceType): string[] {
   ];
 }
 
-/** @returns the page, Markdown */
+/** Returns the page in Markdown. */
 export function kindsPage(): string {
   const now = resourceTypes.filter((type) => executableKinds.has(type)).map((type) => `[\`${type}\`](#${type})`);
   return [

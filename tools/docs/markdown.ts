@@ -7,7 +7,9 @@ export interface Link {
 
 /** A command line in a code block or between backticks. */
 export interface Command {
-  /** Words, split at blanks, with quotes. Omits a comment or pipe and the rest of the line after it. */
+  /**
+   * Words of the command, split like a shell does, with quotes. Omits a comment, or a pipe and the commands after it.
+   */
   words: string[];
   line: number;
 }
@@ -45,7 +47,7 @@ export function linksOf(markdown: string): Link[] {
   return links;
 }
 
-/** The anchor of a heading, without the suffix for duplicates. */
+/** Returns the anchor of a heading, without the suffix for duplicates. */
 export const slugOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -53,7 +55,7 @@ export const slugOf = (heading: string): string =>
     .trim()
     .replace(/\s/g, '-');
 
-/** The anchors of a page's headings, named as by common renderers. */
+/** Returns the anchors of a page's headings, named as by common renderers. */
 export function anchorsOf(markdown: string): Set<string> {
   const anchors = new Set<string>();
   for (const { text, code } of linesOf(markdown)) {
@@ -69,7 +71,7 @@ export function anchorsOf(markdown: string): Set<string> {
 
 /**
  * Finds command lines that begin with one of `programs`, after an optional prompt.
- * @param programs first words to look for, e.g. `npm`, `npx`, `muster`
+ * @param programs names of programs, such as `npm`, `npx`, or `muster`
  */
 export function commandsOf(markdown: string, programs: readonly string[]): Command[] {
   const commands: Command[] = [];
@@ -92,7 +94,7 @@ export function commandsOf(markdown: string, programs: readonly string[]): Comma
   return commands;
 }
 
-/** Finds fenced code blocks that name their language. */
+/** Finds fenced code blocks that declare a language. */
 export function blocksOf(markdown: string): { language: string; source: string; line: number }[] {
   const blocks: { language: string; source: string; line: number }[] = [];
   const fences = /^(`{3,}|~{3,})([\w-]+)[^\n]*\n([\s\S]*?)^\1\s*$/gm;

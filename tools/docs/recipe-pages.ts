@@ -6,8 +6,8 @@ const begin = (file: string): string => `<!-- from ${file}, by node tools/checks
 const end = '<!-- until here -->';
 
 /**
- * Updates the parameters and the module in a page; keeps the handwritten text.
- * @param page the text of the page, which already contains the two marker lines
+ * Updates the parameters and the module in a page, and preserves the handwritten text.
+ * @param page the text of the page, which contains both pairs of marker lines
  * @param file name of the module's file, in the folder of the page
  */
 export function recipePage(page: string, file: string, source: string): string {

@@ -1,5 +1,5 @@
-// Writes docs/openapi.json from the route table, and the tables of docs/api.md from both. With `--check`, fails if they are
-// out of date.
+// Writes docs/openapi.json from the route table, and the tables of docs/api.md from both. With `--check`, fails if a
+// file is out of date.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const printer = join(root, 'orchestrator', 'src', 'http', 'openapi', 'openapi.ts
 const document: unknown = JSON.parse(
   execFileSync(process.execPath, [printer, version], { encoding: 'utf8', maxBuffer }),
 );
-// Formats the file, so that the format check of the repository passes.
+// Format the file, so that the format check of the repository passes.
 const text = execFileSync(
   join(root, 'node_modules', '.bin', 'biome'),
   ['format', '--stdin-file-path=docs/openapi.json', '--files-max-size=16777216'],
@@ -25,5 +25,5 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
   process.exitCode = 1;
 }
 
-// docs/api.md describes the same API, so it is written and checked together with docs/openapi.json.
+// Writes or checks docs/api.md, which describes the same API.
 await import('./api-page.ts');

@@ -1,16 +1,19 @@
-/** A file to write or change. `after` gets the present text, or null if the file does not exist. */
+/** A file to create or change. `after` receives the current text, or null if the file does not exist. */
 export interface Edit {
   readonly path: string;
   after(before: string | null): string;
 }
 
-/** The files of a generator, and the remaining manual steps. */
+/** The edits of a generator, and the remaining manual steps. */
 export interface Skeleton {
   readonly edits: readonly Edit[];
   readonly next: readonly string[];
 }
 
-/** Writes a new file. @throws Error if it exists */
+/**
+ * Creates a file.
+ * @throws Error if it exists
+ */
 export const create = (path: string, text: string): Edit => ({
   path,
   after(before) {
@@ -21,7 +24,7 @@ export const create = (path: string, text: string): Edit => ({
 
 /**
  * Inserts lines into a file.
- * @param anchors pairs: a text that the file must contain exactly once, and the lines to insert before it
+ * @param anchors pairs of a text that the file must contain exactly once, and the lines to insert before it
  * @throws Error that names the anchor if it is missing or ambiguous
  */
 export const insert = (path: string, ...anchors: readonly (readonly [before: string, lines: string])[]): Edit => ({

@@ -20,7 +20,7 @@ beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'muster-new-'));
   for (const name of [...workspaces, 'tools', 'docs', 'tsconfig.json', 'biome.json', 'package.json'])
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
-  // The copy uses the third-party packages of this tree, and its own workspaces.
+  // The copy uses the third-party packages of this tree but its own workspaces.
   mkdirSync(join(copy, 'node_modules/@muster'), { recursive: true });
   for (const name of readdirSync(join(root, 'node_modules')).filter((name) => name !== '@muster'))
     symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
@@ -32,7 +32,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-/** The compiler errors in these files and in all files that they import. */
+/** Returns the compiler errors in these files and in all files that they import. */
 async function complaints(files: readonly string[], base: string, name: string): Promise<string> {
   const config = join(copy, base, name);
   writeFileSync(
@@ -49,7 +49,7 @@ async function complaints(files: readonly string[], base: string, name: string):
   return done.stdout;
 }
 
-/** The failure messages of the generated tests, joined. */
+/** Returns the failure messages of the generated tests. */
 async function failures(files: readonly string[], environment: 'node' | 'happy-dom'): Promise<string> {
   const config = join(copy, `vitest.${environment}.config.mjs`);
   const setupFiles = environment === 'node' ? [] : [join(copy, 'console/test/setup.ts')];
@@ -64,7 +64,7 @@ async function failures(files: readonly string[], environment: 'node' | 'happy-d
     '--reporter=json',
     `--outputFile=${copy}/report.json`,
   ];
-  // The runner exits with 1, because the tests fail.
+  // The test runner exits with 1, because the generated tests fail.
   await run(process.execPath, args, { cwd: copy, maxBuffer: 1e8 }).catch(() => {});
   const report = JSON.parse(readFileSync(join(copy, 'report.json'), 'utf8')) as {
     testResults: { message: string; assertionResults: { failureMessages: string[] }[] }[];

@@ -1,4 +1,7 @@
-// Writes the skeleton of a kind or noun: `npm run new -- kind NAME`, `npm run new -- noun NAME`.
+// Writes the skeleton of a kind or a noun:
+//
+//   npm run new -- kind NAME
+//   npm run new -- noun NAME
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -25,7 +28,7 @@ const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
 /**
  * Applies a skeleton. Writes nothing if an edit fails.
- * @returns paths of the files, relative to the root
+ * @returns paths of the changed files, relative to the root
  * @throws Error that names the file to correct
  */
 export function write(root: string, { edits }: Skeleton): string[] {
@@ -46,7 +49,7 @@ export function write(root: string, { edits }: Skeleton): string[] {
   return paths;
 }
 
-/** @returns null for arguments that the usage does not allow */
+/** Returns the skeleton for the arguments; null if the usage does not allow them. */
 export function skeletonOf(root: string, args: readonly string[]): Skeleton | null {
   let given: ReturnType<typeof parse>;
   try {

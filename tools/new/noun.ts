@@ -3,37 +3,41 @@ import { join } from 'node:path';
 import { camelCase, create, type Edit, insert, pascalCase, type Skeleton } from './edit.ts';
 
 export interface NounOptions {
-  /** Completes "see …": `the gadgets of machines`. It goes into the API, the help, the console, and its page of docs. */
+  /**
+   * Completes "see …", as in `the gadgets of machines`. Appears in the API, the help, the console, and the
+   * documentation.
+   */
   readonly about: string;
-  /** Name of an object of this noun, for examples and tests. */
+  /** Name of an example object, for documentation and tests. */
   readonly example: string;
-  /** Whether the database stores the list. */
+  /** Whether the database stores the objects. */
   readonly table: boolean;
 }
 
 interface Names extends NounOptions {
-  /** Form `gadget-kits`. */
+  /** Such as `gadget-kits`. */
   name: string;
-  /** Forms `gadget_kits` and `gadget_kit`. */
+  /** Such as `gadget_kits` and `gadget_kit`. */
   snake: string;
   oneSnake: string;
-  /** Forms `gadgetKits` and `GadgetKits`. */
+  /** Such as `gadgetKits` and `GadgetKits`. */
   camel: string;
   pascal: string;
-  /** Forms `gadget-kit`, `gadgetKit`, and `GadgetKit`. */
+  /** Such as `gadget-kit`, `gadgetKit`, and `GadgetKit`. */
   oneName: string;
   oneCamel: string;
   one: string;
-  /** Forms `Gadget kits`, `gadget kits`, and `gadget kit`. */
+  /** Such as `Gadget kits`, `gadget kits`, and `gadget kit`. */
   title: string;
   words: string;
   oneWords: string;
-  /** Expression for the handlers of its routes, which `createHandlers` spreads. */
+  /** Expression that returns the handlers of the routes. `createHandlers` spreads it. */
   handlers: string;
 }
 
 /**
- * Returns the skeleton of a noun: listing objects and getting one by name, in every layer from the table to the console.
+ * Returns the skeleton of a noun: listing objects and reading one by name, in every layer from the database to the
+ * console.
  * @param name plural
  */
 export function nounSkeleton(root: string, name: string, options: NounOptions): Skeleton {
@@ -514,7 +518,7 @@ export function ${one}Page() {
 }
 `;
 
-/** Adds the list to the menu after Modules. Its key is the first letter of its name that no other page uses. */
+/** Adds the list to the menu after Modules. Its shortcut is the first letter of the name that no other page uses. */
 function menuEdits(root: string, { name, title, about }: Names): Edit[] {
   const path = 'console/src/app/navigation.ts';
   const menu = readFileSync(join(root, path), 'utf8');

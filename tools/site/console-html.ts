@@ -1,11 +1,14 @@
 import { typedIn } from '../docs/console.ts';
 
-/** Renders a terminal session for the site. Highlights commands, and lets readers copy only commands. */
+/** Renders terminal sessions for the site. Highlights commands, and lets readers copy commands without the output. */
 
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '{': '&#123;' };
 const escaped = (text: string): string => text.replaceAll(/[&<>{]/g, (char) => escapes[char] as string);
 
-/** @param source the text of a `console` block */
+/**
+ * Renders a session.
+ * @param source the text of a `console` block
+ */
 export function consoleHtml(source: string): string {
   let answered = true;
   const lines = source.trimEnd().split('\n');
@@ -18,7 +21,7 @@ export function consoleHtml(source: string): string {
     if (goesOn) return part('prompt', '> ') + part('typed', `${line.slice(2)}\n`);
     return part('shown', `${line}\n`);
   });
-  // The theme's copy button requires these classes.
+  // The theme's copy button needs these classes.
   return `<div class="language-console"><button title="Copy what is typed" class="copy"></button><span class="lang">terminal</span><pre class="console"><code>${html.join('')}</code></pre></div>`;
 }
 

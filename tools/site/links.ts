@@ -1,27 +1,28 @@
 import { posix } from 'node:path';
 
-/** Converts links between files of the repository, as in pages of docs/, to links of the site. */
+/** Converts links between files of the repository, such as those on pages of docs/, to links of the site. */
 
-/** Pages of the site for files outside docs/. */
+/** Site pages for files outside docs/. */
 const homes: Readonly<Record<string, string>> = {
   'README.md': 'docs/README.md',
   'CONTRIBUTING.md': 'docs/contributing.md',
 };
 
-/** Folder of the site for repository files that pages link to. */
+/** Site folder for repository files that pages link to. */
 const filesFolder = 'files';
 
 export type SiteLink =
   /** An external address, an anchor, or another page. */
   | { kind: 'page'; href: string }
-  /** A file of the repository, which the site serves unchanged. `file` is relative to the repository. */
+  /** A file of the repository that the site serves unchanged. `file` is relative to the repository. */
   | { kind: 'file'; href: string; file: string }
-  /** A folder of the repository, for which the site has no page. */
+  /** A folder of the repository. The site has no page for it. */
   | { kind: 'folder' };
 
 /**
+ * Converts a link.
  * @param page path of the page that contains the link, relative to the repository
- * @param isFolder whether a path relative to the repository is a folder
+ * @param isFolder reports whether a path relative to the repository is a folder
  */
 export function siteLink(page: string, href: string, isFolder: (path: string) => boolean): SiteLink {
   if (/^([a-z][a-z0-9+.-]*:|#|\/)/i.test(href)) return { kind: 'page', href };
@@ -39,5 +40,5 @@ export function siteLink(page: string, href: string, isFolder: (path: string) =>
   return { kind: 'file', href: `/${filesFolder}/${inside}`, file: target };
 }
 
-/** The path, in the site's output folder, for the address of a file. */
+/** Returns the path of a served file in the site's output folder. */
 export const placeOf = (href: string): string => href.replace(/^\//, '');

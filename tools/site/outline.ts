@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../suite/cli.ts';
 
-/** The reading order of the pages of docs/, for the sidebar of the site and llms.txt. */
+/** The order of the pages of docs/ in the sidebar of the site and in llms.txt. */
 
 export interface Page {
   /** Path relative to docs/. */
   path: string;
   /** The first heading of the page. */
   title: string;
-  /** The first one or two sentences of the page, as plain text. */
+  /** The first sentences of the page, as plain text. */
   summary: string;
 }
 
@@ -18,7 +18,7 @@ export interface Section {
   pages: Page[];
 }
 
-/** A name that ends in `/` stands for the pages of that folder, in the order of their names. */
+/** Pages by section. A name that ends in `/` represents the pages of that folder, sorted by name. */
 const sections: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'getting-started.md', 'concepts.md', 'glossary.md', 'coming-from.md'],
   Modules: ['modules.md', 'module-kinds.md'],
@@ -34,27 +34,27 @@ const sections: Readonly<Record<string, readonly string[]>> = {
 
 const docs = join(root, 'docs');
 
-/** Paths of all pages, relative to docs/. */
+/** Returns the paths of all pages, relative to docs/. */
 export function pagePaths(): string[] {
   return readdirSync(docs, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md') && !path.startsWith('.'))
     .sort();
 }
 
-/** Pages that match an entry of the outline. A folder's own page comes first. */
+/** Returns the pages that match an entry of the outline. The index page of a folder comes first. */
 function pagesOf(name: string, all: readonly string[]): string[] {
   if (!name.endsWith('/')) return all.filter((path) => path === name);
   const inside = all.filter((path) => path.startsWith(name));
   return inside.sort((one, other) => Number(other.endsWith('/index.md')) - Number(one.endsWith('/index.md')));
 }
 
-/** Pages that no section lists, so that readers could not find them. */
+/** Returns the pages that no section lists, which readers could not find. */
 export function orphans(all: readonly string[] = pagePaths()): string[] {
   const named = new Set(Object.values(sections).flatMap((names) => names.flatMap((name) => pagesOf(name, all))));
   return all.filter((path) => !named.has(path));
 }
 
-/** First heading and first paragraph of a page. */
+/** Returns the first heading and the summary of a page. */
 export function headOf(markdown: string): { title: string; summary: string } {
   const body = markdown.replace(/^---\n[\s\S]*?\n---\n/, '').replace(/<!--[\s\S]*?-->/g, '');
   const title = /^# (.+)$/m.exec(body)?.[1] ?? '';
@@ -71,7 +71,7 @@ export function headOf(markdown: string): { title: string; summary: string } {
   return { title: title.replaceAll(/`/g, ''), summary: summary.replace(/:$/, '.') };
 }
 
-/** Sections with their pages. Omits sections without pages. */
+/** Returns the sections with their pages. Omits sections without pages. */
 export function outline(): Section[] {
   const all = pagePaths();
   return Object.entries(sections)

@@ -1,4 +1,5 @@
-// `npm run dev`: runs an orchestrator, two agents, and the console with live reload, on loopback, with data in .cache/dev.
+// Runs an orchestrator, two agents, and the console with live reload on loopback, for `npm run dev`. Stores data in
+// .cache/dev.
 import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { muster, root } from '../suite/cli.ts';

@@ -2,10 +2,10 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Creates a folder for its owner alone, and its missing parents. Creates each level separately: Node's recursive mkdir
- * never returns if the system reports a missing folder although the parent exists, as in /proc.
+ * Creates a folder that only its owner can access, and its missing parents. Creates each level separately: if a file
+ * system such as /proc reports a missing folder although its parent exists, Node's recursive mkdir never returns.
  * @param path absolute
- * @throws the system's error, also if the path exists and is not a folder
+ * @throws the system's error, for example if the path exists and is not a folder
  */
 export function makeFolder(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });

@@ -2,7 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { CliFailure, runMuster } from '../suite/cli.ts';
 import { type KnownProfile, profileFor } from './names.ts';
 
-/** Requests from `npm start` to its orchestrator, through the `muster` command. */
+/** Sends requests of `npm start` to its orchestrator, with the `muster` command. */
 
 /** The environment without variables that select another orchestrator. */
 const withoutTarget = { ...process.env };
@@ -10,8 +10,8 @@ for (const name of ['MUSTER_URL', 'MUSTER_PROFILE', 'MUSTER_FINGERPRINT', 'MUSTE
   delete withoutTarget[name];
 
 /**
- * Returns the user's existing operator key, or creates one.
- * Gives an explicit address, so that the key does not depend on a profile of the user.
+ * Returns the path of the user's operator key, and creates the key if there is none. Gives an explicit address, so that
+ * the key does not depend on a profile.
  */
 export async function operatorKey(): Promise<{ publicKey: string; made: string | null }> {
   const address = ['--url', 'https://127.0.0.1:4748'];
@@ -32,8 +32,8 @@ export async function operatorKey(): Promise<{ publicKey: string; made: string |
 
 /**
  * Stores a profile for this orchestrator and its certificate.
- * @param fingerprint of the certificate; null if it is not self-signed
- * @returns the profile, and the suffix for commands: empty unless another profile is current
+ * @param fingerprint fingerprint of the certificate; null if the certificate is not self-signed
+ * @returns the profile, and the suffix for commands, which is empty if the profile is the current one
  */
 export async function nameProfile(
   url: string,
@@ -51,7 +51,10 @@ export async function nameProfile(
   return { profile, suffix: inUse ? '' : ` --profile ${profile}` };
 }
 
-/** @throws CliFailure; its message includes the remedy if the orchestrator does not know the current key */
+/**
+ * Runs a command with a profile.
+ * @throws CliFailure; includes the remedy if the orchestrator does not know the current key
+ */
 async function as(profile: string, args: string[]): Promise<unknown> {
   try {
     return await runMuster([...args, '--profile', profile], withoutTarget);
@@ -65,7 +68,10 @@ async function as(profile: string, args: string[]): Promise<unknown> {
   }
 }
 
-/** Creates a token that enrolls this machine's agent without manual approval. If another agent has the name, adds a number. */
+/**
+ * Creates a token that enrolls this machine's agent without manual approval. Appends a number to the name if another
+ * agent has it.
+ */
 export async function enrolmentToken(profile: string, name: string): Promise<string> {
   for (let number = 1; ; number++) {
     const attempt = number === 1 ? name : `${name.slice(0, 60)}-${number}`;
@@ -77,7 +83,7 @@ export async function enrolmentToken(profile: string, name: string): Promise<str
   }
 }
 
-/** Returns the orchestrator's record of this machine's agent. Approves the agent if it is pending. */
+/** Returns the record of this machine's agent. Approves the agent if it is pending. */
 export async function approvedAgent(profile: string, nodeId: string, name: string): Promise<Agent> {
   const agents = (await as(profile, ['agents', 'list'])) as Agent[];
   const agent = agents.find(({ node_id }) => node_id === nodeId);

@@ -1,7 +1,7 @@
 /**
- * Selects the lines of a program's output that explain its exit: errors of its log, and text outside the log.
- * @param lines output of the program: JSON lines of its log, and other text
- * @returns readable lines, oldest first
+ * Selects the lines of a program's output that explain its exit: errors in its log, and text outside the log.
+ * @param lines JSON lines of the log, and other text
+ * @returns readable lines, the oldest first
  */
 export function tellingLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => {

@@ -1,7 +1,7 @@
 import { isName } from '@muster/protocol';
 
 /**
- * Returns a valid name for an agent or operator, as similar as possible to the given name.
+ * Returns a valid name for an agent or operator that is as similar as possible to the given text.
  * @param text any host name or login name
  * @param fallback a valid name, used if no valid character remains
  */
@@ -13,7 +13,7 @@ export function nameFrom(text: string, fallback: string): string {
     .replace(/-+$/, '');
   const name = [...cleaned].slice(0, 64).join('');
   if (isName(name)) return name;
-  // The name is too long in UTF-16 units, or has the form of an id.
+  // The name is too long in UTF-16 units or has the form of an id: add a prefix.
   const prefixed = `${fallback}-${[...cleaned].slice(0, 30).join('')}`.slice(0, 64);
   return cleaned !== '' && isName(prefixed) ? prefixed : fallback;
 }
@@ -22,14 +22,14 @@ export function nameFrom(text: string, fallback: string): string {
 export interface KnownProfile {
   name: string;
   url: string;
-  /** Fingerprint of the trusted certificate of that address, with or without colons; null: none. */
+  /** Fingerprint of the trusted certificate, with or without colons; null if there is none. */
   fingerprint: string | null;
   current: boolean;
 }
 
 /**
- * Profile name for the orchestrator of `npm start`: `local`, unless that profile belongs to another orchestrator. An
- * orchestrator is the same if it has the same address, or the same certificate at a new address.
+ * Returns the profile name for the orchestrator of `npm start`: `local`, unless that profile belongs to another
+ * orchestrator. The orchestrator is the same if its address or its certificate is the same.
  * @param fingerprint with or without colons
  */
 export function profileFor(profiles: readonly KnownProfile[], url: string, fingerprint: string | null): string {

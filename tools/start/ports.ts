@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * Checks whether a program can listen on a port now. Without IPv6, checks all IPv4 addresses instead of `::`.
- * @returns null if it can, else the error code: `EADDRINUSE`, `EACCES`, …
+ * Checks whether a program can listen on a port. Without IPv6, treats `::` as all IPv4 addresses.
+ * @returns null if it can, otherwise the error code, such as `EADDRINUSE` or `EACCES`
  */
 export async function whyNotListen(host: string, port: number): Promise<string | null> {
   const reason = await tryToListen(host, port);
@@ -24,11 +24,12 @@ interface Ports {
   agentPort: number;
 }
 
-/** Returns another port number to suggest; 0 means any free port and stays. */
+/** Returns another port number to suggest. Returns 0, which means any free port, unchanged. */
 const another = (port: number): number => (port === 0 ? 0 : port > 65_000 ? port - 10 : port + 10);
 
 /**
- * Message for a port that cannot be used. Names both ports: if another Muster uses one, it uses the second, too.
+ * Returns the message for a port that cannot be used. Names both ports, because another Muster on the machine uses
+ * both.
  */
 export function portMessage(reason: string, port: number, { apiPort, agentPort }: Ports): string {
   const remedy = `choose others: npm start -- --api-port ${another(apiPort)} --agent-port ${another(agentPort)}`;

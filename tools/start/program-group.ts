@@ -6,7 +6,7 @@ export class StoppedWhileStarting extends Error {
   }
 }
 
-/** A group of programs: all stop when one ends or on a signal. */
+/** A group of programs that all stop when one ends or a signal arrives. */
 export class ProgramGroup {
   readonly #programs: Program[] = [];
   #stopping: Promise<boolean> | null = null;
@@ -25,12 +25,13 @@ export class ProgramGroup {
       let first: number | null = null;
       const onSignal = () => {
         first ??= performance.now();
-        // A Ctrl-C sends two signals, from the terminal and from npm. A later second Ctrl-C kills the programs immediately.
+        // Ctrl-C in a terminal sends two signals: one directly, one through npm. Another Ctrl-C more than a second
+        // later kills the programs.
         if (performance.now() - first > 1000) for (const program of this.#programs) program.kill('SIGKILL');
         done();
       };
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-      // A killed npm cannot forward a signal.
+      // npm cannot forward a signal that kills it.
       const parent = process.ppid;
       if (process.env.npm_lifecycle_event !== undefined)
         setInterval(() => {
@@ -39,7 +40,10 @@ export class ProgramGroup {
     });
   }
 
-  /** @throws StoppedWhileStarting */
+  /**
+   * Starts a program.
+   * @throws StoppedWhileStarting if the group is stopping
+   */
   run(options: ConstructorParameters<typeof Program>[0]): Program {
     if (this.#stopping !== null) throw new StoppedWhileStarting();
     const program = new Program(options);

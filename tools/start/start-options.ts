@@ -7,14 +7,14 @@ export interface StartOptions {
   agentHost: string;
   agentPort: number;
   dataDir: string;
-  /** Name of this machine's agent; null: derived from the host name. */
+  /** Name of this machine's agent; null to derive it from the host name. */
   name: string | null;
 }
 
-/** A separate file, since start.sh prints it before Node and the packages are installed. */
+/** In a separate file, because start.sh prints it before Node and the packages are installed. */
 export const startHelp = readFileSync(new URL('start-help.txt', import.meta.url), 'utf8');
 
-/** Reports an invalid command line. The message is one line with the reason and the remedy. */
+/** An invalid command line. The message is one line with the reason and the remedy. */
 export class StartUsageError extends Error {}
 
 const flags = {

@@ -1,4 +1,4 @@
-// `npm start`: sets up and runs an orchestrator, and an agent for this machine, with one command.
+// Sets up and runs an orchestrator and an agent for this machine, for `npm start`.
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join, relative, resolve } from 'node:path';
@@ -15,10 +15,10 @@ import { portMessage, whyNotListen } from './ports.ts';
 import { ProgramGroup, StoppedWhileStarting } from './program-group.ts';
 import { readStartOptions, type StartOptions, StartUsageError, startHelp } from './start-options.ts';
 
-/** An error for the user, printed without a stack. */
+/** An error for the user, printed without a stack trace. */
 class StartError extends Error {}
 
-/** Log files of this start. Keeps those of the previous start in the same folder, with the suffix `.1`. */
+/** Returns the log files of this start. Renames those of the previous start, with the suffix `.1`. */
 function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   const folder = join(dataDir, 'log');
   makeFolder(folder);
@@ -38,7 +38,10 @@ const agentConfig = `# What this machine's agent is configured for. It is read a
 #   enabled: true
 `;
 
-/** @returns paths of the log files and of the agent's configuration file, which the user may edit */
+/**
+ * Creates the data directory.
+ * @returns paths of the log files and of the agent's configuration file, which the user may edit
+ */
 function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>; configFile: string } {
   try {
     makeFolder(dataDir);
@@ -66,13 +69,13 @@ async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Pr
 
 const isLoopback = (host: string): boolean => /^(127\..*|::1|localhost)$/.test(host);
 
-/** Address at which the local agent connects to the port: a wildcard address is not a destination. */
+/** Returns the address at which the local agent connects to the port: a wildcard address is not a destination. */
 function ownAddress(agentHost: string): string {
   if (agentHost === '0.0.0.0' || agentHost === '::') return '127.0.0.1';
   return agentHost.includes(':') ? `[${agentHost}]` : agentHost;
 }
 
-/** A failed build of the console does not stop the start: everything else works, and `/` reports the failure. */
+/** Builds the console. A failed build does not stop the start: everything else works, and `/` reports the failure. */
 async function prepareConsole(): Promise<void> {
   try {
     await builtConsole(() => console.log('Building the console (only when its sources change) ...'));
@@ -87,10 +90,10 @@ function tell(lines: string[]): void {
 
 interface Running {
   ready: { api_url: string; agent_port: number; fingerprint?: string };
-  /** Suffix for commands, so that they reach this orchestrator. */
+  /** Suffix of commands for this orchestrator. */
   suffix: string;
   self: Agent;
-  /** File of the operator key, if it is new. */
+  /** Path of the operator key if this start created it; otherwise null. */
   made: string | null;
   username: string;
   dataDir: string;

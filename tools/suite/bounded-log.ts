@@ -1,8 +1,8 @@
 import { createWriteStream, renameSync, type WriteStream } from 'node:fs';
 
 /**
- * A log in two files. When the current file reaches `most` bytes, it replaces the previous file, `PATH.1`, and a new file
- * starts. The log keeps at least the newest `most` bytes, and at most twice as many.
+ * A log in two files. When the current file reaches `most` bytes, it replaces the previous file, `PATH.1`, and a new
+ * file starts. Keeps at least the latest `most` bytes and at most twice as many.
  */
 export class BoundedLog {
   readonly #path: string;
@@ -17,7 +17,7 @@ export class BoundedLog {
   }
 
   #open(): WriteStream {
-    // A full disk must not end the observed program.
+    // A full disk must not end the logged program.
     return createWriteStream(this.#path, { flags: 'a', mode: 0o600 }).on('error', () => {});
   }
 
@@ -28,7 +28,8 @@ export class BoundedLog {
     this.#written = 0;
     const full = this.#stream;
     try {
-      // Pending data still reaches the renamed file, through its descriptor. A file that is not open yet cannot be renamed.
+      // Pending data still reaches the renamed file through its descriptor. A file that is not open yet cannot be
+      // renamed.
       if (full.pending) return;
       renameSync(this.#path, `${this.#path}.1`);
     } catch {
@@ -38,7 +39,10 @@ export class BoundedLog {
     this.#stream = this.#open();
   }
 
-  /** @param done called when the file contains all lines */
+  /**
+   * Ends the log.
+   * @param done called when the file contains all lines
+   */
   end(done: () => void): void {
     this.#stream.end(done);
   }

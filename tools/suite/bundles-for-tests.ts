@@ -4,14 +4,14 @@ import { bundles } from '../build/bundle.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Folder of the bundled programs, built from the present sources. */
+    /** Folder of the bundled programs. */
     bundles: string;
   }
 }
 
-/** Builds the bundles before the first test of a run, so that tests do not build them at the same time. */
+/** Builds the bundles before the first test of a run, so that tests do not build them in parallel. */
 export async function setup(project: TestProject): Promise<void> {
-  // End-to-end tests serve the console, which `npm test` has already built.
+  // End-to-end tests serve the console.
   const [made] = await Promise.all([bundles(), project.name.startsWith('e2e') ? builtConsole() : null]);
   project.provide('bundles', made);
   project.onTestsRerun(async () => project.provide('bundles', await bundles()));

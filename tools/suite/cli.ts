@@ -6,7 +6,7 @@ export const root = join(import.meta.dirname, '../..');
 export const muster = join(root, 'cli', 'bin', 'muster');
 
 export class CliFailure extends Error {
-  /** The stable error code; null without one. */
+  /** The stable error code; null if there is none. */
   readonly code: string | null;
   constructor(message: string, code: string | null) {
     super(message);

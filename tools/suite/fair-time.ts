@@ -1,20 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** Minimum share. Processes outside a container may count without competing, and a hang must end within its test's limit. */
+/**
+ * Minimum share of a processor. Processes outside a container may be counted although they do not compete, and a hang
+ * must end within the test's time limit.
+ */
 const leastShare = 0.1;
 
 /**
- * The share of a processor that each process gets while processes compete for the processors.
- * @param runnable processes and threads that run or wait for a processor
+ * Returns the share of a processor that each process gets.
+ * @param runnable number of processes and threads that run or wait for a processor
  */
 export const fairShare = (runnable: number, processors: number): number =>
   Math.max(leastShare, Math.min(1, processors / Math.max(1, runnable)));
 
-/** Processes and threads of this machine that run or wait for a processor. Linux only; elsewhere 1. */
+/** Returns the number of processes and threads of this machine that run or wait for a processor; 1 except on Linux. */
 function runnableNow(): number {
   try {
-    // See proc_loadavg(5): the fourth field is `runnable/all`.
+    // The fourth field is `runnable/all`; see proc_loadavg(5).
     return Number(/ (\d+)\/\d+ /.exec(readFileSync('/proc/loadavg', 'utf8'))?.[1] ?? 1);
   } catch {
     return 1;
@@ -22,8 +25,8 @@ function runnableNow(): number {
 }
 
 /**
- * Time adjusted for load: it passes more slowly while processes compete for the processors. A time limit in fair time ends
- * only waits that would also reach the limit on an idle machine, unless the load exceeds the minimum share.
+ * A clock that runs more slowly while processes compete for the processors. A time limit on this clock ends only waits
+ * that would also reach the limit on an idle machine, unless the load exceeds the minimum share.
  */
 export class FairTime {
   #elapsedMs = 0;
@@ -31,14 +34,17 @@ export class FairTime {
   readonly #now: () => number;
   readonly #runnable: () => number;
 
-  /** @param now monotonic milliseconds */
+  /** @param now returns milliseconds of a monotonic clock */
   constructor(now = () => performance.now(), runnable = runnableNow) {
     this.#now = now;
     this.#runnable = runnable;
     this.#lookedAt = now();
   }
 
-  /** Adds the time since the last call, weighted by the present load. @returns milliseconds since the start */
+  /**
+   * Adds the time since the last call, weighted by the current load.
+   * @returns milliseconds since the start
+   */
   elapsedMs(): number {
     const now = this.#now();
     this.#elapsedMs += (now - this.#lookedAt) * fairShare(this.#runnable(), availableParallelism());
@@ -47,10 +53,13 @@ export class FairTime {
   }
 }
 
-/** Interval at which a timer reads the load. */
+/** Interval in milliseconds at which a timer reads the load. */
 const lookMs = 500;
 
-/** Calls `act` after `ms` milliseconds of fair time. @returns a function that cancels the call */
+/**
+ * Calls `act` after `ms` milliseconds of fair time.
+ * @returns a function that cancels the call
+ */
 export function afterFairTime(ms: number, act: () => void): () => void {
   const time = new FairTime();
   const timer = setInterval(

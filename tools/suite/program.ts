@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { BoundedLog } from './bounded-log.ts';
 import { afterFairTime } from './fair-time.ts';
 
-/** How a program ended: `exited with code 1`, `was killed (SIGKILL)`. */
+/** How a program ended. The description is `exited with code 1` or `was killed (SIGKILL)`. */
 export interface Ending {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -29,7 +29,7 @@ export interface ProgramOptions {
   args: readonly string[];
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** File to which the output is appended. It keeps the newest part of large output. */
+  /** File that the output is appended to. Contains only the latest part of large output. */
   logFile?: string;
 }
 
@@ -38,8 +38,8 @@ const logBytes = 64 * 1024 * 1024;
 const setpriv = '/usr/bin/setpriv';
 
 /**
- * Wraps a command so that the kernel sends SIGTERM to the program when its parent is killed: on Linux with util-linux.
- * Elsewhere returns the command unchanged.
+ * Wraps a command so that the kernel sends SIGTERM to the program when its parent is killed. Needs Linux and
+ * util-linux; without them, returns the command unchanged.
  */
 export function endingWithStarter(command: string, args: readonly string[]): [command: string, args: string[]] {
   const guarded = process.platform === 'linux' && existsSync(setpriv);
@@ -47,8 +47,8 @@ export function endingWithStarter(command: string, args: readonly string[]): [co
 }
 
 /**
- * A child program that prints JSON lines. It has its own process group: Ctrl-C reaches only the parent, which then stops its
- * programs in order.
+ * A child program that prints JSON lines. It has its own process group, so that Ctrl-C reaches only the parent, which
+ * then stops its programs in order.
  */
 export class Program {
   readonly name: string;
@@ -101,7 +101,7 @@ export class Program {
       this.#events.push(event);
       for (const listener of this.#listeners) listener(event);
     } catch {
-      // The line begins like JSON, but is other text.
+      // The line begins like JSON but is other text.
     }
   }
 
@@ -110,20 +110,20 @@ export class Program {
     return this.#ending;
   }
 
-  /** The last lines of the output: log lines and events. */
+  /** Returns the last lines of the output: log lines and events. */
   lastLines(count: number): string[] {
     return this.#lines.slice(-count);
   }
 
-  /** All events with that name so far, oldest first. */
+  /** Returns all events of this name so far, the oldest first. */
   events(name: string): Record<string, unknown>[] {
     return this.#events.filter((event) => event.event === name);
   }
 
   /**
-   * Waits until the program has printed `count` events with that name since its start.
-   * @param timeoutMs fair time from now
-   * @throws ProgramError if the program ends first, or the time is over
+   * Waits until the program has printed `count` events of this name since its start.
+   * @param timeoutMs fair time
+   * @throws ProgramError if the program ends first, or after the timeout
    */
   async event(name: string, { count = 1, timeoutMs = 60_000 } = {}): Promise<Record<string, unknown>> {
     const seen = () => this.events(name)[count - 1];
@@ -156,7 +156,7 @@ export class Program {
     if (this.#ending === null) this.#child.kill(signal);
   }
 
-  /** Sends SIGTERM, and SIGKILL if the program does not end in time. */
+  /** Sends SIGTERM, then SIGKILL if the program does not end in time. */
   async stop(graceMs = 35_000): Promise<Ending> {
     this.kill('SIGTERM');
     const cancel = afterFairTime(graceMs, () => this.kill('SIGKILL'));

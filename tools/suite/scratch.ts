@@ -2,10 +2,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Folders for the files of tests, named after the test run. */
+/** Temporary folders for tests, named after the test run. */
 export interface Scratch {
   readonly onDisk: string;
-  /** Equal to `onDisk` if the machine has no folder in memory. */
+  /** Equal to `onDisk` if the machine has no in-memory file system. */
   readonly inMemory: string;
   remove(): void;
 }
@@ -15,7 +15,7 @@ const pattern = /^muster-run-(\d+)-(\w+)$/;
 
 /**
  * Creates the folders of this run, and removes those of killed runs.
- * @param parents parent folders, instead of the usual temporary directories
+ * @param parents parent folders; by default, the usual temporary directories
  */
 export function openScratch(parents: { onDisk: string; inMemory: string } = usual()): Scratch {
   const name = `muster-run-${process.pid}-${startOf(process.pid)}`;
@@ -23,7 +23,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = usua
     for (const other of readdirSync(parent)) if (isLeftOver(other)) removeAll(join(parent, other));
     const path = join(parent, name);
     mkdirSync(path, { recursive: true });
-    // Programs that tests start as another user also store files here.
+    // Tests also start programs as other users, which store files here.
     chmodSync(path, 0o1777);
     return path;
   });
@@ -33,7 +33,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = usua
 
 const usual = () => ({ onDisk: tmpdir(), inMemory: existsSync(memory) ? memory : tmpdir() });
 
-/** Start time of a process. Distinguishes it from a later process with the same PID. */
+/** Returns the start time of a process, which distinguishes it from a later process with the same PID. */
 function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -48,7 +48,7 @@ function isLeftOver(name: string): boolean {
   return pid !== undefined && start !== startOf(Number(pid));
 }
 
-/** Ignores a failed removal, which the next run retries: the files may belong to another user. */
+/** Removes a folder. Ignores a failure, because files may belong to another user; the next run retries. */
 function removeAll(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -1,4 +1,4 @@
-// A Vitest reporter: writes the counts that test.ts sums to the file $MUSTER_TALLY.
+// A Vitest reporter that writes the counts of a run to the file $MUSTER_TALLY. test.ts sums them.
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -7,12 +7,12 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 export interface Tally {
   passed: number;
   failed: number;
-  /** A line for each failed test: its name, and the first line of the error. */
+  /** Name and first line of the error of each failed test. */
   failures: string[];
   skipped: Skip[];
 }
 
-/** A skipped test, with its reason if it states one. */
+/** A skipped test. The reason is null if the test states none. */
 interface Skip {
   test: string;
   reason: string | null;
@@ -43,7 +43,7 @@ export default class TallyReporter implements Reporter {
           failedInside = true;
         }
       }
-      // A file fails without a failed test if it does not load or if a hook throws.
+      // A file can fail without a failed test if it does not load or a hook throws.
       if (module.state() === 'failed' && !failedInside) {
         tally.failed++;
         tally.failures.push(`${file}: ${firstLine(module.errors()[0])}`);

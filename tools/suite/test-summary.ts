@@ -1,17 +1,17 @@
 import type { Tally } from './tally.ts';
 
-/** Result of one step of `npm test`. */
+/** The result of a step of `npm test`. */
 export interface Outcome {
   step: string;
-  /** Whether the command exited with 0. */
+  /** Whether the command exited with code 0. */
   ran: boolean;
   /** Counts of a tier of tests; null for a check, or if the runner wrote no counts. */
   tally: Tally | null;
 }
 
 /**
- * Sums the outcomes. A step that failed without a failed test counts as one failure, so the last line of a failed run never
- * contains `0 failed`.
+ * Sums the outcomes. A step that failed without a failed test counts as one failure, so that the last line of a failed
+ * run never contains `0 failed`.
  * @param strict counts a skipped test as failed, because CI provides everything that tests need
  * @returns lines to print; the last is `N passed, N failed[, N skipped]`
  */
@@ -27,7 +27,7 @@ export function verdict(outcomes: readonly Outcome[], strict: boolean): { lines:
       failed++;
       lines.push(`failed: ${step}`);
     } else if (!ran) lines.push(`failed: ${step} (${tally?.failed})`);
-    // Failures come last, so that the end of a long log shows them.
+    // Print failures last, so that the end of a long log shows them.
     for (const failure of tally?.failures ?? []) lines.push(`failed: ${failure}`);
     for (const { test, reason } of tally?.skipped ?? []) {
       skipped++;

@@ -1,5 +1,5 @@
-// `npm test`: runs the checks and the three tiers of tests, all of them even if one fails. The last line is the summary
-// `N passed, N failed[, N skipped]`. Arguments select the steps to run.
+// Runs the checks and the three tiers of tests, for `npm test`. Runs all of them even if one fails. The last line is
+// the summary `N passed, N failed[, N skipped]`. Arguments select the steps to run.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -28,7 +28,7 @@ const tiers = ['unit', 'contract', 'e2e'];
 async function run(command: string, args: string[], env: Record<string, string> = {}, kept: Buffer[] | null = null) {
   const child = spawn(command, args, {
     ...{ cwd: root, stdio: ['inherit', kept ? 'pipe' : 'inherit', kept ? 'pipe' : 'inherit'] },
-    // The scratch folders also collect files that killed tests leave. This run removes them at its end, or the next run does.
+    // Killed tests leave files in the scratch folders. The end of this run or the start of the next one removes them.
     env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
   });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => kept?.push(piece));
@@ -42,7 +42,10 @@ async function run(command: string, args: string[], env: Record<string, string> 
   return { ran };
 }
 
-/** Starts a check, in parallel to the others. @returns a function that waits for its end and prints its output */
+/**
+ * Starts a check in parallel with the others.
+ * @returns a function that waits for its end and prints its output
+ */
 function check(name: string): Act {
   const kept: Buffer[] = [];
   const running = run('npm', ['run', '--silent', `check:${name}`], {}, kept);
@@ -61,16 +64,19 @@ function readTally(path: string): Tally | null {
   }
 }
 
-/** Builds the root file systems of test hosts in the background until the last tier; the first build takes minutes. */
+/**
+ * Builds the root file systems of test hosts in the background; the first build takes minutes. The last tier needs
+ * them.
+ */
 function prepareTestHosts(): ChildProcess | null {
   if (process.platform !== 'linux') return null;
   const command = ['nice', '-n', '5', process.execPath, 'e2e/hosts/prepare.ts'];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...command], { cwd: root, stdio: 'ignore' });
-  // The tests report a missing root.
+  // The tests report a missing root file system.
   return child.on('error', () => {});
 }
 
-/** Builds the console in the background; the tests that need it report a failure. */
+/** Builds the console in the background. Tests that need the console report a failed build. */
 function prepareConsole(): void {
   spawn(process.execPath, ['tools/build/build-console.ts'], { cwd: root, stdio: 'ignore' }).on('error', () => {});
 }

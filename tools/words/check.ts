@@ -38,7 +38,7 @@ function readTexts(): WrittenText[] {
     .flatMap((file) => (file.endsWith('.md') ? proseOf : textsOf)(file, readFileSync(join(root, file), 'utf8')));
 }
 
-/** Words that neither cspell nor dictionary.txt knows. */
+/** Returns the words that neither cspell nor dictionary.txt contains. */
 function misspelled(words: ReadonlySet<string>): Set<string> {
   const args = ['--no-progress', '--no-summary', '--no-color', '--words-only', '--unique', 'stdin'];
   const { stdout, stderr, status } = spawnSync(join(root, 'node_modules/.bin/cspell'), args, {
@@ -46,12 +46,12 @@ function misspelled(words: ReadonlySet<string>): Set<string> {
     input: [...words].join('\n'),
     encoding: 'utf8',
   });
-  // Exit code 1 reports unknown words.
+  // Exit code 1 means that there are unknown words.
   if (status !== 0 && status !== 1) throw new Error(`cspell failed: ${stderr}`);
   return new Set(stdout.split('\n').filter((word) => word !== ''));
 }
 
-/** The folder that counts.json lists for a file: at most three levels, `agent/src/host`. */
+/** Returns the folder of a file in counts.json, with at most three levels: `agent/src/host`. */
 const folderOf = (file: string): string => dirname(file).split('/').slice(0, 3).join('/');
 
 function findingsOf(texts: readonly WrittenText[]): Finding[] {

@@ -23,6 +23,6 @@ test('draws every value about as often as every other', () => {
   const counts = new Map<number, number>();
   for (let seed = 0; seed < 2000; seed++)
     for (const value of draw(values, 10, seed)) counts.set(value, (counts.get(value) ?? 0) + 1);
-  // The expected count is 200; 70 is five times the standard error.
+  // The expected count is 200, and the bound is five times the standard error.
   for (const value of values) expect(Math.abs((counts.get(value) ?? 0) - 200)).toBeLessThan(70);
 });

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * Draws without replacement, deterministically for a seed: selects the positions with the lowest SHA-256 of position and seed.
+ * Draws a sample without replacement. Selects the positions with the lowest SHA-256 of position and seed, so that a
+ * seed always gives the same sample.
  * @returns at most `count` values, in the order of `values`
  */
 export function draw<Value>(values: readonly Value[], count: number, seed: number): Value[] {

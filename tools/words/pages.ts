@@ -1,6 +1,6 @@
 import type { WrittenText } from './texts.ts';
 
-/** The prose lines of a Markdown page, without code, link targets, and HTML. */
+/** Returns the lines of prose on a Markdown page, without code, link targets, and HTML. */
 export function proseOf(file: string, source: string): WrittenText[] {
   let fence: string | null = null;
   return source.split('\n').flatMap((line, index): WrittenText[] => {
@@ -22,7 +22,10 @@ export function proseOf(file: string, source: string): WrittenText[] {
 
 const notWords = /`[^`]*`|https?:\S+|[\w.-]*[/\\_@=<>{}]\S*|\S*\d\S*|\$\S+|--?[a-z]\S*/g;
 
-/** The words of a text to check for spelling. Omits code, paths, names with special characters, and numbers. */
+/**
+ * Returns the words of a text whose spelling must be checked. Omits code, paths, names with special characters, and
+ * numbers.
+ */
 export function wordsOf(text: string): string[] {
   const plain = text.replaceAll(notWords, ' ');
   return [...plain.matchAll(/(?<![\p{L}\p{M}.'’…])\p{L}[\p{L}\p{M}'’]*(?![\p{L}\p{M}'’…]|\.\w)/gu)].map(

@@ -4,9 +4,9 @@ import type { TextKind } from './texts.ts';
 interface BannedPhrase {
   /** Regular expression with the flag `g`. */
   pattern: RegExp;
-  /** The replacement, or how to find it. */
+  /** The replacement, or how to find one. */
   instead: string;
-  /** The kinds of text in which the phrase is banned; all by default. */
+  /** The kinds of text in which the phrase is banned; all if undefined. */
   kinds?: readonly TextKind[];
 }
 
@@ -15,16 +15,16 @@ const rule = (source: string, instead: string, flags = 'gi'): BannedPhrase => ({
   instead,
 });
 
-/** Bans a phrase in some kinds of text only. */
+/** Creates a rule for some kinds of text only. */
 const ruleIn = (kinds: readonly TextKind[], source: string, instead: string): BannedPhrase => ({
   ...{ pattern: new RegExp(source, 'gi'), instead, kinds },
 });
 
 const sources: readonly TextKind[] = ['comment', 'message', 'log', 'test'];
 
-/** Phrases that are not plain English, or not the field's term, each with its replacement. */
+/** Phrases that are not plain English or not the field's term, each with its replacement. */
 const bannedPhrases: readonly BannedPhrase[] = [
-  // Matches a capital at the beginning of a sentence.
+  // Applies only to a capital letter at the beginning of a sentence.
   rule(
     String.raw`(?<=^|[.!?] )What (?:is|are|was|were|it|they|of|comes?|came|goes|an?|the)\b(?![^.]*\?)`,
     'name the thing',
@@ -120,7 +120,7 @@ const bannedPhrases: readonly BannedPhrase[] = [
   ruleIn(['test'], String.raw`^[^"]*"(?:[^"]*"[^"]*")*[^"]*$`, 'pairs of quotes'),
 ];
 
-/** Every banned phrase in a text, as written. */
+/** Returns every banned phrase in a text, as written. */
 export function bannedIn(text: string, kind: TextKind): { phrase: string; instead: string }[] {
   return bannedPhrases
     .filter(({ kinds }) => kinds?.includes(kind) ?? true)

@@ -1,7 +1,7 @@
 /*
- * Prints a random sample of the texts that users and contributors read, to compare with docs/style.md:
+ * Prints a random sample of the texts that users and contributors read, to compare with docs/style.md.
  *
- *     node tools/words/sample.ts [--seed 1] [--comments 130] [--messages 60] [--logs 60] [--tests 40] [--commits 60]
+ *   node tools/words/sample.ts [--seed 1] [--comments 130] [--messages 60] [--logs 60] [--tests 40] [--commits 60]
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -4,11 +4,11 @@ import { lineAt, lineStarts } from '../checks/lines.ts';
 /** The purpose of a text. docs/style.md has rules for each purpose. */
 export type TextKind = 'comment' | 'message' | 'log' | 'test' | 'page';
 
-/** A readable text, and its position. */
+/** A readable text and its position. */
 export interface WrittenText {
   kind: TextKind;
   file: string;
-  /** From 1. */
+  /** Line number, from 1. */
   line: number;
   text: string;
 }

@@ -97,7 +97,7 @@ describe('candidates from the orchestrator', () => {
   });
   const complete = (variables: Record<string, string>, ...typed: string[]) =>
     musterHere(['__complete', '--', ...typed], variables);
-  /** Uses its own caches and its own sign-in session. */
+  /** Creates a separate home directory, with its own cache and sign-in session. */
   const own = async (name: string) => {
     const here = { ...env, XDG_CACHE_HOME: join(home.path, name) };
     await musterHere(['login'], here);
@@ -118,7 +118,7 @@ describe('candidates from the orchestrator', () => {
     const [file = ''] = await readdir(kept);
     expect((await stat(join(kept, file))).mode & 0o777).toBe(0o600);
     expect((await stat(kept)).mode & 0o777).toBe(0o700);
-    // A file that other users can write is ignored.
+    // Completion ignores a cache file that other users can write.
     await chmod(join(kept, file), 0o666);
     await complete(here, 'agents', 'show', 'we');
     expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(2);

@@ -7,15 +7,15 @@ import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
 import type { Candidate, Source } from './wanted.ts';
 
-/** Maximum age in seconds of cached answers that are reused. */
+/** Maximum age of a cached answer that is used without a request, in seconds. */
 const freshSecs = 20;
-/** Limits the answer, since someone waits for the completion. */
+/** Page size. Keeps the answer small, because the user is waiting for the completion. */
 const most = '500';
 
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
 
-/** Requests by kind of candidate. Routes are imported on demand, to keep the start fast. */
+/** The request for each kind of candidate. Routes are imported on demand for a fast start. */
 const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
     const { listAgents } = await import('@muster/protocol/http');
@@ -82,7 +82,7 @@ interface Kept {
 
 async function read(path: string): Promise<Kept | null> {
   try {
-    // Ignores a file that other users can write: its content would reach the shell.
+    // Ignore a file that other users can write: the shell would see its content.
     const { mode, uid } = await stat(path);
     if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) return null;
     const { at, candidates } = JSON.parse(await readFile(path, 'utf8')) as Kept;
@@ -93,8 +93,8 @@ async function read(path: string): Promise<Kept | null> {
 }
 
 /**
- * The candidates of a kind, from the orchestrator or from the cache.
- * @param limitMs time limit, after which older cached candidates are used
+ * Returns the candidates of a kind, from the orchestrator or from the cache.
+ * @param limitMs time limit for the orchestrator in milliseconds; older cached candidates are used after it
  */
 export async function live(context: Context, source: Source, limitMs: number): Promise<Candidate[]> {
   const { env, now } = context;
@@ -107,7 +107,7 @@ export async function live(context: Context, source: Source, limitMs: number): P
   if (kept !== null && Math.abs(now() - kept.at) < freshSecs) return kept.candidates;
   const asked = (async () => {
     const { call, session } = await context.connect();
-    // Completion never signs in: a key may need a touch, and each sign-in is in the audit log.
+    // Do not sign in for a completion: the key may need a touch, and the audit log records each sign-in.
     if (!(await session.isOpen())) return null;
     const candidates = (await asks[source](call)).filter(({ value }) => /^[^-]/.test(value));
     await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies Kept));

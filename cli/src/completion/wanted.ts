@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** Kinds of candidates that are read from the orchestrator, or from the local profiles. */
+/** Kinds of candidates that are read from the orchestrator or from the local profiles. */
 export const sources = [
   'agents',
   'modules',
@@ -20,27 +20,27 @@ export type Source = (typeof sources)[number];
 
 export interface Candidate {
   value: string;
-  /** Description; may be empty. */
+  /** May be empty. */
   about: string;
 }
 
-/** The kind of word that can be completed at the cursor. */
+/** The completion at the cursor. */
 export interface Wanted {
-  /** The part of the word before the completed value: `a,b,` of a list, `--flag=`. */
+  /** The part of the word before the completed value, such as `a,b,` in a list or `--flag=`. */
   before: string;
-  /** Prefix of the candidates. */
+  /** The typed beginning of the value. */
   begins: string;
-  /** Candidates that need no request. */
+  /** Candidates that are known without a request. */
   fixed: readonly Candidate[];
-  /** Null: no live candidates. */
+  /** Null if there are no live candidates. */
   source: Source | null;
-  /** Values already in the list, which are not offered again. */
+  /** Values that the list contains already; they are not offered again. */
   named: readonly string[];
-  /** The shell completes file names itself. */
+  /** Whether the shell completes file names. */
   files: boolean;
 }
 
-/** Sources by the name of an argument, or of an option's value. */
+/** Sources by the name of an argument or of an option's value. */
 const byWord: Readonly<Record<string, Source>> = {
   agent: 'agents',
   agents: 'agents',
@@ -86,12 +86,12 @@ const byOption: Readonly<Record<string, Source>> = {
   '--plan': 'operations',
   '--plan-run': 'runs',
 };
-/** These verbs take a name that does not exist yet. */
+/** Verbs that take a new name. */
 const making = new Set(['create', 'add', 'init']);
 
 const isFile = (word: string): boolean => /^(files?|path|paths|out)$/.test(word);
 
-/** Choices in a help text: `only this kind: apply or plan`, `in a list: in_sync, drifted`. */
+/** Returns the choices in a help text, such as `only this kind: apply or plan` or `in a list: in_sync, drifted`. */
 export function choicesIn(description: string): string[] {
   const [, list] = /(?:^|: )([a-z][a-z_]*(?:(?:, | or |, or )[a-z][a-z_]*)+)/.exec(description) ?? [];
   return list?.split(/, or |, | or /) ?? [];
@@ -128,9 +128,9 @@ function valueOfArgument(argument: Argument, command: Command, word: string, use
 const nothing: Wanted = { before: '', begins: '', fixed: [], source: null, named: [], files: false };
 
 /**
- * The completion at the end of a line.
- * @param program with at least the verbs of the typed noun loaded
- * @param typed the words after `muster`; the last is completed and may be empty
+ * Returns the completion at the end of a line.
+ * @param program contains at least the verbs of the typed noun
+ * @param typed the words after `muster`; the last one is completed and may be empty
  */
 export function wantedBy(program: Command, typed: readonly string[]): Wanted {
   // bash splits `--flag=value` into three words.

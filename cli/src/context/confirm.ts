@@ -3,8 +3,8 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import type { Context } from './context.ts';
 
 /**
- * Asks for confirmation before a destructive change. Without a terminal it requires `--yes`.
- * @param what message without a terminal: the effect of the change
+ * Asks for confirmation before a destructive change. Without a terminal, requires `--yes`.
+ * @param what the effect of the change, for the error without a terminal
  * @throws CliError without a terminal, or if the answer is no
  */
 export async function confirmed(
@@ -19,7 +19,7 @@ export async function confirmed(
 }
 
 /**
- * Asks before items are removed.
+ * Asks for confirmation before items are removed.
  * @param noun kind of the items
  */
 export async function confirmRemoval(

@@ -17,9 +17,9 @@ import { trustServer } from './profile.ts';
 const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/i.test(host);
 
 /**
- * Connects a verb to its orchestrator: checks the certificate, signs in on demand, and signs in again if the session
- * has ended on the server.
- * @param atEnd takes functions that close the connections
+ * Connects a verb to its orchestrator: checks the certificate, signs in on demand, and signs in again if the server has
+ * ended the session.
+ * @param atEnd registers functions that close the connections
  */
 export async function connectTo(context: Context, atEnd: (close: () => void) => void): Promise<Connection> {
   const { out } = context;
@@ -36,7 +36,9 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
     return link;
   };
   let link = open(policy);
-  /** After the operator trusted a certificate, uses a new link: tokens of the old one must not reach the new server. */
+  /**
+   * Use a new link after the operator has trusted a certificate: tokens of the old link must not reach the new server.
+   */
   const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
     const used = link;
     try {
@@ -64,7 +66,7 @@ interface Link extends Omit<Connection, 'target'> {
   close(): void;
 }
 
-/** Connections under one trust policy, with their session. */
+/** Creates connections under one trust policy, with a session. */
 function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
   const { env, now } = context;
   const { transport, agentFor, close, serversOf } = openTransport({
@@ -75,7 +77,7 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
     createClient({ url, transport, ...(token ? { token } : {}) });
   const servers = () => serversOf(new URL(url));
   const trust = async () => {
-    // An unverified server is identified by its key, which the first request shows.
+    // An unverified server is identified by its key, which only a response reveals.
     if (policy.kind === 'anything' && servers().length === 0) await client(null)(getStatus, {});
     return trustName(policy, servers());
   };
@@ -99,7 +101,7 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
           'Is this the address of an orchestrator? Name another with --url or --profile.',
           { cause: error },
         );
-      // The orchestrator may have ended the session. It refused the request before doing anything, so a retry is safe.
+      // The orchestrator may have ended the session. It refused the request before any effect, so a retry is safe.
       if (!(error instanceof ApiError) || error.problem.code !== 'unauthenticated') throw error;
       await session.forget();
       return await signedIn(route, request);
@@ -119,7 +121,9 @@ const reasons: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'it is not valid yet',
 };
 
-/** Shows the fingerprint and asks whether to trust it. Without a terminal, fails with the flag to use. */
+/**
+ * Shows the fingerprint and asks whether to trust it. Without a terminal, throws an error that names the flag to use.
+ */
 async function trustAtFirstUse(context: Context, certificate: UnknownCertificate): Promise<void> {
   const { origin, reason, subject } = certificate;
   const fingerprint = showFingerprint(certificate.fingerprint);

@@ -8,10 +8,14 @@ import type { Session } from '../transport/session.ts';
 import type { Output } from './output.ts';
 import type { Target, TargetOptions } from './profile.ts';
 
-/** @returns `stay` to keep the program running; `leave` then ends it later as Ctrl-C would */
+/**
+ * Handles an interrupt.
+ * @param leave ends the program later, as Ctrl-C would
+ * @returns `stay` to keep the program running
+ */
 export type Interrupted = (leave: () => void) => 'stay' | undefined;
 
-/** The environment of a verb, so that verbs do not use the process directly. */
+/** The environment of a verb. Verbs do not access the process directly. */
 export interface Context {
   readonly env: Environment;
   readonly out: Output;
@@ -19,19 +23,21 @@ export interface Context {
   readonly options: TargetOptions;
   /** Unix seconds. */
   readonly now: () => number;
-  /** Ends early when the program ends. */
+  /** Resolves early if the program ends. */
   readonly sleep: (milliseconds: number) => Promise<void>;
-  readonly stdin: (how?: { /** Fails if a typed secret would be echoed. */ unseen?: boolean }) => Promise<string>;
-  /** The program's terminal or pipes, held by one verb. */
+  readonly stdin: (how?: {
+    /** Whether to fail if the terminal would echo a typed secret. */ unseen?: boolean;
+  }) => Promise<string>;
+  /** Opens the program's terminal or pipes. Only one verb may use them. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
-   * Calls `say` on Ctrl-C, before the program ends; its result may prevent the end.
+   * Calls `say` on Ctrl-C before the program ends; its result may prevent the end.
    * @returns a function that removes the handler
    */
   readonly onInterrupt: (say: Interrupted) => () => void;
-  /** The orchestrator; connects at the first call. */
+  /** Connects to the orchestrator at the first call. */
   connect(): Promise<Connection>;
-  /** The operator key in use. */
+  /** Reads the operator key. */
   key(): Promise<OperatorKey>;
   target(): Promise<Target>;
   close(): void;
@@ -41,7 +47,7 @@ export interface Connection {
   readonly target: Target;
   readonly call: Client;
   readonly session: Session;
-  /** The agent for a WebSocket to the orchestrator, with the same certificate check as requests. */
+  /** Creates the HTTP agent for a WebSocket to the orchestrator, with the same certificate check as for requests. */
   readonly agentFor: AgentFor;
 }
 

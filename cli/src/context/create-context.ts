@@ -2,7 +2,7 @@ import type { OperatorKey } from '../keys/key.ts';
 import type { Connection, Context, Parts } from './context.ts';
 import { chooseTarget, readProfiles, type Target } from './profile.ts';
 
-/** Network code is imported on demand, to keep the start of other verbs fast. */
+/** Creates the context of a verb. Network code is imported on demand, so that other verbs start fast. */
 export function createContext(parts: Parts): Context {
   const closing: (() => void)[] = [];
   let target: Promise<Target> | undefined;

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { createLiveBlock } from './live-block.ts';
 
 /**
- * A terminal with the features that the block needs: text, line feeds, cursor up, and erasing to the end of the screen.
+ * A terminal that supports only what the block needs: text, line feeds, cursor up, and erasing to the end of the
+ * screen.
  */
 function screen(columns: number, rows = 24) {
   const lines: string[] = [''];

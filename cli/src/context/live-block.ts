@@ -3,28 +3,28 @@ import { cutTo } from '../text/width.ts';
 import type { Sink } from './sink.ts';
 
 /**
- * Lines at the end of a terminal's output that are redrawn, and removed at the end. Each line is cut to the window
- * width, so that the block always has a known height.
+ * Lines at the end of a terminal's output that are redrawn in place and finally removed. Each line is cut to the window
+ * width, so that the height of the block is known.
  */
 export interface LiveBlock {
-  /** False if the output is not a terminal that the operator can see. */
+  /** False if the output does not support redrawing, such as a pipe or a CI job. */
   readonly isSeen: boolean;
   size(): { columns: number; rows: number };
-  /** Replaces the drawn lines. */
+  /** Replaces the block with these lines. */
   draw(lines: readonly string[]): void;
-  /** Removes the lines until the next draw. */
+  /** Removes the block until the next draw. */
   clear(): void;
 }
 
 /**
- * @param stream of a terminal; with `isSeen` false nothing is drawn
- * @param isHeld true while something else uses the screen; then nothing is drawn
+ * Creates a block. It draws nothing unless `isSeen` is true, and nothing while `isHeld` returns true.
+ * @param isHeld reports whether something else uses the screen
  */
 export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boolean = () => false): LiveBlock {
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
-  /** The sequence that erases the drawn lines. A narrower window may have wrapped them. */
+  /** Returns the sequence that erases the block. Its lines may have wrapped if the window became narrower. */
   const back = (): string => {
     if (drawn.length === 0) return '';
     const { columns, rows } = size();
@@ -40,7 +40,7 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boo
       const { columns, rows } = size();
       const room = rows - 1;
       const next = lines.slice(0, room).map((line) => cutTo(line, columns - 1));
-      // Writes once, so that no other output is interleaved.
+      // A single write, so that no other output is interleaved.
       stream.write(`${back()}${next.map((line) => `${line}\n`).join('')}`);
       drawn = next;
     },

@@ -11,21 +11,21 @@ export interface OutputOptions {
   env: Environment;
   json: boolean;
   verbose: boolean;
-  /** Leave out notes. */
+  /** Whether to omit notes. */
   quiet?: boolean;
   /** Unix seconds. */
   now: () => number;
 }
 
 interface Progress {
-  /** True on a terminal that the operator can see. */
+  /** False if the line is not shown, such as in a pipe or a CI job. */
   readonly isSeen: boolean;
   update(text: string): void;
   /** Removes the line. */
   end(): void;
 }
 
-/** The output of a verb: data on stdout, everything else on stderr. */
+/** The output of a verb: data on standard output, everything else on standard error. */
 export interface Output {
   readonly json: boolean;
   readonly verbose: boolean;
@@ -35,9 +35,9 @@ export interface Output {
   readonly noteColor: Colors;
   /** Prints data as text, with a newline. Silent with `--json`. */
   print(text: string): void;
-  /** Prints data unchanged, e.g. the content of a module. */
+  /** Prints data unchanged, such as the content of a module. */
   raw(text: string): void;
-  /** Prints the answer for programs, with `--json`. */
+  /** Prints the result as JSON. Silent without `--json`. */
   data(value: unknown): void;
   /** Prints additional information. Silent with `--json` and `--quiet`. */
   note(text: string): void;
@@ -46,9 +46,12 @@ export interface Output {
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void;
   /** Shows a progress line on a terminal, after one second. */
   progress(text: string): Progress;
-  /** Redrawn lines on stderr; only on a terminal outside CI. */
+  /** Redrawn lines on standard error. Drawn only on a terminal outside CI. */
   live(): LiveBlock;
-  /** Clears and pauses all drawing while a question is on the screen. @returns a function that resumes it */
+  /**
+   * Clears all drawing and pauses it while a question is on the screen.
+   * @returns a function that resumes it
+   */
   holdDrawing(): () => void;
 }
 

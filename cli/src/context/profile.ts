@@ -9,11 +9,11 @@ import { type Fingerprint, parseFingerprint } from '../transport/trust.ts';
 /** A named orchestrator. */
 export interface Profile {
   url: string;
-  /** Absolute; null: the default key. */
+  /** Absolute path; null for the default key. */
   key_file: string | null;
 }
 
-/** The content of `profiles.json`: profiles, and trusted certificates by origin. */
+/** The content of `profiles.json`: profiles by name, and trusted certificates by origin. */
 export interface Profiles {
   version: 1;
   current: string | null;
@@ -26,15 +26,16 @@ const defaultKeyPath = (env: Environment): string => join(configDirectory(env), 
 export const defaultUrl = 'https://127.0.0.1:4748';
 
 const none = (): Profiles => ({ version: 1, current: null, profiles: named(), servers: named() });
-/** Without a prototype, since users choose the keys: `__proto__` is a key like any other. */
+/** Creates a map without a prototype: users choose the keys, so `__proto__` must be an ordinary key. */
 const named = <T>(entries: Iterable<readonly [string, T]> = []): Record<string, T> =>
   Object.assign(Object.create(null), Object.fromEntries(entries));
 
 const nameShape = /^[\p{L}\p{Nd}][\p{L}\p{Nd}._-]{0,63}$/u;
 
 /**
+ * Parses the address of an orchestrator.
  * @returns scheme, host, port, and the path that a proxy may add, without a trailing slash
- * @throws CliError (usage) for an invalid address
+ * @throws CliError (usage) if the address is invalid
  */
 export function parseUrl(text: string): string {
   const remedy = `An address looks like ${defaultUrl}.`;
@@ -64,14 +65,17 @@ function faulty(path: string, what: string, cause?: unknown): CliError {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The error for an unknown profile, with the nearest name. */
+/** Returns the error for an unknown profile, which suggests the most similar name. */
 export function missingProfile(wanted: string, { profiles }: Profiles): CliError {
   const near = nearest(wanted, Object.keys(profiles));
   const remedy = `${near === null ? '' : `Did you mean ${near}? `}List the profiles: muster profile list`;
   return usageError(`there is no profile ${JSON.stringify(wanted)}`, remedy);
 }
 
-/** @returns no profiles if the file does not exist */
+/**
+ * Reads the profiles.
+ * @returns no profiles if the file does not exist
+ */
 export async function readProfiles(env: Environment): Promise<Profiles> {
   const path = profilesPath(env);
   let text: string;
@@ -102,7 +106,7 @@ function checked(path: string, value: unknown): Profiles {
   const servers = Object.entries(value.servers).map(([origin, server]) => {
     const fingerprint =
       isRecord(server) && typeof server.fingerprint === 'string' ? parseFingerprint(server.fingerprint) : null;
-    // An unreadable pin must not become no pin.
+    // Refuse an unreadable pin: without it, the certificate would go unchecked.
     if (!isRecord(server) || fingerprint === null) throw faulty(path, `the fingerprint of ${origin} is invalid`);
     return [origin, { fingerprint, trusted_at: String(server.trusted_at ?? '') }] as const;
   });
@@ -129,20 +133,20 @@ export async function trustServer(
 export interface NewProfile {
   name: string;
   url: string;
-  /** Null: the default key. A relative path starts at the working directory. */
+  /** Null for the default key. A relative path is resolved against the working directory. */
   keyFile?: string | null;
-  /** Stored as trusted for this address. */
+  /** Trusted certificate of this address. */
   fingerprint?: string | null;
-  /** Replace an existing profile of this name. */
+  /** Whether to replace an existing profile of this name. */
   replace?: boolean;
-  /** Make it the default; the first profile always becomes the default. */
+  /** Whether to make it the default; the first profile always becomes the default. */
   use?: boolean;
 }
 
 /**
  * Adds a profile, or with `replace` updates one.
  * @param now Unix seconds
- * @throws CliError (usage) for an invalid name, address, or fingerprint, or an existing name
+ * @throws CliError (usage) if the name, address, or fingerprint is invalid, or the name exists
  */
 export async function createProfile(env: Environment, profile: NewProfile, now: () => number): Promise<Profile> {
   if (!nameShape.test(profile.name))
@@ -167,7 +171,10 @@ export async function createProfile(env: Environment, profile: NewProfile, now: 
   return made;
 }
 
-/** @throws CliError (usage) for an invalid fingerprint */
+/**
+ * Parses a fingerprint.
+ * @throws CliError (usage) if it is invalid
+ */
 function requireFingerprint(text: string): Fingerprint {
   const fingerprint = parseFingerprint(text);
   if (fingerprint === null)
@@ -178,7 +185,7 @@ function requireFingerprint(text: string): Fingerprint {
   return fingerprint;
 }
 
-/** The target as typed, in flags and variables. */
+/** The target as given in flags and variables. */
 export interface TargetOptions {
   url?: string | undefined;
   keyFile?: string | undefined;
@@ -187,7 +194,7 @@ export interface TargetOptions {
   insecureSkipVerify?: boolean | undefined;
 }
 
-/** The orchestrator of a verb, the operator key, and the expected certificate. */
+/** The orchestrator, operator key, and expected certificate of a verb. */
 export interface Target {
   url: string;
   keyFile: string;
@@ -198,8 +205,8 @@ export interface Target {
 }
 
 /**
- * Flags override variables, variables the profile, the profile the defaults. An explicit address ignores the current
- * profile and its key, unless a profile is named too.
+ * Chooses the target. Flags override variables, variables override the profile, and the profile overrides the defaults.
+ * An explicit address ignores the current profile and its key unless a profile is also given.
  */
 export function chooseTarget(options: TargetOptions, env: Environment, profiles: Profiles): Target {
   const url = options.url ?? (env.MUSTER_URL || undefined);

@@ -1,4 +1,4 @@
-/** The part of an output stream that is used. */
+/** The used part of an output stream. */
 export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean | undefined;

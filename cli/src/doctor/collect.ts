@@ -74,7 +74,7 @@ interface Raw {
   certificate: ReachFacts['certificate'];
 }
 
-/** A request without any data of the operator, which accepts any certificate. */
+/** Sends a request that contains no data of the operator and accepts any certificate. */
 function ask(url: URL, limit: number): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) =>
@@ -82,7 +82,7 @@ function ask(url: URL, limit: number): Promise<Raw> {
     const secure = url.protocol === 'https:';
     const request = (secure ? secureRequest : plainRequest)(
       url,
-      // Limits the whole request: a server that sends single bytes would never hit an idle timeout.
+      // A limit for the whole request: a server that sends single bytes would never hit an idle timeout.
       { agent: false, signal: AbortSignal.timeout(limit), ...(secure ? { rejectUnauthorized: false } : {}) },
       (answer) => {
         answer.on('error', fail);
@@ -128,7 +128,8 @@ function statusIn(text: string): (ReachFacts['status'] & { public_key?: unknown 
 }
 
 /**
- * @param limit milliseconds for an answer
+ * Collects the facts that need no sign-in.
+ * @param limit milliseconds to wait for an answer
  * @returns the facts, and the public key that the orchestrator reports
  */
 export async function collectReach(
@@ -182,7 +183,10 @@ export async function collectReach(
   }
 }
 
-/** @returns null if the connection succeeds, otherwise the reason */
+/**
+ * Tries to connect.
+ * @returns null if the connection succeeds, otherwise the reason why it failed
+ */
 function dial(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
@@ -202,10 +206,10 @@ function dial(host: string, port: number): Promise<string | null> {
 
 type AuditPage = AnswerOf<typeof listAudit>;
 
-/** Maximum pages of sign-ins to read, 500 each. */
+/** Maximum number of pages of sign-ins to read, with 500 sign-ins each. */
 const mostPages = 20;
 
-/** Sign-ins of the last seven days whose signature named no server. */
+/** Collects the sign-ins of the last seven days whose signature did not name a server. */
 async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts['bareSignIns']> {
   const { listAudit } = await import('@muster/protocol/http');
   const after = new Date((now - 7 * 86_400) * 1000).toISOString();
@@ -226,7 +230,10 @@ async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts
   return { count, usernames: [...usernames].sort() };
 }
 
-/** Queries the orchestrator as the operator. @throws errors of the calls */
+/**
+ * Queries the orchestrator as the operator.
+ * @throws any error of the requests
+ */
 export async function collectFleet(
   context: Context,
   version: string | null,
@@ -234,7 +241,7 @@ export async function collectFleet(
 ): Promise<FleetFacts> {
   const http = await import('@muster/protocol/http');
   const { call, target } = await context.connect();
-  // Called before the parallel calls, since it signs in.
+  // Runs before the parallel requests, because it signs in.
   const health = await call(http.getHealth, {});
   const [agents, secrets, notifications] = await Promise.all([
     call(http.listAgents, { query: { sort: 'name' } }),
@@ -324,7 +331,10 @@ const usualPorts = [
   { port: 4748, what: 'for the API' },
 ];
 
-/** @param isNamed also report a program that is missing */
+/**
+ * Collects the facts about Muster's programs on this machine.
+ * @param isNamed whether to report a missing program too
+ */
 export async function collectMachine(
   program: MachineFacts['program'],
   directory: string,

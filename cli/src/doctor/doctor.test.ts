@@ -18,7 +18,7 @@ const now = 1_795_000_000;
 const day = 86_400;
 const bad = (findings: readonly Finding[]) =>
   findings.filter(({ verdict }) => verdict !== 'ok').map(({ check, verdict }) => `${check}: ${verdict}`);
-/** Every finding except `ok` has a reason and a remedy. */
+/** Fails if a finding other than `ok` lacks a reason or a remedy. */
 const expectAdvice = (findings: readonly Finding[]) => {
   for (const finding of findings) if (finding.verdict !== 'ok') expect(finding.why, finding.check).not.toBeNull();
 };

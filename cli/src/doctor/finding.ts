@@ -1,19 +1,19 @@
 /** The result of one check. */
 export interface Finding {
   area: 'here' | 'orchestrator' | 'fleet' | 'machine';
-  /** Stable name of the check, snake_case. */
+  /** Stable name of the check, in snake_case. */
   check: string;
   verdict: 'ok' | 'warning' | 'problem';
   what: string;
-  /** Reason why the finding matters; null for `ok`. */
+  /** Why the finding matters; null for `ok`. */
   why: string | null;
-  /** The remedy; null if none is needed. */
+  /** What to do; null if nothing is needed. */
   remedy: string | null;
 }
 
 type Area = Finding['area'];
 
-/** Makes findings of one area. */
+/** Returns functions that create findings of one area. */
 export const findingsOf = (area: Area) => ({
   ok: (check: string, what: string): Finding => ({ area, check, verdict: 'ok', what, why: null, remedy: null }),
   warning: (check: string, what: string, why: string, remedy: string | null): Finding => ({
@@ -37,10 +37,10 @@ export const findingsOf = (area: Area) => ({
 /** A file or directory with its permissions. */
 export interface Place {
   path: string;
-  /** A description of the content, for the message. */
+  /** Name of the content in the message. */
   what: string;
   isDirectory: boolean;
-  /** Permission bits; null if it does not exist. */
+  /** Permission bits; null if the path does not exist. */
   mode: number | null;
   uid: number;
 }
@@ -71,7 +71,7 @@ export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: P
   );
 }
 
-/** Space of a file system, in bytes. */
+/** Disk space in bytes. */
 export interface Disk {
   path: string;
   size: number;

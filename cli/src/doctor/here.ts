@@ -1,15 +1,15 @@
 import { type Finding, findingsOf, judgePlace, type Place } from './finding.ts';
 
-/** Facts about the operator's side, collected without a request. */
+/** Facts about the operator's machine, collected without a request. */
 export interface HereFacts {
   uid: number;
   places: readonly Place[];
-  /** The fault of the profiles or of the command line; null if there is none. */
+  /** The error in the profiles or on the command line; null if there is none. */
   configuration: { message: string; remedy: string | null } | null;
   key:
     | { path: string; publicKey: string; kept: 'plain' | 'sealed' | 'agent' }
     | { path: string | null; message: string; remedy: string | null };
-  /** Set variables that change how the program connects. */
+  /** Names of the variables that are set and change how the program connects. */
   variables: readonly string[];
 }
 

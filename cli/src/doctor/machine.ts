@@ -4,22 +4,22 @@ import { type Disk, type Finding, findingsOf, judgeDisk, judgePlace, type Place 
 export interface MachineFacts {
   program: 'agent' | 'orchestrator';
   directory: string;
-  /** The uid of this process; only root and the owner can look inside. */
+  /** The uid of this process. Only root and the owner can read the data directory. */
   uid: number;
   readable: boolean;
-  /** Searching for the data directory is not permitted, e.g. below a directory of another user. */
+  /** Whether this user may not search for the data directory, for example below a directory of another user. */
   closed: boolean;
-  /** Owner of the data directory; null if it does not exist or cannot be found. */
+  /** Owner of the data directory; null if it does not exist or was not found. */
   owner: number | null;
   places: readonly Place[];
-  /** Configuration file of an orchestrator; null if it is not in the usual place. */
+  /** Configuration file of an orchestrator; null if it is not at a usual path. */
   config: { path: string; mode: number } | null;
   /** State of the systemd unit; null without the unit or systemd. */
   unit: { name: string; state: string; enabled: string } | null;
   disk: Disk | null;
-  /** The orchestrator of an agent. */
+  /** The orchestrator that an agent is enrolled at; null if there is none. */
   belongs: { address: string; key: string | null; error: string | null } | null;
-  /** True if the agent's file about its orchestrator is invalid. */
+  /** Whether the agent's file about its orchestrator is invalid. */
   damaged: boolean;
   /** Public key of the orchestrator that answered; null if none answered. */
   orchestratorKey: string | null;
@@ -29,7 +29,10 @@ export interface MachineFacts {
 
 const { ok, warning, problem } = findingsOf('machine');
 
-/** Judges what this machine shows of a program of Muster. Without a data directory only the unit and the configuration count. */
+/**
+ * Judges a program of Muster on this machine. Without a data directory, judges only the systemd unit and the
+ * configuration.
+ */
 export function judgeMachine(facts: MachineFacts): Finding[] {
   const { program, directory, owner, places, unit, config, disk, belongs, damaged, orchestratorKey, ports } = facts;
   const findings: Finding[] = [];
@@ -90,7 +93,7 @@ function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Findi
   );
 }
 
-/** Checks that the data directory exists and that this user can look inside. */
+/** Checks that the data directory exists and that this user can read it. */
 function judgeDirectory({ program, directory, readable, closed, owner }: MachineFacts): Finding[] {
   if (owner === null && !closed)
     return [
@@ -123,7 +126,7 @@ function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>
   );
 }
 
-/** Compares the key that an agent pinned with the key of the orchestrator, if that is known. */
+/** Compares the key that an agent pinned with the key of the orchestrator, if both are known. */
 function judgePin(pinned: string | null, orchestratorKey: string | null): Finding[] {
   if (pinned === null)
     return [warning('agent_pin', 'the agent has not pinned an orchestrator key yet', 'It has never connected.', null)];
@@ -140,7 +143,7 @@ function judgePin(pinned: string | null, orchestratorKey: string | null): Findin
   ];
 }
 
-/** @param runs whether the program itself runs; otherwise another program listens */
+/** @param runs whether the program itself runs; if not, another program uses the port */
 function judgePort(
   program: MachineFacts['program'],
   { port, what, listening }: MachineFacts['ports'][number],

@@ -16,17 +16,17 @@ export interface ReachFacts {
     fingerprint: Fingerprint;
     validFrom: number;
     validTo: number;
-    /** Signed by an authority that this machine trusts. */
+    /** Whether an authority that this machine trusts signed it. */
     vouched: boolean;
   } | null;
-  /** The certificate that the operator gave or trusted before. */
+  /** The certificate that the operator gave, or trusted before; null if there is none. */
   expected: Fingerprint | null;
-  /** From its `Date` header; null without one. */
+  /** From the `Date` header; null without one. */
   serverTime: number | null;
   status: { status: string; version: string; protocol_version: number; reasons: readonly string[] } | null;
-  /** HTTP status of `/readyz`; null: no answer. */
+  /** HTTP status of `/readyz`; null without an answer. */
   ready: number | null;
-  /** Set proxy variables. */
+  /** Names of the proxy variables that are set. */
   proxies: readonly string[];
   own: { version: string; protocol: number };
 }
@@ -43,7 +43,7 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   disk: ['the disk is nearly full', 'Free space on the disk of its data directory: df -h'],
 };
 
-/** True if the certificate is trusted; otherwise nothing more is sent. */
+/** Reports whether the certificate is trusted. If not, no further request is sent. */
 export function isTrusted({ certificate, expected }: Pick<ReachFacts, 'certificate' | 'expected'>): boolean {
   if (certificate === null) return true;
   return expected === null ? certificate.vouched : certificate.fingerprint === expected;
@@ -124,7 +124,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
     );
   if (status === null) return findings;
   for (const reason of status.reasons) {
-    // Own properties only: the reason could be `constructor`.
+    // Own properties only: an untrusted reason could be `constructor`.
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
     const [what, remedy] = known ?? [`it reports that it is degraded: ${sanitiseLine(reason)}`, 'Check its log.'];
     findings.push(problem('health', what, 'New work is refused, or cannot be recorded.', remedy));
@@ -141,7 +141,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   return findings;
 }
 
-/** Facts for a signed-in operator. Null: not available, or not to this operator. */
+/** Facts for a signed-in operator. Null if not available to this operator. */
 export interface FleetFacts {
   now: number;
   version: string | null;
@@ -151,9 +151,9 @@ export interface FleetFacts {
   secretsReadable: boolean;
   database: { kind: string; writable: boolean };
   unreadCritical: number;
-  /** Sign-ins of the last seven days whose signature named no server, and their operators. */
+  /** Sign-ins of the last seven days whose signature did not name a server, and their operators. */
   bareSignIns: { count: number; usernames: readonly string[] };
-  /** The address that agents connect to, tried from here. */
+  /** The result of a connection from this machine to the address that agents use. */
   channel: { address: string; error: string | null } | null;
   /** Null unless requested. */
   audit: { ok: boolean; verified: number; fault: string | null } | null;

@@ -6,7 +6,7 @@ import { type Colors, counted, duration } from '../text/style.ts';
 import type { Moment } from './follow.ts';
 import { paintedBy } from './run-text.ts';
 
-/** Renders the progress of operations and runs. Pure: values in, lines out. */
+/** Renders the progress of operations and runs. Pure. */
 
 function bar(done: number, total: number, width: number, color: Colors): string {
   const full = total === 0 ? 0 : Math.round((Math.min(done, total) / total) * width);
@@ -19,13 +19,13 @@ export interface OperationView {
   agent: string;
   doing: string;
   operation: Operation | null;
-  /** The plan that the operator agreed to; null without one. */
+  /** The plan that the operator confirmed; null if there is none. */
   plan: Operation | null;
-  /** Last line that the running script printed. */
+  /** The last line that the running script printed. */
   output: string;
 }
 
-/** Lines for one agent: its progress, finished resources, the current one, and those to come. */
+/** Returns the lines for one agent: its progress, and its finished, current, and upcoming resources. */
 export function operationLines(view: OperationView, moment: Moment, color: Colors): string[] {
   const { agent, doing, operation, plan, output } = view;
   const { spinner, seconds, columns, rows } = moment;
@@ -45,7 +45,7 @@ export function operationLines(view: OperationView, moment: Moment, color: Color
       ? []
       : [`  ${color.cyan(spinner)} ${sanitiseLine(current.type)} ${color.bold(sanitiseLine(current.identity))}`];
   const told = output === '' ? [] : [`      ${color.dim(output)}`];
-  // The latest finished resources, the current one, and as many of the next ones as fit.
+  // Show the most recently finished resources, the current one, and as many upcoming ones as fit.
   const room = Math.max(1, rows - 3 - now.length - told.length);
   const past = done.slice(-Math.max(1, room - Math.min(rest.length, 3)));
   const left = Math.max(0, room - past.length);
@@ -67,7 +67,7 @@ export interface RunView {
   doing: string;
   run: Run | null;
   pace: Pace;
-  /** Operations of running agents, by node id; only those that are polled. */
+  /** Operations of running agents by node id. Contains only operations that are polled. */
   at: ReadonlyMap<string, Operation>;
 }
 
@@ -76,7 +76,7 @@ type Outcome = Run['results'][number];
 export const outcomeName = ({ name, node_id }: Pick<Outcome, 'name' | 'node_id'>): string =>
   sanitiseLine(name ?? node_id.slice(0, 12));
 
-/** Sorts naturally: `web-2` before `web-10`. */
+/** Sorts results naturally by name: `web-2` before `web-10`. */
 export const byName = (results: readonly Outcome[]): Outcome[] =>
   results.toSorted((one, other) => collator.compare(outcomeName(one), outcomeName(other)));
 
@@ -95,7 +95,7 @@ export function countsOf(results: readonly Outcome[]) {
   return counts;
 }
 
-/** A line for an agent of a run that has ended. */
+/** Returns the line for an agent of a run that has ended. */
 export function outcomeLine(result: Outcome, color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');
@@ -105,7 +105,7 @@ export function outcomeLine(result: Outcome, color: Colors): string {
 
 const newest = <T>(list: readonly T[], most: number): readonly T[] => (most <= 0 ? [] : list.slice(-most));
 
-/** Lines for a run: its counts, the failed agents, and what each busy agent is doing. */
+/** Returns the lines for a run: its counts, the failed agents, and the progress of each busy agent. */
 export function runLines(view: RunView, moment: Moment, color: Colors): string[] {
   const { doing, run, pace } = view;
   const { spinner, seconds, columns, rows } = moment;

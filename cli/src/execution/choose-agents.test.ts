@@ -49,7 +49,7 @@ test.each([
   expect(matchAgent(wanted, all)).toEqual({ fitting: [], nearest: near });
 });
 
-/** Answers like the orchestrator, and records the requests. */
+/** Creates a client that answers like the orchestrator and records the requests. */
 function clientOf(agents: readonly Agent[]) {
   const asked: unknown[] = [];
   const call = (async (

@@ -10,7 +10,7 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { counted } from '../text/style.ts';
 import { showingFault } from './selector-fault.ts';
 
-/** Resolves the agents on the command line, in the same way for every verb. */
+/** Resolves the agents on the command line; the rules are the same for all verbs. */
 
 /** Options of verbs with `selectorOption` and `allOption`. */
 export interface AgentOptions {
@@ -18,7 +18,7 @@ export interface AgentOptions {
   all?: boolean;
 }
 
-/** For the help of an argument that names agents. */
+/** Describes an argument that names agents, for help texts. */
 export const agentNaming = 'name, node id, or the beginning of either if only one agent matches';
 export const severalNaming = `${agentNaming}; separate several with spaces or commas; - reads them from standard input`;
 
@@ -26,18 +26,18 @@ export const selectorOption = (): Option =>
   new Option('-l, --selector <selector>', 'agents that a selector matches, e.g. "role=web site in (paris,rome)"');
 
 interface Match {
-  /** The matching agents. Empty: no match. More than one: ambiguous. */
+  /** Agents that match: none if nothing matches, several if the name is ambiguous. */
   readonly fitting: readonly Agent[];
   readonly nearest: readonly string[];
 }
 
-/** `web` is a prefix of `web-1`, but `web-1` is not one of `web-10`: numbers tell machines apart. */
+/** Reports whether a name begins with the typed text. Does not split a number: `web-1` does not match `web-10`. */
 const beginsWith = (name: string | null, wanted: string): boolean =>
   name?.startsWith(wanted) === true && !(/\p{Nd}$/u.test(wanted) && /^\p{Nd}/u.test(name.slice(wanted.length)));
 
 /**
- * Matches an agent by its complete name or node id; without such a match, by the beginning of its name or node id.
- * Ignores hostnames: a pending agent chooses its own.
+ * Matches an agent by its complete name or node id, and only if there is none, by the beginning of either. Ignores
+ * hostnames, because a pending agent chooses its own.
  */
 export function matchAgent(wanted: string, agents: readonly Agent[]): Match {
   const id = wanted.toLowerCase();
@@ -49,7 +49,7 @@ export function matchAgent(wanted: string, agents: readonly Agent[]): Match {
   return { fitting, nearest: nearestFew(wanted, names) };
 }
 
-/** The first names and the number of the others: `web-1, web-2, web-3 and 409 more`. */
+/** Returns the first names and the number of the others: `web-1, web-2, web-3 and 409 more`. */
 export function fewNames(agents: readonly Pick<Agent, 'name' | 'node_id'>[], most = 5): string {
   // "and 1 more" is no shorter than the name itself.
   const shown = agents.length === most + 1 ? agents : agents.slice(0, most);
@@ -84,7 +84,10 @@ const ambiguous = (wanted: string, fitting: readonly Agent[]): CliError =>
     'Type more of the name or node id.',
   );
 
-/** @throws CliError that names the nearest agents, or all that match */
+/**
+ * Returns the only match.
+ * @throws CliError that lists all matches, or suggests similar names
+ */
 function theOne(wanted: string, agents: readonly Agent[]): Agent {
   const match = matchAgent(wanted, agents);
   const [first] = match.fitting;
@@ -94,14 +97,14 @@ function theOne(wanted: string, agents: readonly Agent[]): Agent {
 }
 
 /**
- * Resolves the agent of a verb that takes one agent only.
- * @param wanted name, node id, or a beginning of either that only one agent has
- * @throws CliError that names the nearest agents, or all that match
+ * Resolves the agent of a verb that takes one agent.
+ * @param wanted name, node id, or the beginning of either if only one agent matches
+ * @throws CliError that lists all matches, or suggests similar names
  */
 export async function chooseAgent(call: Client, wanted: string): Promise<Agent> {
   if (wanted === '') throw usageError('the agent name is empty');
   if (isKeyId(wanted) || isName(wanted)) {
-    // A complete name or id costs one request for one record, in a fleet of any size.
+    // Look up a complete name or id directly: a list of a large fleet needs many requests.
     try {
       return await call(getAgent, { params: { node_id: wanted } });
     } catch (error) {
@@ -111,7 +114,7 @@ export async function chooseAgent(call: Client, wanted: string): Promise<Agent> 
   return theOne(wanted, await call(listAgents, {}));
 }
 
-/** Resolves each agent once, in the typed order. Reports all faults together. */
+/** Resolves each agent once, in the typed order. Throws one error for all names that do not resolve. */
 function chooseByName(wanted: readonly string[], agents: readonly Agent[]): Agent[] {
   const found = new Map<string, Agent>();
   const faults: CliError[] = [];
@@ -136,7 +139,7 @@ function chooseByName(wanted: readonly string[], agents: readonly Agent[]): Agen
   );
 }
 
-/** Accepts `web-1 web-2`, `web-1,web-2`, and `-` for standard input. */
+/** Parses the names of agents: `web-1 web-2`, `web-1,web-2`, and `-` for standard input. */
 async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string[]): Promise<string[]> {
   const words: string[] = [];
   for (const word of typed) words.push(...(word === '-' ? (await stdin()).split(/[\s,]+/) : word.split(',')));
@@ -146,11 +149,11 @@ async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string
 }
 
 /**
- * Resolves the agents that were named, that a selector matches, or all of them, with one request.
+ * Resolves the agents that are named, the agents that a selector matches, or all agents, with one request.
  * @param typed the words that name agents
  * @param status restricts a selector and `--all` to agents of this status; the orchestrator checks named ones
- * @returns at least one
- * @throws CliError for no match, with suggestions
+ * @returns at least one agent
+ * @throws CliError with suggestions if no agent matches
  */
 export async function chooseAgents(
   context: Pick<Context, 'connect' | 'stdin'>,
@@ -190,17 +193,17 @@ export async function chooseAgents(
   );
 }
 
-/** True if a single agent was given by name: `--json` then prints one object, otherwise an array. */
+/** Reports whether a single agent was given by name. If so, `--json` prints one object, otherwise an array. */
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 
-/** Changing more agents than this asks for confirmation. */
+/** A change of more agents than this asks for confirmation. */
 const few = 3;
 
 /**
  * Asks for confirmation before more than a few agents are changed.
- * @param doing a verb for the question, which adds the number and names: `Tag`, `Reject`
- * @param always ask even for a few agents
+ * @param doing contains the verb of the question, such as `Tag` or `Reject`
+ * @param always asks even for a few agents
  */
 export async function agreeTo(
   { out, prompt }: Pick<Context, 'out' | 'prompt'>,

@@ -5,9 +5,10 @@ import { sanitiseLine } from '../text/sanitize.ts';
 import { explain, renderExplanation } from '../transport/explain.ts';
 
 /**
- * Processes items one after another, or a few at a time, and continues after a failure.
- * @param atOnce maximum number at the same time
- * @returns done, or partly failed; the failure of a single item is thrown
+ * Processes items one at a time, or a few in parallel, and continues after a failure.
+ * @param atOnce maximum number of items in parallel
+ * @returns the exit code: success, or partial failure
+ * @throws the error if the only item fails
  */
 export async function eachOf<T>(
   { out }: Pick<Context, 'out'>,
@@ -24,7 +25,7 @@ export async function eachOf<T>(
       if (items.length === 1) throw error;
       failed++;
       const told = explain(error);
-      // A sign-in or usage error concerns all items: stop.
+      // A sign-in or usage error affects all items.
       if (told.exit === exits.signIn || told.exit === exits.usage) throw error;
       out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(told, out.noteColor, out.verbose)}`);
     }
@@ -35,7 +36,7 @@ export async function eachOf<T>(
 }
 
 /**
- * Processes a few items at a time. After a failure, no further item is started.
+ * Processes a few items in parallel. Starts no further item after a failure.
  * @returns the results in the order of the items
  */
 export async function inTurns<T, R>(
@@ -62,9 +63,9 @@ export async function inTurns<T, R>(
 }
 
 /**
- * Removes the named items one after another, after confirmation, and reports each.
+ * Removes the named items one after another after confirmation, and reports each.
  * @param noun kind of the items, for the question
- * @param remove removes the item of that name
+ * @param remove removes the item of this name
  */
 export async function removeEach(
   context: Pick<Context, 'out' | 'prompt'>,

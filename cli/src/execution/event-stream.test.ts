@@ -12,7 +12,7 @@ const lost = () => new CliError(exits.unreachable, 'unreachable', 'no orchestrat
 const problem = (status: number, code: string, wait: number | null = null) =>
   new ApiError({ type: '', title: '', status, detail: code, instance: '', code }, wait);
 
-/** Answers each request with the next step, and records the requests and the waits. */
+/** Creates a client that answers each request with the next step, and records the requests and the waits. */
 function stand(steps: Step[]) {
   const asked: (string | undefined)[] = [];
   const waits: number[] = [];

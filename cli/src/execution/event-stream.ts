@@ -6,10 +6,10 @@ import { exits } from '../exit.ts';
 import { explain } from '../transport/explain.ts';
 
 interface Wish {
-  /** Separated by commas. */
+  /** Comma-separated. */
   category?: string | undefined;
   node_id?: string | undefined;
-  /** Position in the log of the last seen event; the stream starts after it. */
+  /** The position of the last seen event in the log. The stream starts after it. */
   after?: string | undefined;
 }
 
@@ -17,8 +17,8 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 30_000;
 
 /**
- * Follows events as they happen. Reconnects by itself and resumes, so that no recorded event is missed. Throws when the
- * orchestrator refuses the request, or cannot be reached the first time.
+ * Follows events as they happen. After a lost connection, reconnects and resumes without missing a recorded event.
+ * @throws the error if the orchestrator refuses the request, or cannot be reached the first time
  */
 export async function* followStream(
   { out, sleep }: Pick<Context, 'out' | 'sleep'>,
@@ -58,7 +58,7 @@ export async function* followStream(
   }
 }
 
-/** Treats a broken stream as one that ended; the caller reconnects. */
+/** Ends the pieces at a broken connection without an error; the caller reconnects. */
 async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   for (;;) {

@@ -1,3 +1,3 @@
-/** For verbs that take one agent; see choose-agents.ts for several. */
+/** Finds the agent of a verb that takes only one; choose-agents.ts resolves several. */
 export { agentLabel, agentNames } from '../text/agent-label.ts';
 export { chooseAgent as findAgent } from './choose-agents.ts';

@@ -1,14 +1,14 @@
 import { CliError, exits, usageError } from '../exit.ts';
 
-/** Ids are ULIDs: the first ten of the 26 characters are the time, so ids of one day begin alike. */
+/** Ids are ULIDs: the first 10 of the 26 characters encode the time, so recent ids begin alike. */
 const whole = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
- * Completes an id from its beginning or its end.
- * @param noun what the id names, for messages
+ * Completes an id from its beginning or end.
+ * @param noun what the id identifies, for messages
  * @param list the verb that lists the ids
- * @param ids read only if the typed text is not a complete id
- * @throws CliError if no id matches, or more than one
+ * @param ids reads all ids; called only if the typed text is not a complete id
+ * @throws CliError if no id or more than one matches
  */
 export async function findId(
   noun: string,

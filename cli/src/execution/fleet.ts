@@ -19,9 +19,9 @@ import { workRefused } from './operation.ts';
 import { renderPlans } from './plan-groups.ts';
 import { seeRunThrough } from './run-through.ts';
 
-/** Plans and applies on many agents. The orchestrator paces such runs, and continues them on its own. */
+/** Plans and applies on many agents. The orchestrator paces such runs and continues them without this program. */
 
-/** Maximum parallel requests. */
+/** Maximum number of parallel requests. */
 const atOnce = 16;
 
 /** The parameters of a run on named agents, as in the API. */
@@ -34,7 +34,10 @@ export interface FleetWish {
   ttl?: number;
 }
 
-/** Starts a run. @returns the run as it starts, without waiting for it */
+/**
+ * Starts a run without waiting for its end.
+ * @returns the run at its start
+ */
 export async function beginFleet(
   call: Client,
   agents: readonly Pick<Agent, 'node_id'>[],
@@ -60,7 +63,7 @@ export async function beginFleet(
   );
 }
 
-/** Plans on all agents and waits for the end. */
+/** Plans on all agents and waits until all plans have ended. */
 export const planFleet = (
   context: Context,
   call: Client,
@@ -72,7 +75,7 @@ export const planFleet = (
     begin: () => beginFleet(call, agents, { kind: 'plan', modules }),
   });
 
-/** Plans that change something or failed, by node id. */
+/** Returns the plans that failed or contain changes, by node id. */
 async function plansOf(call: Client, { results }: Run): Promise<Map<string, Operation>> {
   const telling = results.filter(
     ({ status, summary, operation_id }) =>
@@ -84,7 +87,10 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
   return new Map(operations.map((operation) => [operation.node_id, operation]));
 }
 
-/** The message for a run without agents. Only a run of an assignment can have none: its selector may match none yet. */
+/**
+ * Returns the message for a run without agents. Only the run of an assignment can have none, because a selector may
+ * match no agent.
+ */
 const nobodyText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
   return `${whose} matches no agent: there is nothing to ${kind}.`;
@@ -97,7 +103,7 @@ export async function showPlans({ out }: Context, call: Client, run: Run): Promi
   else out.print(renderPlans(run, await plansOf(call, run), out.style));
 }
 
-/** Agents whose plan succeeded and has changes. */
+/** Returns the agents whose plan succeeded and contains changes. */
 export const changingIn = ({ results }: Run): Run['results'] =>
   results.filter(
     ({ status, summary }) => status === 'succeeded' && summary !== null && summary.changed + summary.removed > 0,
@@ -105,12 +111,12 @@ export const changingIn = ({ results }: Run): Run['results'] =>
 
 /**
  * Asks for confirmation to apply these plans.
- * @param what object of the question: the applied modules or assignment, and the number of agents
+ * @param what the object of the question: the applied modules or assignment, and the number of agents
  * @returns false if there is nothing to apply
  */
 export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: string): Promise<boolean> {
   const unplanned = plan.results.filter(({ status }) => status !== 'succeeded').length;
-  // The partial plan of a failed agent is not applied.
+  // The plan of a failed agent is incomplete, and is not applied.
   if (changingIn(plan).length === 0) {
     if (unplanned === plan.results.length && unplanned > 0)
       throw new CliError(
@@ -132,13 +138,13 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
   return true;
 }
 
-/** Maximum number of agents for which successful ones are listed too. */
+/** Successful agents are listed individually in runs of at most this many agents. */
 const fewAgents = 20;
-/** Maximum failures that are shown with their script output. */
+/** Maximum number of failed agents whose script output is shown. */
 const toldFailures = 5;
 const tailLines = 5;
 
-/** Prints how an apply on many agents ended: results, reasons of failures, and where to see more. */
+/** Prints the result of an apply on many agents: the outcome, the reasons of failures, and where to see more. */
 export async function showOutcome({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0 && run.status === 'succeeded') {
@@ -174,7 +180,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   out.note(out.noteColor.dim(`See more: muster runs show ${sanitiseLine(run.run_id)}`));
 }
 
-/** The failed resources of one agent with their messages, and the last lines of their scripts. */
+/** Returns the failed resources of one agent with their messages and the last lines of their scripts. */
 async function whyFailed(
   call: Client,
   { node_id, operation_id }: Run['results'][number],
@@ -199,7 +205,7 @@ async function whyFailed(
     }
     lines.push(dim(`  full output: muster operations show ${sanitiseLine(operation_id)} --output`));
   } catch (error) {
-    // The failure itself was printed already; the details are optional.
+    // The failure itself was printed; the details are optional.
     if (!(error instanceof ApiError)) throw error;
   }
   return lines;

@@ -11,7 +11,7 @@ const away = () =>
 const stopping = () =>
   new ApiError({ type: '', title: '', status: 503, code: 'draining', detail: 'it is stopping', instance: '' });
 
-/** Polls that are answered in order, the last one repeatedly. The time only advances with each sleep. */
+/** Follows work with these poll results; the last one repeats. The time advances only with each sleep. */
 function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
   let now = 1000;
   let told = '';

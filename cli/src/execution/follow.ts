@@ -6,14 +6,14 @@ import { leftGoing, notBegun, Patience } from './watch-through.ts';
 
 /** Polls work until it has ended, and draws its progress on a terminal. */
 
-/** Time between two polls, in milliseconds. Starts short, since most work is short. */
+/** First time between two polls, in milliseconds. Short, because most work ends soon. */
 const firstWaitMs = 60;
 const longestWaitMs = 1_000;
-/** Minimum ratio of the pause between two polls to the duration of a poll, to limit the load. */
+/** Minimum ratio of the time between two polls to the duration of a poll. Limits the load on the orchestrator. */
 const share = 4;
-/** Time between two frames of the spinner. */
+/** Milliseconds between two frames of the spinner. */
 const frameMs = 120;
-/** Without a terminal, work that takes longer than this is reported line by line. Seconds. */
+/** Without a terminal, progress is printed line by line for work that takes longer than this. Seconds. */
 const quietSecs = 2;
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -30,18 +30,18 @@ export interface Followed<T> {
   begin: () => Promise<T>;
   look: (now: T) => Promise<T>;
   hasEnded: (now: T) => boolean;
-  /** The argument is null before the first answer. */
+  /** Returns the lines of progress; `now` is null before the first answer. */
   draw: (now: T | null, moment: Moment) => string[];
-  /** Returns a line for each change since the last call. Used without a terminal. */
+  /** Returns a line for each change since the last call; used without a terminal. */
   tell: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
-  /** Null for work that changes nothing. */
+  /** Null if the work changes nothing and needs no cancel. */
   cancel: ((now: T) => Promise<void>) | null;
 }
 
 /**
- * Follows work until its end. Waits while the orchestrator is unavailable, since the work continues there.
+ * Follows work until its end. While the orchestrator is unavailable, waits: the work continues on the agents.
  * @returns the final state
  * @throws CliError that says how to see the work later, if following failed
  */

@@ -1,16 +1,16 @@
 import type { Context } from '../context/context.ts';
 import { goesOnText } from './watch-through.ts';
 
-/** Work that continues on the orchestrator while this program shows it. */
+/** Work that continues without this program. */
 interface Work {
   /**
-   * The command that shows it later, e.g. `muster runs show 01K…`. A function, since the id arrives with the first
+   * Returns the command that shows the work later, such as `muster runs show 01K…`. The id is known after the first
    * answer.
    */
   see: () => string;
-  /** The command that cancels it later; null before it has started. */
+  /** Returns the command that cancels the work later; null before the work has started. */
   end: () => string | null;
-  /** Cancels it; null for work that changes nothing. */
+  /** Cancels the work; null if the work changes nothing. */
   cancel: (() => Promise<void>) | null;
   /** Pauses drawing while a question is on the screen. */
   pause: () => void;
@@ -18,9 +18,9 @@ interface Work {
 }
 
 /**
- * Handles Ctrl-C during work: asks whether to leave it running, cancel it, or keep watching. A second Ctrl-C exits.
- * Without a terminal the work stays running, and the commands to see and cancel it are printed.
- * @returns a function that removes this handler and closes an open question
+ * Handles Ctrl-C during work: asks whether to leave the work running, cancel it, or keep watching. A second Ctrl-C
+ * exits. Without a terminal, leaves the work running and prints the commands that show and cancel it.
+ * @returns a function that removes the handler and closes an open question
  */
 export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>, work: Work): () => void {
   const { out, prompt } = context;

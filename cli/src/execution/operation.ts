@@ -21,7 +21,7 @@ import { stalePlanRemedy } from '../transport/explain.ts';
 import { operationLines } from './apply-view.ts';
 import { follow } from './follow.ts';
 
-/** Plans on one agent and waits for the end. A plan changes nothing, so interrupting it is safe. */
+/** Plans on one agent and waits for the end. An interrupt is safe, because a plan changes nothing. */
 export async function planThrough(
   context: Context,
   call: Client,
@@ -42,15 +42,15 @@ export async function planThrough(
 
 interface Apply {
   modules: readonly string[];
-  /** Apply exactly this plan, or fail. */
+  /** Apply exactly this plan; fail if it has changed. */
   plan_id?: string | undefined;
   /** The confirmed plan; its resources are shown as upcoming. */
   plan?: Operation | undefined;
 }
 
 /**
- * Applies on one agent and shows the progress until the end. The operation continues without this program; on an
- * interrupt the commands to see and cancel it are printed.
+ * Applies on one agent and shows the progress until the end. On an interrupt, the operation continues and the commands
+ * that show and cancel it are printed.
  */
 export async function applyThrough(
   context: Context,
@@ -99,7 +99,7 @@ export async function applyThrough(
   return ended;
 }
 
-/** Last line that the running script printed; empty if it cannot be read. */
+/** Returns the last line that the running script printed; empty if the output cannot be read. */
 async function printedLast(call: Client, { node_id, operation_id }: Operation): Promise<string> {
   try {
     const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
@@ -125,20 +125,17 @@ export function exitOfOperation({ status }: Pick<Operation, 'status'>): Exit {
   return status === 'succeeded' || !hasEnded(status) ? exits.done : exits.failed;
 }
 
-/** Quotes a word for a shell; module names may have spaces. */
+/** Quotes a word for a shell: module names may contain spaces. */
 const shellWord = (text: string): string =>
   /^[\p{L}\p{N}_.@+-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The command line that applies these modules on an agent, ready to paste. */
+/** Returns the command line that applies these modules on an agent, ready to paste. */
 export const applyLine = (agent: string, modules: readonly string[], ...flags: string[]): string =>
   sanitiseLine(
     ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),
   );
 
-/**
- * Throws a refusal again with advice: the module that was probably meant, or how to queue work for an agent that is
- * offline.
- */
+/** Throws a refusal again with advice: the name of a similar module, or how to queue work for an offline agent. */
 export async function workRefused(
   call: Client,
   agent: string,

@@ -15,13 +15,13 @@ export interface AgentPlan {
 
 export interface PlanGroup {
   readonly names: readonly string[];
-  /** The plan of the first agent. */
+  /** The plan of the group's first agent. */
   readonly operation: Operation;
-  /** True if the plans differ only in the names of their agents. */
+  /** Whether the plans contain the names of their agents and differ only in them. */
   readonly holdsName: boolean;
 }
 
-/** Groups equal plans, the largest group first, then by their first agents. */
+/** Groups equal plans, the largest group first, groups of the same size by their first agent. */
 export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
   const groups = new Map<string, { names: string[]; operation: Operation; holdsName: boolean }>();
   for (const { name, operation } of plans) {
@@ -34,10 +34,10 @@ export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
 }
 
 const shownNames = 5;
-/** Maximum number of different plans that are shown in full. */
+/** Maximum number of different plans to show in full. */
 const mostGroups = 10;
 
-/** `web-1`, or `12 agents: web-1, web-2, … and 7 more`; all names with -v. */
+/** Returns `web-1`, or `12 agents: web-1, web-2, … and 7 more`; with -v, all names. */
 export function namesText(names: readonly string[], { verbose }: Pick<Style, 'verbose'>): string {
   const [only] = names;
   if (only !== undefined && names.length === 1) return sanitiseLine(only);
@@ -46,7 +46,7 @@ export function namesText(names: readonly string[], { verbose }: Pick<Style, 've
   return `${names.length} agents: ${sanitiseLine(few.join(', '))}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** The totals of a run's plans, in one line. */
+/** Returns the totals of a run's plans in one line. */
 function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string {
   let [changing, same, failed, changed, removed] = [0, 0, 0, 0, 0];
   for (const { status, summary } of results) {
@@ -67,8 +67,8 @@ function totalLine({ results }: Pick<Run, 'results'>, { color }: Style): string 
 }
 
 /**
- * The plans of a run: each different plan once, unchanged agents, failed agents, and the totals.
- * @param operations by node id; only those that would change something or failed
+ * Renders the plans of a run: each different plan once, unchanged agents, failed agents, and the totals.
+ * @param operations by node id; contains only plans that failed or contain changes
  */
 export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>, style: Style): string {
   const { color, width, verbose } = style;

@@ -6,19 +6,19 @@ import { ago, type Colors, counted, duration } from '../text/style.ts';
 
 /** Renders runs. */
 
-/** Green for success, red for failure, plain while it runs. */
+/** Returns the color of a status: green for success, red for failure, none while it runs. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;
 
-/** The number of resources that a run removes. */
+/** Counts the resources that a run removes. */
 export const removedIn = ({ results }: Pick<Run, 'results'>): number =>
   results.reduce((sum, { summary }) => sum + (summary?.removed ?? 0), 0);
 
-/** True if an apply would change something on an agent of the run. */
+/** Reports whether an apply would change anything on an agent of the run. */
 export const runChanges = ({ results }: Pick<Run, 'results'>): boolean =>
   results.some(({ summary }) => summary !== null && summary.changed + summary.removed > 0);
 
-/** Prints the run with a line for each agent. */
+/** Prints a run with a line for each agent. */
 export function printRun(run: Run, out: Output): void {
   const { color, now } = out.style;
   const { assignment, kind, status, started_at, finished_at, results } = run;

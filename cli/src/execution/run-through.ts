@@ -8,12 +8,12 @@ import { outcomeLine, type Pace, runLines } from './apply-view.ts';
 import { inTurns } from './each.ts';
 import { follow } from './follow.ts';
 
-/** Maximum number of running agents whose operations are polled: more do not fit on a screen. */
+/** Maximum number of running agents whose operations are polled; more do not fit on a screen. */
 const watchedAgents = 8;
 
 /**
- * Waits for the end of a run and shows the progress of each agent. On an interrupt the commands to see and cancel the
- * run are printed.
+ * Waits for the end of a run and shows the progress of each agent. On an interrupt, prints the commands that show and
+ * cancel the run.
  */
 export async function seeRunThrough(
   context: Context,
@@ -58,7 +58,7 @@ export async function seeRunThrough(
   });
 }
 
-/** Done, failed, or partly failed: some agents succeeded and others did not. */
+/** Returns the exit code of a run: success, failure, or partial failure if some agents succeeded. */
 export function exitOfRun({ status, results }: Run): Exit {
   if (status === 'succeeded' || status === 'running') return exits.done;
   return results.some((result) => result.status === 'succeeded') ? exits.partly : exits.failed;

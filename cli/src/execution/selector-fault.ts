@@ -3,12 +3,12 @@ import stringWidth from 'string-width';
 import { CliError, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 
-/** Characters shown on each side of the fault. */
+/** Maximum number of characters to show on each side of the fault. */
 const around = 30;
 
 /**
- * The selector with a caret below its fault, in two lines. Long selectors are cut around it.
- * @param column from 1, in UTF-16 units
+ * Returns two lines: the selector, and a caret below its fault. Cuts a long selector around the fault.
+ * @param column starts at 1, in UTF-16 units
  */
 function pointAt(selector: string, column: number): string {
   const at = Math.min(Math.max(0, column - 1), selector.length);
@@ -20,7 +20,7 @@ function pointAt(selector: string, column: number): string {
 }
 
 /**
- * Handler for `catch` that shows the position of the orchestrator's fault in a selector.
+ * Returns a handler for `catch` that adds the position of the fault in a selector to the orchestrator's error.
  * @param selector as typed
  */
 export const showingFault =

@@ -3,10 +3,12 @@ import { type Explanation, explain } from '../transport/explain.ts';
 
 /** Follows work on an orchestrator that may be unavailable for some time. */
 
-/** Following ends when the orchestrator is unavailable for longer than this, e.g. for a restart or upgrade. Seconds. */
+/**
+ * Following stops if the orchestrator is unavailable for longer than this, in seconds. Covers a restart or an upgrade.
+ */
 const patienceSecs = 120;
 
-/** True for temporary errors: no answer, starting or stopping, rate limited. */
+/** Reports whether an error is temporary: no answer, starting or stopping, or rate limited. */
 function mayPass({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
 }
@@ -17,11 +19,11 @@ export const goesOnText = (see: string, end: string | null): string =>
 const advised = (error: unknown, { exit, code, message, remedy, errors }: Explanation, more: string): CliError =>
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
-/** The error that ended following, with the commands to see and cancel the work. */
+/** Returns the error that ends following, with the commands that show and cancel the work. */
 export const leftGoing = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 
-/** The error that prevented the start. If only the answer was lost, the work may have started. */
+/** Returns the error that prevented the start. If only the response was lost, the work may have started. */
 export function notBegun(error: unknown, see: string): unknown {
   const { code } = ((error as Error)?.cause ?? {}) as NodeJS.ErrnoException;
   if (
@@ -43,14 +45,15 @@ export class Patience {
     this.#now = now;
   }
 
-  /** Seconds since the last answer; null while it answers. */
+  /** Seconds since the last answer; null while the orchestrator answers. */
   get lost(): number | null {
     return this.#since === null ? null : Math.max(0, this.#now() - this.#since);
   }
 
   /**
-   * @returns the message for the first failure in a row; null for later ones @throws `error` if it is permanent, or has
-   * lasted too long
+   * Records a failed poll.
+   * @returns the message for the first failure in a row; null for later ones
+   * @throws `error` if it is permanent or has lasted too long
    */
   failed(error: unknown): string | null {
     const told = explain(error);
@@ -60,7 +63,10 @@ export class Patience {
     return told.message;
   }
 
-  /** @returns true if the poll before failed */
+  /**
+   * Records a successful poll.
+   * @returns true if the previous poll failed
+   */
   answered(): boolean {
     const was = this.#since !== null;
     this.#since = null;

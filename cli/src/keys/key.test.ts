@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 
 const now = () => 1_795_000_000;
-/** A prompter that types these answers in order; null: no terminal. */
+/** Returns a prompter that types these answers in order; null for no terminal. */
 const typing = (answers: string[] | null): Prompter => ({
   interactive: answers !== null,
   confirm: async () => false,
@@ -61,7 +61,7 @@ test('reads back a written key, whose signatures verify with the public key', as
 });
 
 test('reads a seed in hexadecimal', async () => {
-  // The first key of RFC 8032, section 7.1.
+  // The first private key of RFC 8032, section 7.1.
   await mkdir(home.path, { recursive: true });
   const file = join(home.path, 'seed');
   await writeFile(file, '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60\n', { mode: 0o600 });
@@ -224,7 +224,7 @@ describe('OpenSSH keys', () => {
       execFileSync('ssh-add', ['-q', file], { env: { ...process.env, ...env }, stdio: 'ignore' });
       expect(await keysOfAgent(socket)).toEqual([{ key: Buffer.from(publicKey, 'hex'), comment: 'ada@home' }]);
       expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
-      // The file has a passphrase too, but ssh-agent holds the key, so there is no prompt.
+      // The file has a passphrase, but ssh-agent has the key, so there is no prompt.
       execFileSync('ssh-keygen', ['-q', '-p', '-a', '1', '-P', '', '-N', 'staple it', '-f', file]);
       const sealed = await readKey(file, { env });
       expect(isSignedBy(publicKey, await sealed.sign(message))).toBe(true);

@@ -15,29 +15,29 @@ import {
   signByAgent,
 } from './ssh-key.ts';
 
-/** An operator's key, ready to sign. */
+/** An operator's key that can sign. */
 export interface OperatorKey {
   readonly path: string;
   /** 64 lowercase hexadecimal characters. */
   readonly publicKey: string;
   readonly operatorId: string;
-  /** The place of the private key: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
+  /** Where the private key is: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
   readonly kept: 'plain' | 'sealed' | 'agent';
   /**
-   * Asks for the passphrase at most once, if there is one.
+   * Signs a message. Asks for the passphrase at the first call if the key has one.
    * @returns the 64 bytes of an Ed25519 signature
    */
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
 export interface KeyOptions {
-  /** Requested only for a signature. */
+  /** Used only to sign. */
   passphrases: Passphrases;
-  /** SSH_AUTH_SOCK; undefined without an agent. */
+  /** SSH_AUTH_SOCK; undefined without ssh-agent. */
   agentSocket: string | undefined;
 }
 
-/** A line above an encrypted key, so that the public key needs no passphrase. */
+/** Label of the line above an encrypted key that has the public key, so that reading it needs no passphrase. */
 export const publicKeyLabel = 'Public-Key: ';
 
 function unusable(path: string, why: string, remedy: string, cause?: unknown): CliError {
@@ -69,7 +69,10 @@ export async function readKey(path: string, options: KeyOptions): Promise<Operat
   return await keyOf(path, publicHalf(key), 'plain', async (message) => sign(null, message, key));
 }
 
-/** @throws CliError (sign-in) if the file cannot hold a key */
+/**
+ * Reads a key file.
+ * @throws CliError (sign-in) if the file cannot contain a key
+ */
 async function readFileOfKey(path: string): Promise<{ text: string; mode: number }> {
   let file: Awaited<ReturnType<typeof open>>;
   try {
@@ -124,7 +127,7 @@ async function readSealed(path: string, text: string, { passphrases }: KeyOption
     return opened;
   };
   const label = new RegExp(`^${publicKeyLabel}([0-9a-f]{64})\\s*$`, 'm').exec(text)?.[1];
-  // Keys made by `openssl` lack this line.
+  // A key that `openssl` created lacks this line.
   const said = label === undefined ? publicHalf(await unlock()) : Buffer.from(label, 'hex');
   return await keyOf(path, said, 'sealed', async (message) => {
     const key = await unlock();
@@ -135,7 +138,7 @@ async function readSealed(path: string, text: string, { passphrases }: KeyOption
 }
 
 /**
- * Decrypts PKCS#8, asking again for a wrong passphrase on a terminal.
+ * Decrypts a PKCS#8 key. On a terminal, asks again after a wrong passphrase.
  * @throws CliError (sign-in)
  */
 async function openSealed(path: string, text: string, passphrases: Passphrases): Promise<KeyObject> {
@@ -163,7 +166,7 @@ async function readOpenSsh(path: string, text: string, options: KeyOptions): Pro
     return signs;
   };
   return await keyOf(path, head.key, head.sealed ? 'sealed' : 'plain', async (message) => {
-    // As ssh does: a key that the agent holds needs no passphrase.
+    // Like ssh, ask for no passphrase if ssh-agent has the key.
     if (head.sealed && signs === null && (await isInAgent(head.key, options)))
       return await byAgent(path, head.key, message, options);
     return (await unlock())(message);
@@ -214,8 +217,8 @@ export async function keyOf(
 }
 
 /**
- * Reads the private key from a file of Muster's own formats, to write it again.
- * @throws CliError if the file has no private key, or another format
+ * Reads the private key from a file in one of Muster's own formats, to write it again.
+ * @throws CliError if the file has no private key or another format
  */
 export async function readPrivate(path: string, options: KeyOptions): Promise<KeyObject> {
   const { text } = await readFileOfKey(path);

@@ -8,15 +8,15 @@ import { sealKey } from './sealed-key.ts';
 import { type PublicKey, publicLine } from './ssh-key.ts';
 
 interface PlaceOptions {
-  /** Rename an existing key instead of failing. */
+  /** Whether to rename an existing key instead of failing. */
   replace: boolean;
-  /** Unix seconds; part of the new name. */
+  /** Unix seconds; part of the previous key's new name. */
   now: () => number;
 }
 
 /**
- * Creates a key with mode 0600, and its directory with 0700.
- * @param options.passphrase null: not encrypted
+ * Creates a key file with mode 0600, and its directory with mode 0700.
+ * @param options.passphrase null to store the key unencrypted
  * @returns the key, and the new path of the previous one
  * @throws CliError if a key exists
  */
@@ -32,7 +32,10 @@ export async function makeKey(
   return { key: await keyOf(path, publicHalf(privateKey), kept, signs), former };
 }
 
-/** Uses a key of an ssh-agent; stores only its public line. @returns the new path of the previous key */
+/**
+ * Stores the public line of a key in ssh-agent.
+ * @returns the new path of the previous key
+ */
 export async function usePublicLine(
   path: string,
   { key, comment }: { key: PublicKey; comment: string },
@@ -41,12 +44,15 @@ export async function usePublicLine(
   return await place(path, options, (fresh) => writePrivateFile(fresh, publicLine(key, comment)));
 }
 
-/** Uses a key file in place, through a link. @returns the new path of the previous key */
+/**
+ * Stores a symbolic link to an existing key file.
+ * @returns the new path of the previous key
+ */
 export async function useFile(path: string, target: string, options: PlaceOptions): Promise<string | null> {
   return await place(path, options, (fresh) => symlink(target, fresh));
 }
 
-/** Writes a key with another passphrase, or none; atomically. */
+/** Replaces a key file atomically by one with another passphrase, or none. */
 export async function resealKey(path: string, key: KeyObject, passphrase: string | null): Promise<void> {
   await writePrivateFile(path, await contentOf(key, passphrase));
 }
@@ -56,7 +62,7 @@ async function contentOf(key: KeyObject, passphrase: string | null): Promise<str
   return `${publicKeyLabel}${publicHalf(key).toString('hex')}\n${await sealKey(key, passphrase)}`;
 }
 
-/** Puts a key into place with a hard link: it appears completely, and never overwrites another key. */
+/** Puts a file at its final path with a hard link, so that it appears complete and never overwrites another key. */
 async function place(
   path: string,
   { replace, now }: PlaceOptions,
@@ -69,7 +75,7 @@ async function place(
   let former: string | null = null;
   try {
     if (replace) former = await putAside(path, now());
-    // Links a symbolic link itself.
+    // This creates a hard link to the symbolic link, not to its target.
     await link(fresh, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

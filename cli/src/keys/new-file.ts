@@ -10,8 +10,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Writes a file with mode 0600, completely or not at all. An existing file is replaced at the end.
- * @returns its size in bytes
+ * Writes a file with mode 0600, completely or not at all. Replaces an existing file at the end.
+ * @returns the size in bytes
  */
 export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Array>): Promise<number> {
   const target = await replaceable(path);
@@ -39,13 +39,13 @@ export async function writeNewFile(path: string, pieces: AsyncIterable<Uint8Arra
 }
 
 /**
- * Refuses everything except files: root would otherwise replace a device such as /dev/null.
- * @returns the path with links resolved
+ * Refuses everything except regular files: root would otherwise replace a device such as /dev/null.
+ * @returns the path with symbolic links resolved
  */
 async function replaceable(path: string): Promise<string> {
   const there = await lstat(path).catch(ifMissing);
   if (there === null) return path;
-  // Null for a dangling link, or one to an unnamed pipe.
+  // Null for a dangling link or a link to an anonymous pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
   throw usageError(`${path} exists and is not a regular file`, 'Give a file name; - is standard output.');

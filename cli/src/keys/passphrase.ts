@@ -3,17 +3,17 @@ import type { Environment } from '../directories.ts';
 import { CliError, exits } from '../exit.ts';
 import type { Prompter } from './prompt.ts';
 
-/** Source of a key's passphrase. */
+/** A source of passphrases for a key. */
 export interface Passphrases {
   /**
-   * Tries the passphrase of the environment, otherwise up to three that the operator types.
+   * Tries the passphrase of the environment, or else up to three that the operator types.
    * @param attempt returns null for a wrong passphrase
    * @throws CliError (sign-in) if all are wrong
    */
   open<T>(path: string, attempt: (passphrase: string) => Promise<T | null>): Promise<T>;
 }
 
-/** Uses the environment first; if it has a passphrase, never asks. */
+/** Creates a source that never asks if the environment has a passphrase. */
 export function createPassphrases(env: Environment, prompt: Prompter): Passphrases {
   const wrong = (path: string, remedy: string | null) =>
     new CliError(exits.signIn, 'passphrase_wrong', `wrong passphrase for ${path}`, remedy);
@@ -47,7 +47,10 @@ async function fromEnvironment(env: Environment): Promise<{ passphrase: string; 
   return file ? { passphrase: await readPassphraseFile(file), variable: 'MUSTER_KEY_PASSPHRASE_FILE' } : null;
 }
 
-/** @returns the first line of the file */
+/**
+ * Reads a passphrase.
+ * @returns the first line of the file
+ */
 export async function readPassphraseFile(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).split(/\r?\n/, 1)[0]!;
@@ -62,12 +65,12 @@ export async function readPassphraseFile(path: string): Promise<string> {
   }
 }
 
-/** Minimum length; nothing else about a passphrase can be checked. */
+/** Minimum length in characters; passphrases are not checked otherwise. */
 const shortest = 8;
 
 /**
- * Asks twice for a new passphrase, or reads it from a file.
- * @throws CliError if it is too short, or without a terminal
+ * Asks twice for a new passphrase, or reads one from a file.
+ * @throws CliError if it is too short, or if there is no terminal
  */
 export async function newPassphrase(prompt: Prompter, file: string | undefined): Promise<string> {
   const refuse = (why: string) =>

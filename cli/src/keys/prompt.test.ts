@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createOutput } from '../context/output.ts';
 import { createPrompter } from './prompt.ts';
 
-/** A terminal with a user, and the text that is written to it. */
+/** A terminal that a test types into, and the text that was written to it. */
 function terminal() {
   let text = '';
   let isRaw = false;
@@ -40,7 +40,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
       .catch((error: Error) => error.message);
     await expect.poll(() => text().includes('?25l') && isRaw()).toBe(true);
     giveBack();
-    // Checked synchronously: the signal ends the program right after its handlers.
+    // Check synchronously: the signal ends the program right after its handlers.
     expect(isRaw()).toBe(false);
     expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
     expect(await asked).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');

@@ -1,28 +1,33 @@
 import type { Readable } from 'node:stream';
 import { CliError, exits } from '../exit.ts';
 
-/** Asks questions on a terminal, on stderr, since stdout is for data. */
+/** Asks questions on a terminal. Writes to standard error, because standard output is for data. */
 export interface Prompter {
-  /** False without a terminal; then no question is allowed. */
+  /** Whether there is a terminal to ask questions on. */
   readonly interactive: boolean;
   confirm(question: string): Promise<boolean>;
-  /** @param initial the answer for Enter alone */
+  /**
+   * Asks for a line of text.
+   * @param initial the answer if the operator presses only Enter
+   */
   ask(question: string, initial: string, fault: (answer: string) => string | undefined): Promise<string>;
   /**
-   * @param choices the first is the answer for Enter alone
-   * @returns the choice; null for Ctrl-C, and if `over` is aborted
+   * Asks for one of several choices.
+   * @param choices the first is the answer if the operator presses only Enter
+   * @returns the choice; null after Ctrl-C, or if `over` is aborted
    */
   choose<C extends string>(
     question: string,
     choices: readonly { value: C; label: string }[],
     over: AbortSignal,
   ): Promise<C | null>;
-  /** Asks for a secret; the answer is not shown, nor its length. */
+  /** Asks for a secret. Shows neither the answer nor its length. */
   secret(question: string): Promise<string>;
 }
 
 /**
- * @param onQuestion called before a question with a function that ends the question and restores the terminal; its
+ * Creates a prompter.
+ * @param onQuestion called before each question with a function that ends the question and restores the terminal; its
  * result is called after the question
  */
 export function createPrompter(

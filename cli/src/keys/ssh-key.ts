@@ -1,4 +1,4 @@
-// OpenSSH keys: the public line, the private file, and an agent that signs.
+// OpenSSH keys: public lines, private key files, and signatures by ssh-agent.
 import type { ParsedKey } from 'ssh2';
 import { readSshKeyHead } from '../../../client/src/openssh-key.ts';
 
@@ -6,7 +6,7 @@ import { readSshKeyHead } from '../../../client/src/openssh-key.ts';
 export type PublicKey = Buffer;
 
 const kind = 'ssh-ed25519';
-// RFC 4253, section 5: each field follows its length. The part before the key is constant.
+// The constant bytes before the key. RFC 4253, section 5: each field is preceded by its length.
 const head = Buffer.concat([Buffer.from([0, 0, 0, kind.length]), Buffer.from(kind), Buffer.from([0, 0, 0, 32])]);
 
 function ofBlob(blob: Buffer): PublicKey | null {
@@ -16,7 +16,7 @@ function ofBlob(blob: Buffer): PublicKey | null {
 }
 const blobOf = (key: PublicKey): Buffer => Buffer.concat([head, key]);
 
-/** The line of an `ssh-keygen` `.pub` file. */
+/** Returns the line of a `.pub` file, as `ssh-keygen` writes it. */
 export const publicLine = (key: PublicKey, comment: string): string =>
   `${kind} ${blobOf(key).toString('base64')}${comment === '' ? '' : ` ${comment}`}\n`;
 
@@ -33,8 +33,8 @@ export function readPublicLine(text: string): { key: PublicKey; comment: string 
 export const isPrivateFile = (text: string): boolean => text.includes('-----BEGIN OPENSSH PRIVATE KEY-----');
 
 /**
- * The part of a private file that needs no passphrase (PROTOCOL.key of OpenSSH).
- * @returns null if it is damaged or not an Ed25519 key
+ * Parses the part of a private key file that needs no passphrase (PROTOCOL.key of OpenSSH).
+ * @returns null if the file is damaged or has no Ed25519 key
  */
 export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean } | null {
   const body = /-----BEGIN OPENSSH PRIVATE KEY-----([\s\S]+?)-----END OPENSSH PRIVATE KEY-----/.exec(text)?.[1];
@@ -51,7 +51,8 @@ export function readPrivateHead(text: string): { key: PublicKey; sealed: boolean
 type Signs = (message: Uint8Array) => Buffer;
 
 /**
- * @returns a function that signs with the key; null for a wrong passphrase
+ * Opens a private key file.
+ * @returns a function that signs with the key; null if the passphrase is wrong
  * @throws Error if the file is damaged
  */
 export async function openPrivateFile(text: string, passphrase: string | null): Promise<Signs | null> {
@@ -69,11 +70,14 @@ export async function openPrivateFile(text: string, passphrase: string | null): 
   };
 }
 
-/** The Ed25519 keys in ssh-agent. @param socket SSH_AUTH_SOCK */
+/**
+ * Returns the Ed25519 keys in ssh-agent.
+ * @param socket SSH_AUTH_SOCK
+ */
 export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; comment: string }[]> {
   const { OpenSSHAgent } = await loadSsh();
   const found = await new Promise<ParsedKey[]>((resolve, reject) => {
-    // The types allow several forms of keys; this agent returns only parsed ones.
+    // The declared type allows several forms of keys; this agent returns only parsed ones.
     new OpenSSHAgent(socket).getIdentities((error, keys) =>
       error ? reject(error) : resolve((keys ?? []) as ParsedKey[]),
     );
@@ -84,7 +88,10 @@ export async function keysOfAgent(socket: string): Promise<{ key: PublicKey; com
   });
 }
 
-/** Signs with an agent. @returns the 64 bytes of the signature */
+/**
+ * Signs with a key in ssh-agent.
+ * @returns the 64 bytes of the signature
+ */
 export async function signByAgent(socket: string, key: PublicKey, message: Uint8Array): Promise<Buffer> {
   const { OpenSSHAgent } = await loadSsh();
   return await new Promise((resolve, reject) => {
@@ -96,7 +103,7 @@ export async function signByAgent(socket: string, key: PublicKey, message: Uint8
   });
 }
 
-/** Imported on demand: it takes 100 ms. */
+/** Imported on demand: the import takes 100 ms. */
 const loadSsh = async (): Promise<typeof import('ssh2')> => {
   const loaded = await import('ssh2');
   return loaded.default ?? loaded;

@@ -6,15 +6,15 @@ import type { Surroundings } from './surroundings.ts';
 /** Time limit for the orchestrator, in milliseconds. */
 const limitMs = 1200;
 
-/** Completion never asks questions. */
+/** A completion must not ask questions. */
 const nobody = async (): Promise<never> => {
   throw new Error('completion does not ask');
 };
 
-/** Only words that a shell takes literally and a terminal shows unchanged. */
+/** Reports whether a shell takes the word literally and a terminal shows it unchanged. */
 const isSafe = ({ value }: Candidate): boolean => /^[\p{L}\p{N}@%+=:,./_-]+$/u.test(value);
 
-/** Completion honors the options for the target. */
+/** Parses the options that choose the orchestrator from the typed words. */
 function targetIn(typed: readonly string[]): {
   url?: string;
   profile?: string;
@@ -37,9 +37,9 @@ function targetIn(typed: readonly string[]): {
 }
 
 /**
- * Prints the completions of a command line, each on its own line: the word, a tab, and a description. `:files` alone
- * makes the shell complete file names. Prints nothing after an error.
- * @param typed the words after `muster`; the last is completed
+ * Prints the completions of a command line. Each line has the word, a tab, and a description; `:files` alone makes the
+ * shell complete file names. After an error, prints nothing.
+ * @param typed the words after `muster`; the last one is completed
  */
 export async function answer(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   const { stdout, env } = surroundings;
@@ -57,7 +57,7 @@ export async function answer(program: Command, typed: readonly string[], surroun
     await runVerb(
       {
         ...surroundings,
-        // Without ssh-agent, whose key may need a touch.
+        // Omit ssh-agent, because its key may need a touch.
         env: {
           ...env,
           SSH_AUTH_SOCK: undefined,

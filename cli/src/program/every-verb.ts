@@ -5,8 +5,8 @@ import { loadShapes } from '../shapes/index.ts';
 import { describeProgram, launched } from './program.ts';
 
 /*
- * Prints all verbs and their results as one JSON object, so that checks and pages need not start the program for each
- * verb.
+ * Prints all verbs and their results as one JSON object, so that checks and page generators start the program only
+ * once.
  */
 
 const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
@@ -15,7 +15,7 @@ const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
   default: negate || typeof defaultValue === 'boolean' ? null : (defaultValue ?? null),
 });
 
-/** The help text below the options: prose and examples. */
+/** Returns the help text below the options: prose and examples. */
 function afterHelp(command: Command): { prose: string; examples: string[] } {
   let whole = '';
   command.configureOutput({ writeOut: (text) => (whole += text) });
@@ -36,7 +36,7 @@ function describe(command: Command, words: readonly string[]): unknown {
     words: name,
     description: command.description(),
     group: command.helpGroup().replace(/:$/, ''),
-    /** True if the verb prints its own help. */
+    /** Whether a separate program prints the help of the verb. */
     launched: launched.has(name),
     usage: command.usage(),
     arguments: command.registeredArguments.map((argument) => ({
@@ -59,11 +59,11 @@ function* helpsOf(command: Command, words: readonly string[]): Generator<[string
 const program = await describeProgram();
 process.stdout.write(
   JSON.stringify({
-    /** The help of each verb, by its words. */
+    /** The help texts of the verbs by their words. */
     helps: Object.fromEntries(helpsOf(program, [])),
     program: describe(program, []),
     exits: Object.entries(exits).map(([word, code]) => ({ code, meaning: exitMeanings[word as keyof typeof exits] })),
-    /** docs/cli-output.schema.json */
+    /** The content of docs/cli-output.schema.json. */
     document: documentOf(shapes),
   }),
 );

@@ -4,14 +4,14 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Act, Register } from '../context/verb.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
 
-/** The nouns and verbs. Their code is imported on demand, so that help is fast. */
+/** A noun of the command line. The code of its verbs is imported on demand, so that help is fast. */
 interface Entry {
   readonly name: string;
   readonly summary: string;
   readonly group: string;
-  /** Null for separate programs, which the launcher starts. */
+  /** Null for a separate program, which the launcher starts. */
   readonly load: (() => Promise<{ register: Register }>) | null;
-  /** For programs that the launcher starts; they print the rest of their help. */
+  /** Only for a separate program, which prints the rest of its help. */
   readonly example?: string;
 }
 
@@ -255,29 +255,29 @@ const entries: readonly Entry[] = [
   },
 ];
 
-/** Separate programs, which the launcher starts. */
+/** Names of the separate programs that the launcher starts. */
 export const launched: ReadonlySet<string> = new Set(
   entries.filter(({ load }) => load === null).map(({ name }) => name),
 );
 
 interface ProgramOptions {
   version: string;
-  /** Makes a verb the action of a command. */
+  /** Makes the function of a verb the action of a command. */
   act: Act;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
-  /** Width of help texts; null: not a terminal. */
+  /** Width of help texts; null if the output is not a terminal. */
   width: number | null;
 }
 
-/** Moves the global options below those of the verb. */
+/** Moves the global options below the options of the verb. */
 function globalsLast(command: Command, helper: Help): string {
   const sections = Help.prototype.formatHelp.call(helper, command, helper).trimEnd().split('\n\n');
   const isGlobal = (section: string) => section.startsWith('Global Options:');
   return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
 }
 
-/** The command line; verbs are loaded later. */
+/** Creates the command line with all nouns; the verbs are loaded later. */
 function createProgram(options: ProgramOptions): Command {
   const { version, act, stdout, stderr, width } = options;
   const program = new Command('muster');
@@ -339,10 +339,7 @@ async function loadEntry(command: Command, act: Act): Promise<void> {
   for (const each of [command, ...command.commands]) each.helpCommand(false);
 }
 
-/**
- * The command line with all verbs, arguments, and options loaded.
- * @returns a command line whose verbs do nothing
- */
+/** Returns the command line with all verbs, arguments, and options loaded. The verbs do nothing. */
 export async function describeProgram(): Promise<Command> {
   const act: Act = () => async () => {};
   const program = createProgram({ version: '', act, stdout: () => {}, stderr: () => {}, width: null });
@@ -350,7 +347,7 @@ export async function describeProgram(): Promise<Command> {
   return program;
 }
 
-/** Completes a line. Loads only the typed noun, and hides all errors from the shell. */
+/** Completes a command line. Loads only the typed noun, and ignores all errors: a shell must not show them. */
 async function complete(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   try {
     const noun = program.commands.find((command) => typed.slice(0, -1).includes(command.name()));
@@ -358,17 +355,17 @@ async function complete(program: Command, typed: readonly string[], surroundings
     const { answer } = await import('./answer-completion.ts');
     await answer(program, typed, surroundings);
   } catch {
-    // Prints no completions.
+    // Print no completions.
   }
 }
 
-/** `muster --version -v`, in any order. */
+/** Reports whether the words ask for build information: `--version` and `-v`, in any order. */
 const asksForBuild = (words: readonly string[]): boolean =>
   words.length === 2 &&
   words.some((word) => /^(-V|--version)$/.test(word)) &&
   words.some((word) => /^(-v|--verbose)$/.test(word));
 
-/** The build information for bug reports. */
+/** Returns the build information for bug reports. */
 function buildText(): string {
   const build = executable()?.build;
   if (build === undefined) return `${packageJson.version}\nfrom a clone, on Node ${process.version}\n`;
@@ -387,7 +384,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   const act: Act =
     (verb) =>
     async (...args) => {
-      // Commander passes the arguments, the options of the verb, and the command.
+      // Commander passes the arguments, the options of the verb, and finally the command.
       const command = args.at(-1) as Command;
       const rest = args.slice(0, -1);
       const { runVerb } = await import('./run.ts');
@@ -395,7 +392,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
         verb(context, ...(rest as never)),
       );
     };
-  // Options are not parsed yet, but parse errors must be JSON too if requested.
+  // The options are not parsed yet, but `--json` must apply to parse errors too.
   const end = typed.indexOf('--');
   const json =
     typed.slice(0, end === -1 ? undefined : end).includes('--json') || /^(1|true|yes|on)$/i.test(env.MUSTER_JSON ?? '');
@@ -408,14 +405,14 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
       if (!json) stderr.write(text);
     },
   });
-  // `muster help plan` is `muster plan --help`; commander's own help would not load the verb first.
+  // Treat `muster help plan` as `muster plan --help`: commander's own help command does not load the verb.
   const [first, ...others] = typed;
   if (first === '__complete') {
     await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
     return 0;
   }
   const wanted = others.find((word) => !word.startsWith('-'));
-  // An unknown verb gets the usual error, with the nearest name.
+  // Report an unknown verb with the usual error, which suggests the most similar name.
   const isKnown = wanted === undefined || program.commands.some((command) => command.name() === wanted);
   const words =
     first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
@@ -427,7 +424,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     await program.parseAsync(words, { from: 'user' });
     return exit;
   } catch (error) {
-    // Help, the version, or a usage error that commander has printed.
+    // Commander has printed the help, the version, or a usage error.
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       if (json) {

@@ -12,12 +12,12 @@ export interface Surroundings {
   stdin: Readable & { isTTY?: boolean };
   stdout: Sink;
   stderr: NodeJS.WritableStream & Sink;
-  /** Replaces the prompter of the terminal. */
+  /** Replaces the prompter of the terminal, in tests. */
   prompt?: Prompter;
   /** Unix seconds. */
   now: () => number;
   sleep: (milliseconds: number) => Promise<void>;
-  /** See `terminal` in `Context`. */
+  /** As `terminal` in `Context`. */
   terminal: () => Promise<LocalTerminal>;
   onInterrupt: (say: Interrupted) => () => void;
   /** Calls `say` before a signal ends the program. @returns a function that removes the handler */
@@ -29,6 +29,6 @@ export interface GlobalOptions extends TargetOptions {
   json?: boolean;
   verbose?: boolean;
   quiet?: boolean;
-  /** Commander sets it to false for `--no-color`. */
+  /** False with `--no-color`, as commander sets it. */
   color?: boolean;
 }

@@ -4,15 +4,15 @@ import type { Shape, Shapes } from './shape.ts';
 
 const draft = { target: 'draft-2020-12', io: 'output', unrepresentable: 'any' } as const;
 
-/** The JSON Schema of a verb's output; for lines, that of one line. */
+/** Returns the JSON Schema of a verb's output, or of each line of it. */
 export const jsonSchemaOf = ({ schema }: Shape): Record<string, unknown> =>
   z.toJSONSchema(schema, draft) as Record<string, unknown>;
 
-/** The JSON Schema of errors on standard error. */
+/** Returns the JSON Schema of errors on standard error. */
 export const errorJsonSchema = (): Record<string, unknown> =>
   z.toJSONSchema(errorShape, draft) as Record<string, unknown>;
 
-/** A JSON Schema for all verbs: a property for each verb, and `error`. */
+/** Returns a JSON Schema for all verbs, with a property for each verb and one for `error`. */
 export function documentOf(shapes: Shapes): Record<string, unknown> {
   const entries = Object.entries(shapes)
     .filter((entry): entry is [string, Shape] => entry[1] !== null)

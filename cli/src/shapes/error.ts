@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { exits } from '../exit.ts';
 
-/** With `--json`, the last line of standard error after an error. */
+/** The last line of standard error after an error, with `--json`. */
 export const errorShape = z
   .strictObject({
     error: z.strictObject({

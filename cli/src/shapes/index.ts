@@ -1,6 +1,6 @@
 import type { Shapes } from './shape.ts';
 
-/** The output with `--json`, by noun. Imported only by `muster schema` and checks. */
+/** Shapes of the `--json` output by noun. Imported only by `muster schema` and checks. */
 const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
   agents: () => import('./agents.ts'),
   modules: () => import('./modules.ts'),
@@ -39,8 +39,8 @@ const files: Readonly<Record<string, () => Promise<{ shapes: Shapes }>>> = {
 };
 
 /**
- * The shapes of verbs, by their words.
- * @param noun only of this noun; by default of all
+ * Loads the shapes by the words of their verb.
+ * @param noun loads only the shapes of this noun; undefined loads all
  */
 export async function loadShapes(noun?: string): Promise<Shapes> {
   const load = noun === undefined ? undefined : files[noun];

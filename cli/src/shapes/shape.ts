@@ -4,25 +4,25 @@ import { z } from 'zod';
 /** The output of a verb with `--json`. */
 export interface Shape {
   readonly schema: z.ZodType;
-  /** `lines`: one JSON value a line, as it arrives. */
+  /** `lines` means that each line is a JSON value, printed as soon as it is available. */
   readonly form: 'document' | 'lines';
 }
 
-/** Maps the words of a verb to the shape of its output; null: the verb prints no JSON. */
+/** Shapes by the words of their verb; null if the verb prints no JSON. */
 export type Shapes = Readonly<Record<string, Shape | null>>;
 
-/** The output is a single JSON document. */
+/** Returns the shape of output that is a single JSON document. */
 export const prints = (schema: z.ZodType): Shape => ({ schema, form: 'document' });
 
-/** The output has a JSON value on each line, for output over time. */
+/** Returns the shape of output with a JSON value on each line, for output over time. */
 export const printsLines = (schema: z.ZodType): Shape => ({ schema, form: 'lines' });
 
-/** The success answer of a route. */
+/** Returns the schema of a route's success response. */
 export function answerOf(route: Route): z.ZodType {
   const [schema] = Object.values(route.answers);
   if (!schema) throw new TypeError(`${route.id} answers without a body`);
   return schema;
 }
 
-/** An object with one list: the ids or names of changed items. */
+/** Returns the shape of an object with one list: the ids or names of the changed items. */
 export const doneTo = (word: string): Shape => prints(z.strictObject({ [word]: z.array(z.string()) }));

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { answerOf, doneTo, prints, type Shapes } from './shape.ts';
 
 export const shapes: Shapes = {
-  // Terminal output is never JSON.
+  // The output of a terminal is never JSON.
   'terminal open': null,
   'terminal attach': null,
   'terminal replay': null,

@@ -1,6 +1,9 @@
 import { CliError, exits } from '../exit.ts';
 
-/** Reads asciicast v2: a header, then one event a line. The orchestrator writes it; the format is checked here. */
+/**
+ * Reads asciicast v2: a header line, then one event per line. The orchestrator writes it, but the format is checked
+ * here.
+ */
 
 interface CastHeader {
   readonly kind: 'header';
@@ -12,7 +15,7 @@ export type CastEvent =
   | { readonly kind: 'output'; readonly at: number; readonly text: string }
   | { readonly kind: 'resize'; readonly at: number; readonly cols: number; readonly rows: number };
 
-/** Longer than any event: the orchestrator writes pieces of 64 KiB. */
+/** More than any event needs: the orchestrator writes chunks of 64 KiB. */
 const longestLine = 2 * 1024 * 1024;
 
 const damaged = (line: number, what: string): CliError =>
@@ -24,8 +27,8 @@ const damaged = (line: number, what: string): CliError =>
   );
 
 /**
- * Parses a recording as it arrives. Skips other events: input, markers, bytes that are not text.
- * @returns the header first, then events with ascending times
+ * Parses a recording as it arrives. Skips events other than output and resizes.
+ * @returns the header first, then events in ascending order of time
  */
 export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerator<CastHeader | CastEvent> {
   let number = 0;
@@ -41,7 +44,7 @@ export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerat
     try {
       value = JSON.parse(line);
     } catch {
-      // A partial last line, when the session was cut short.
+      // The last line is incomplete if the recording was cut off.
       if (!whole) return;
       throw damaged(number, 'is not JSON');
     }
@@ -61,7 +64,7 @@ function headerOf(line: string): CastHeader {
   try {
     header = JSON.parse(line);
   } catch {
-    // Reported below.
+    // The error below reports the faulty line.
   }
   if (header === null || typeof header !== 'object') throw damaged(1, 'is not the header of an asciicast');
   const { version, width, height } = header;
@@ -72,7 +75,7 @@ function headerOf(line: string): CastHeader {
 const sizeOr = (size: unknown, otherwise: number): number =>
   Number.isInteger(size) && (size as number) > 0 && (size as number) < 10_000 ? (size as number) : otherwise;
 
-/** Lines without their ends; only the last one may be partial. */
+/** Yields lines without their line feed. Only the last one may be incomplete. */
 async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ line: string; whole: boolean }> {
   let held: Buffer[] = [];
   let length = 0;

@@ -1,35 +1,35 @@
 /**
- * Splits terminal output into text and control sequences, as terminals do (ECMA-48, and the VT500 parser by Paul
- * Williams). Takes any number of pieces, cut anywhere.
+ * Splits terminal output into text and control sequences, like a terminal (ECMA-48, and the VT500 parser by Paul
+ * Williams). Accepts chunks that are cut at any position.
  */
 
 export type Token =
   | { readonly kind: 'text'; readonly text: string }
-  /** A character of C0, or DEL. */
+  /** A C0 control character or DEL. */
   | { readonly kind: 'control'; readonly character: string }
-  /** ESC, intermediates, final. */
+  /** ESC, intermediate characters, final character. */
   | { readonly kind: 'escape'; readonly intermediates: string; readonly final: string }
   | {
       readonly kind: 'csi';
-      /** `?`, `>`, `<`, `=` or nothing. */
+      /** `?`, `>`, `<`, `=`, or empty. */
       readonly prefix: string;
       readonly params: string;
       readonly intermediates: string;
       readonly final: string;
     }
-  /** OSC, DCS, SOS, PM or APC: up to its terminator. */
+  /** OSC, DCS, SOS, PM, or APC, with the data before its terminator. */
   | { readonly kind: 'string'; readonly introducer: string; readonly data: string };
 
 type State = 'ground' | 'escape' | 'csi' | 'csi_ignore' | 'string' | 'string_escape';
 
-/** Longer sequences are cut; no terminal uses more. */
+/** Longer sequences are truncated; no terminal needs more. */
 const mostData = 4096;
 const mostParams = 256;
 
 const introducers: Readonly<Record<string, string>> = { ']': 'osc', P: 'dcs', X: 'sos', '^': 'pm', _: 'apc' };
 
 export class ControlSequences {
-  /** True: U+0080 to U+009F are controls. False: they are bytes of characters that are not decoded. */
+  /** Whether U+0080 to U+009F are control characters. False if they are bytes of characters that are not decoded. */
   readonly #c1: boolean;
   #state: State = 'ground';
   #intermediates = '';
@@ -47,7 +47,10 @@ export class ControlSequences {
     return this.#state === 'ground';
   }
 
-  /** @returns the tokens that this piece completes, in order */
+  /**
+   * Parses a chunk.
+   * @returns the tokens that it completes, in order
+   */
   feed(piece: string): Token[] {
     const tokens: Token[] = [];
     let textFrom = -1;
@@ -70,7 +73,7 @@ export class ControlSequences {
   }
 
   #step(character: string, code: number, tokens: Token[]): void {
-    // CAN and SUB abort any sequence. ESC starts a new one, and may be the first half of a terminator.
+    // CAN and SUB abort any sequence. ESC starts a new sequence, or is the first half of a string terminator.
     if (code === 0x18 || code === 0x1a) {
       this.#state = 'ground';
       return;
@@ -81,7 +84,7 @@ export class ControlSequences {
       return;
     }
     if (this.#c1 && code >= 0x80 && code <= 0x9f) {
-      // The 8-bit form of ESC followed by the character 64 below; that of ST ends a string.
+      // A C1 character stands for ESC and the character 64 code points below. ST ends a string.
       if (this.#state === 'string' || this.#state === 'string_escape') {
         if (code === 0x9c) this.#endString(tokens);
         return;
@@ -98,7 +101,7 @@ export class ControlSequences {
       case 'string_escape':
         if (character === '\\') this.#endString(tokens);
         else {
-          // The string has no terminator: drops it and starts a new sequence.
+          // The string has no terminator: drop it and start a new sequence.
           this.#begin('escape');
           this.#step(character, code, tokens);
         }
@@ -106,7 +109,7 @@ export class ControlSequences {
       default:
     }
     if (code < 0x20 || code === 0x7f) {
-      // Controls within a sequence act at once, as if they came before it.
+      // Terminals execute a control character within a sequence immediately, as if it came before the sequence.
       tokens.push({ kind: 'control', character });
       return;
     }

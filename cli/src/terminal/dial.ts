@@ -5,16 +5,16 @@ import { CliError } from '../exit.ts';
 import { type AgentFor, unreachable } from '../transport/client.ts';
 import type { Wire, WireEvents } from './live.ts';
 
-/** Maximum message size; the largest is the recent screen. */
+/** Maximum message size in bytes. The largest message is the recent screen. */
 const largestMessage = 16 * 1024 * 1024;
 const timeout = 10_000;
-/** Maximum size of a refusal. */
+/** Maximum size of a refusal in bytes. */
 const largestRefusal = 64 * 1024;
 
 /**
- * Opens a WebSocket to an orchestrator, with the same trust as requests.
+ * Opens a WebSocket to an orchestrator, with the same certificate check as for requests.
  * @returns a paused connection
- * @throws CliError without an answer; ApiError if it is refused
+ * @throws CliError without an answer; ApiError if the orchestrator refuses
  */
 export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): Promise<Wire> {
   const address = new URL(url);
@@ -39,7 +39,7 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
     socket.once('open', () => {
       wasOpen = true;
       socket.off('error', refused);
-      // An error closes the connection, which is reported below.
+      // An error closes the socket, and the close is reported below.
       socket.on('error', () => {});
       socket.pause();
       resolve(wireOf(socket));
@@ -60,7 +60,7 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
   });
 }
 
-/** The refusal as the orchestrator wrote it, as far as it arrived. */
+/** Returns the orchestrator's refusal, even if its body did not arrive completely. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -72,7 +72,7 @@ async function refusalOf(response: IncomingMessage): Promise<ApiError> {
       if (size > largestRefusal) break;
     }
   } catch {
-    // Cut off: the partial text is not a problem document.
+    // The body is incomplete, so it is not a problem document.
   }
   clearTimeout(late);
   const text = Buffer.concat(pieces).toString('utf8');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EscapeKeys } from './escape-keys.ts';
 
-/** The bytes that are sent, with commands in angle brackets. A number is a pause in milliseconds. */
+/** Returns the bytes to send, with commands in angle brackets. A number is a pause in milliseconds. */
 function typed(...pieces: (string | Uint8Array | number)[]): string {
   const keys = new EscapeKeys();
   let now = 0;

@@ -1,5 +1,5 @@
 /**
- * Detects the keys that leave a session, as in ssh: `~` at the start of a line, then a key. All other bytes pass
+ * Detects the keys that leave a session, as in ssh: `~` at the start of a line, then a key. Passes all other bytes
  * unchanged.
  */
 
@@ -10,9 +10,9 @@ export type Typed =
 const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
-/** More bytes at once are pasted. Pasted text passes unchanged, so that a `~.` in it does not end the session. */
+/** A read of more bytes is a paste. Pasted text passes unchanged, so that `~.` in it does not end the session. */
 const mostTyped = 32;
-/** Milliseconds. A large paste arrives in pieces, some of them small; typing follows later. */
+/** Milliseconds after a paste in which small reads still belong to it. A terminal splits a large paste. */
 const pasteGoesOn = 100;
 
 export class EscapeKeys {
@@ -21,12 +21,13 @@ export class EscapeKeys {
   /** Time of the last piece of a paste. */
   #pastedAt = Number.NEGATIVE_INFINITY;
 
-  /** Treats the next key as the start of a line, since earlier keys were dropped. */
+  /** Treats the next key as the first of a line, because earlier keys were dropped. */
   beginLine(): void {
     this.#lineBegins = true;
   }
 
   /**
+   * Splits typed bytes into input for the session and commands.
    * @param bytes from one read
    * @param now milliseconds of a monotonic clock
    */
@@ -54,7 +55,7 @@ export class EscapeKeys {
           from = at + 1;
           continue;
         }
-        // `~~` is one tilde. For any other key, sends the held tilde first.
+        // `~~` sends one tilde. Before any other key, send the tilde that was held back.
         if (byte !== tilde) pass(Uint8Array.of(tilde));
         from = at;
         this.#lineBegins = endsLine(byte);

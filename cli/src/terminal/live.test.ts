@@ -8,14 +8,14 @@ import { ReaderGone } from '../exit.ts';
 import { dialTerminal } from './dial.ts';
 import { type Ending, type LiveOptions, live } from './live.ts';
 
-// Against a real WebSocket server, over a real connection.
+// Uses a real WebSocket server over a real connection.
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const each of closing.splice(0)) await each();
 });
 
-/** The server side of one connection. */
+/** The server's side of one connection. */
 interface Far {
   socket: WebSocket;
   /** The bytes that the client sent. */
@@ -90,7 +90,7 @@ test('passes bytes unchanged in both directions, and ends with the exit code of 
   held.type('\u0003\u001agrün 東京');
   await until(() => expect(far[0]?.typed().length).toBeGreaterThan(256));
   expect(far[0]?.typed()).toBe(Buffer.concat([everyByte, Buffer.from('\u0003\u001agrün 東京')]).toString('latin1'));
-  // A character in two pieces, and terminal queries: output to the operator's own terminal is not filtered.
+  // A character in two parts, then a terminal query: output to the operator's own terminal is not filtered.
   far[0]?.socket.send(Buffer.from([0xe6, 0x9d]));
   far[0]?.socket.send(Buffer.from([0xb1]));
   far[0]?.socket.send(Buffer.from('\u001b[6n'));
@@ -196,7 +196,7 @@ test('after a reconnect, filters queries from the recent screen, keeps modes of 
   expect(held.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen\u001b[?1;1002;2004h');
   held.type('typed');
   await until(() => expect(far[1]?.typed()).toBe('typed'));
-  // After the switch to live output, nothing is filtered.
+  // Live output after the recent screen is not filtered.
   far[1]?.socket.send(Buffer.from('\u001b[6n'));
   far[1]?.say({ type: 'exit', code: 0, signal: null });
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
@@ -253,7 +253,7 @@ test('retries a lost connection for a minute, but not after the session has ende
   expect(tries).toBeGreaterThan(25);
   expect(tries).toBeLessThan(40);
 
-  // An expired ticket or a full terminal limit can succeed at the next attempt.
+  // The attempt fails with an error that a later attempt may not have.
   let late = 0;
   const again = await stage('terminal', {
     attach: async () => {
@@ -291,7 +291,7 @@ test('connections that are lost immediately do not reset the time limit', async 
     },
     onOpen: ({ socket }) => socket.terminate(),
   });
-  // There is an error to report even if no attempt to attach failed.
+  // Every attempt to attach succeeded, but there must be an error to report.
   expect(await ending).toMatchObject({ kind: 'lost', error: expect.objectContaining({ code: 'unreachable' }) });
   expect(far.length).toBeLessThan(40);
 });
@@ -303,7 +303,7 @@ test('a long silence counts as a lost connection', async () => {
   // A paused socket reads nothing, so it does not answer pings.
   far[0]?.socket.pause();
   await until(() => {
-    // Bytes in transit were received in the meantime, so the time is advanced again.
+    // Bytes that were in transit reset the timer, so advance the time again.
     if (held.said.length === 0) skipped += 35_000;
     expect(held.said.length).toBe(1);
   });
@@ -321,7 +321,7 @@ test('a reader that stops pauses the connection, and receives all output later',
   for (let at = 0; at < total; at++) far[0]?.socket.send(piece);
   await until(() => expect(held.untaken()).toBeGreaterThan(256 * 1024));
   await new Promise((resolve) => setTimeout(resolve, 100));
-  // The buffer may exceed its limit only by one read of the connection.
+  // The buffer may exceed its limit by at most one read of the connection.
   expect(held.untaken()).toBeLessThan(512 * 1024);
   expect(far[0]?.socket.bufferedAmount).toBeGreaterThan(16 * 1024 * 1024);
   const taker = setInterval(() => {

@@ -8,15 +8,15 @@ import type { EndSignal, LocalTerminal, Size } from './local-terminal.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
-/** The address of one connection to a session. */
+/** Permission for one connection to a session. */
 interface Ticket {
   readonly ws_url: string;
 }
 
-/** A connection to a terminal of an orchestrator. */
+/** A WebSocket to a terminal session. */
 export interface Wire {
   send(data: Uint8Array | string, sent?: () => void): void;
-  /** Bytes that the network has not accepted yet. */
+  /** Bytes that are queued, but not written to the network. */
   readonly unsent: number;
   pause(): void;
   resume(): void;
@@ -30,7 +30,7 @@ export interface WireEvents {
   text(text: string): void;
   /** Called whenever data arrives. */
   alive(): void;
-  /** Called when a ping is answered, so the server has read all earlier data. */
+  /** Called when the server answers a ping. It has then read all earlier data. */
   answered(): void;
   closed(): void;
 }
@@ -39,50 +39,54 @@ export interface LiveOptions {
   readonly terminal: LocalTerminal;
   readonly mode: 'control' | 'view';
   readonly first: Ticket;
-  /** Gets a ticket for another connection. */
+  /** Requests a ticket for a further connection. */
   attach(): Promise<Ticket>;
-  /** @returns a paused connection, so that nothing arrives early; throws without an answer */
+  /**
+   * Opens a connection.
+   * @returns it paused, so that no data arrives before it is expected
+   * @throws if the orchestrator does not answer or refuses
+   */
   dial(address: string, events: WireEvents): Promise<Wire>;
   /** Ends the session. */
   end(): Promise<void>;
-  /** Monotonic, in milliseconds. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly clock: () => number;
-  /** Does not keep the program running. */
+  /** Sleeps without keeping the program running. */
   readonly sleep: (milliseconds: number) => Promise<void>;
 }
 
-/** The reason for which this program left the terminal session. */
+/** Why this program left the terminal session. */
 export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
-  /** The orchestrator ended the connection or the session, with a reason. */
+  /** The orchestrator ended the connection or the session for this reason. */
   | { readonly kind: 'told'; readonly code: string; readonly message: string }
-  /** The operator left. `goesOn`: the session was to be ended, but the orchestrator has not confirmed that. */
+  /** The operator left. `goesOn` is set if the orchestrator has not confirmed the end of the session. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
-  /** The connection was lost and could not be restored. */
+  /** The connection was lost and reconnecting failed. */
   | { readonly kind: 'lost'; readonly error: unknown }
-  /** Output could not be written: the reader closed the pipe, or the disk is full. */
+  /** Output could not be written, for example because the reader closed the pipe or the disk is full. */
   | { readonly kind: 'unread'; readonly error: unknown };
 
-/** Bytes of unwritten output: above the first limit the connection pauses, below the second it resumes. */
+/** Bytes of unwritten output. The connection pauses above the first limit and resumes below the second. */
 const mostUnwritten = 256 * 1024;
 const fewUnwritten = 64 * 1024;
-/** Bytes of unsent input: above the first limit the keyboard is paused, below the second it resumes. */
+/** Bytes of unsent input. The keyboard pauses above the first limit and resumes below the second. */
 const mostUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 
 const reattachFor = 60_000;
 const maxReattachDelayMs = 2_000;
-/** Milliseconds of silence before a ping, and before the connection counts as lost. */
+/** Milliseconds of silence until a ping is sent, and until the connection counts as lost. */
 const askAfter = 10_000;
 const lostAfter = 30_000;
 /**
- * With more unread input than this, the orchestrator may have stopped reading for a program that reads nothing, and
- * answers no pings. The pings that the orchestrator sends every 30 s show that it is alive.
+ * Bytes of unread input. Above this limit, the remote program may not be reading its input; the orchestrator then stops
+ * reading and answers no pings. The orchestrator's own pings, one every 30 s, still prove that it is alive.
  */
 const mostUnread = 32 * 1024;
 const lostAfterUnread = 75_000;
-/** A quarter of the largest message that an orchestrator accepts. */
+/** Maximum bytes of a message to the orchestrator, which accepts four times as many. */
 const longestTyped = 16 * 1024;
 
 const endOfInput = Uint8Array.of(0x04);
@@ -96,8 +100,8 @@ const helpText = [
 ].join('\n');
 
 /**
- * Connects the local terminal to a session until either side ends it. Reconnects a lost connection for a while.
- * Restores the local terminal before it resolves.
+ * Connects the local terminal to a session until either side ends it. Reconnects for up to a minute after a lost
+ * connection. Restores the local terminal before it returns.
  */
 export async function live(options: LiveOptions): Promise<Ending> {
   const session = new Live(options);
@@ -116,7 +120,7 @@ class Live {
   #isOver = false;
   #exited = false;
   #wire: Wire | null = null;
-  /** Identifies the current connection; events of earlier ones are ignored. */
+  /** Incremented with each connection, to ignore events of earlier ones. */
   #generation = 0;
   #unwritten = 0;
   #wirePaused = false;
@@ -125,15 +129,18 @@ class Live {
   #lastByte = 0x0a;
   #lastHeard = 0;
   #connectedAt = 0;
-  /** Input bytes since the last proof that the other end reads. */
+  /** Bytes of input since the orchestrator last proved that it reads. */
   #unread = 0;
-  /** Failed attempts to attach since the last stable connection ended. */
+  /** Failed attempts to attach since the last stable connection. */
   #trouble: { since: number; failures: number } | null = null;
   #shownAt = 0;
-  /** The last byte of output: tells whether the cursor is at the start of a line. */
+  /** The last byte of output, which shows whether the cursor is at the start of a line. */
   #lastShown = 0x0a;
   #sizeTold: Size | null = null;
-  /** Filters output that must not reach the terminal unchanged: all of it when viewing, otherwise the recent screen. */
+  /**
+   * Filters output that must not reach the terminal unchanged: all output while viewing, otherwise only the recent
+   * screen.
+   */
   #filter: { filter: ReplayFilter; decoder: TextDecoder; once: boolean } | null = null;
   #timers: NodeJS.Timeout[] = [];
 
@@ -160,7 +167,7 @@ class Live {
     this.#options.terminal.close();
   }
 
-  /** Restores the screen. Adds a newline for a following message, unless the shell ended by itself. */
+  /** Returns the text that restores the screen. Appends a newline for a following message, unless the shell exited. */
   #lastWords(): string {
     const restored = this.#screen.restore();
     return this.#exited || (restored === '' && this.#lastShown === 0x0a) ? restored : `${restored}\r\n`;
@@ -172,13 +179,13 @@ class Live {
     this.#over.resolve(ending);
   }
 
-  /** Leaves at the operator's request. Ends the session, unless it was only viewed or detached. */
+  /** Leaves the session at the operator's request. Ends it, unless the operator only viewed or detached. */
   #leave(ending: Extract<Ending, { kind: 'left' | 'signal' | 'unread' }>): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const goesOn = this.#options.mode === 'view' || (ending.kind === 'left' && ending.how === 'detach');
     if (goesOn) this.#over.resolve(ending);
-    // The orchestrator may be the one that does not answer; the session then ends by itself later.
+    // The orchestrator may not answer. The session then ends later, after a timeout of the orchestrator.
     else
       void Promise.race([
         this.#options.end().then(
@@ -222,7 +229,7 @@ class Live {
     this.#sizeTold = null;
     this.#tellSize();
     if (again && terminal.hasScreen)
-      // The orchestrator sends the whole screen again.
+      // Clear the screen, because the orchestrator sends the whole screen again.
       void terminal.write(Buffer.from(`${this.#screen.restore()}\u001b[H\u001b[2J`)).catch(() => {});
     if (this.#inputPaused) this.#resumeInput();
     wire.resume();
@@ -258,7 +265,7 @@ class Live {
     }
   }
 
-  /** Ends after all output has been written. */
+  /** Finishes after all output was written. */
   #finishShown(ending: Ending): void {
     this.#generation++;
     void this.#options.terminal
@@ -295,8 +302,8 @@ class Live {
     const held = this.#filter;
     if (held === null) return received;
     const admitted = held.filter.feed(held.decoder.decode(received, { stream: true }));
-    // The recent screen is one message, whose terminal queries were answered long ago. The filter is dropped when no
-    // sequence or character is incomplete.
+    // The recent screen is one message. Its terminal queries were answered when they were first shown. Remove the
+    // filter after it, when no sequence or character is incomplete.
     if (held.once && held.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
     return Buffer.from(admitted);
   }
@@ -307,12 +314,12 @@ class Live {
       if (mode === 'control') this.#send(bytes);
       return;
     }
-    // When viewing, Ctrl-C can only be meant for this program.
+    // While viewing, no input is sent, so Ctrl-C is meant for this program.
     if (mode === 'view' && bytes.length === 1 && bytes[0] === 0x03) {
       this.#leave({ kind: 'left', how: 'leave' });
       return;
     }
-    // Without a connection the start of a line is unknown, and ~. must work.
+    // Without a connection, any key may start a line: ~. must always work.
     if (this.#wire === null) this.#keys.beginLine();
     for (const typed of this.#keys.feed(bytes, this.#options.clock())) {
       if (typed.kind === 'bytes') this.#send(typed.bytes);
@@ -326,7 +333,7 @@ class Live {
 
   #send(bytes: Uint8Array): void {
     const wire = this.#wire;
-    // Keys without a connection are dropped, since their effect could not be seen.
+    // Drop keys while there is no connection, because the operator could not see their effect.
     if (wire === null || this.#options.mode === 'view' || this.#isOver) return;
     this.#lastByte = bytes[bytes.length - 1] ?? this.#lastByte;
     this.#unread += bytes.length;
@@ -354,29 +361,29 @@ class Live {
     }
     if (this.#inputEnded || this.#options.mode === 'view') return;
     this.#inputEnded = true;
-    // Completes a last line without a newline.
+    // Complete the last line if it has no newline.
     if (this.#lastByte !== 0x0a && this.#lastByte !== 0x0d) this.#send(Uint8Array.of(0x0a));
     void this.#sendEnd();
   }
 
   /**
-   * The session's input is a terminal, which ends with Ctrl-D. A running program may consume it, so it is repeated
-   * until the session ends.
+   * Repeats Ctrl-D until the session ends. The session's input is a terminal, where Ctrl-D means the end of input, and
+   * a running program may consume the first ones.
    */
   async #sendEnd(): Promise<void> {
     const { sleep, clock } = this.#options;
     for (let wait = 100; !this.#isOver; wait = Math.min(2_000, wait * 2)) {
       this.#send(endOfInput);
       await sleep(wait);
-      // Waits while there is output.
+      // Wait while there is output.
       while (!this.#isOver && clock() - this.#shownAt < 100) await sleep(50);
     }
   }
 
-  /** Detects a dead connection: a silent network reports no error. */
+  /** Detects a dead connection, which a silent network does not report. */
   #watch(): void {
     const wire = this.#wire;
-    // While reading is paused, silence means nothing.
+    // A paused connection is always silent.
     if (wire === null || this.#wirePaused) return;
     const silent = this.#options.clock() - this.#lastHeard;
     if (silent > (this.#unread > mostUnread ? lostAfterUnread : lostAfter)) wire.cut();

@@ -13,24 +13,30 @@ export type EndSignal = 'SIGTERM' | 'SIGHUP' | 'SIGINT' | 'SIGQUIT';
 
 /** The terminal or pipes of this program. */
 export interface LocalTerminal {
-  /** True: input comes from a keyboard. */
+  /** Whether input comes from a keyboard. */
   readonly hasKeys: boolean;
-  /** True: output goes to a screen. */
+  /** Whether output goes to a screen. */
   readonly hasScreen: boolean;
-  /** Size of the window; null without one. */
+  /** Returns the window size; null if there is no window. */
   size(): Size | null;
   onResize(listener: () => void): void;
-  /** Reads until `close`. On a terminal each key arrives unprocessed and without echo. */
+  /** Reads until `close`. A terminal delivers each key unprocessed and without echo. */
   read(listeners: { bytes(bytes: Uint8Array): void; end(): void }): void;
-  /** Stops reading; typed keys wait in the terminal. */
+  /** Stops reading; the terminal buffers typed keys. */
   pause(): void;
   resume(): void;
-  /** Writes in order. Resolves when the system has taken the bytes; throws ReaderGone or a write error. */
+  /**
+   * Writes in order. Resolves when the operating system has accepted the bytes.
+   * @throws ReaderGone or a write error
+   */
   write(bytes: Uint8Array): Promise<void>;
-  /** Prints lines on standard error, after all output and on their own lines. */
+  /** Prints complete lines on standard error, after all pending output. */
   say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
-  /** Called when the program ends, also by an error: returns what restores the screen. */
+  /**
+   * Registers a function that returns the text that restores the screen. It is called when the program ends, even after
+   * an error.
+   */
   beforeExit(text: () => string): void;
   /** Restores the terminal. Drops pending output. */
   close(): void;
@@ -53,7 +59,7 @@ interface WindowStream {
   off(event: 'resize', listener: () => void): unknown;
 }
 
-/** The parts of the process that are used. */
+/** The used parts of the process. */
 export interface TerminalProcess {
   stdin: TerminalInput;
   stdout: WindowStream & { fd: number };
@@ -62,7 +68,7 @@ export interface TerminalProcess {
   off(event: string, listener: () => void): unknown;
 }
 
-/** @param program the process itself */
+/** Opens the terminal or pipes of a process. */
 export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   const { stdin, stdout, stderr } = program;
   const hasKeys = stdin.isTTY === true;
@@ -78,8 +84,8 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     try {
       stdin.setRawMode?.(raw);
       isRaw = raw;
-      // Node's raw mode still translates line feeds, which makes an editor's output slant: the remote terminal
-      // translates them already. Only `stty` changes this setting; leaving raw mode restores it.
+      // Node's raw mode still translates line feeds, which the remote terminal has translated already; an editor's
+      // output would slant. Only `stty` can turn this off. Leaving raw mode restores it.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
       // The terminal was closed; there is nothing to restore.
@@ -90,7 +96,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     undo.push(() => program.off(event, listener));
   };
 
-  // Writes with fs.write, not the stream: a stream to a slow terminal or pipe blocks the whole program, including keys
+  // Use fs.write rather than the stream: a stream to a slow terminal or pipe blocks the whole program, including keys
   // and signals.
   const writer = new Writer(stdout.fd, hasScreen);
 
@@ -104,9 +110,9 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     stdin.pause();
     stdin.unref?.();
   };
-  // Restores the terminal even after an error.
+  // Restore the terminal even after an error.
   listen('exit', putBack);
-  // After a stop and continue, the shell may have changed the terminal.
+  // The shell may have changed the terminal while this program was stopped.
   listen('SIGCONT', () => {
     if (!isRaw) return;
     rawMode(false);
@@ -128,7 +134,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       rawMode(true);
       stdin.on('data', bytes);
       stdin.on('end', end);
-      // A terminal that hangs up causes a read error; later errors do not matter.
+      // A terminal that hangs up causes a read error. Errors after the end do not matter.
       stdin.on('error', end);
       undo.push(() => {
         stdin.off('data', bytes);
@@ -157,9 +163,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   };
 }
 
-/**
- * Writes a few bytes synchronously, with a time limit, because the reader may have closed the pipe or stopped reading.
- */
+/** Writes a few bytes synchronously. Gives up after a time limit, because the reader may not be reading. */
 function writeNow(fd: number, text: string): void {
   let left = Buffer.from(text);
   for (let tries = 0; left.length > 0 && tries < 50; tries++)
@@ -171,7 +175,7 @@ function writeNow(fd: number, text: string): void {
     }
 }
 
-/** On a terminal, EIO means that it hung up; on a file, that the disk failed. */
+/** Returns the error for a failed write. EIO means that a terminal hung up, or that the disk of a file failed. */
 function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
   if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new ReaderGone();
   const why = error.code === 'ENOSPC' ? 'no space left' : error.message;
@@ -180,7 +184,7 @@ function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
   });
 }
 
-/** Writes to a descriptor in order, in batches. Each caller waits for its own bytes. */
+/** Writes to a file descriptor in order and in batches. Each caller waits for its own bytes. */
 class Writer {
   readonly #fd: number;
   readonly #isTerminal: boolean;
@@ -233,7 +237,7 @@ class Writer {
     return new Promise((resolve, reject) =>
       write(this.#fd, bytes, (error, written) => {
         if (error === null) resolve(written);
-        // Another process made the descriptor non-blocking: wait and retry.
+        // Another process made the file descriptor non-blocking: wait and retry.
         else if (error.code === 'EAGAIN') setTimeout(() => resolve(0), 5);
         else if (error.code === 'EINTR') resolve(0);
         else reject(error);

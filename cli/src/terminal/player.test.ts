@@ -10,7 +10,10 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** Plays with a clock that advances only with each wait. `keys`: seconds of the clock at which they are pressed. */
+/**
+ * Plays a recording with a clock that advances only with each wait.
+ * @param keys the time of each key press, in seconds of the clock
+ */
 async function play(
   recording: Uint8Array,
   options: { speed?: number; idleLimit?: number; keys?: [number, PlayerKey][]; window?: [number, number] } = {},
@@ -74,7 +77,7 @@ test('skips forward immediately, and back by replaying from the beginning', asyn
   const back = await play(four, { keys: [[6, 'back']] });
   expect(back.shown).toEqual(['0.0 a', '2.0 b', '4.0 c', `6.0 ${anew}`, '6.0 a', '7.0 b', '9.0 c', '29.0 d']);
   const beyond = await play(four, { keys: [[1, 'back']] });
-  // No output in the meantime: the screen is still correct, and the wait restarts.
+  // No output lies between the target and the position: the screen is correct, and only the wait restarts.
   expect(beyond.shown.slice(0, 2)).toEqual(['0.0 a', '3.0 b']);
 });
 

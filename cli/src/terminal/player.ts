@@ -3,19 +3,19 @@ import { ReplayFilter } from './replay-filter.ts';
 import { ScreenState } from './screen-state.ts';
 
 export interface PlayerOptions {
-  /** The recording from its beginning; called for each replay. */
+  /** Returns the recording from its beginning; called again for each replay. */
   readonly source: () => AsyncIterable<Uint8Array>;
   readonly speed: number;
-  /** Maximum pause in seconds; null: unlimited. */
+  /** Maximum pause in seconds; null for no limit. */
   readonly idleLimit: number | null;
   readonly write: (text: string) => Promise<void>;
-  /** The present window size. */
+  /** Returns the current window size. */
   readonly size: () => { cols: number; rows: number } | null;
-  /** Called before anything is shown, and whenever the recording grows, if it does not fit the window. */
+  /** Called before the first output, and whenever the recording grows, if the recording does not fit the window. */
   readonly tooLarge: (cols: number, rows: number) => void;
-  /** Milliseconds. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly clock: () => number;
-  /** Ends early when the signal is aborted. */
+  /** Waits; resolves early if the signal is aborted. */
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -23,7 +23,7 @@ export type PlayerKey = 'pause' | 'back' | 'forward' | 'quit';
 
 const skipSeconds = 5;
 
-/** Parses keys. Arrow keys have two forms, since a recording may switch the mode. */
+/** Parses keys. Arrow keys have two forms, because a recording may switch the cursor key mode. */
 export function playerKeys(bytes: Uint8Array): PlayerKey[] {
   const text = Buffer.from(bytes).toString('latin1');
   const keys: PlayerKey[] = [];
@@ -36,19 +36,17 @@ export function playerKeys(bytes: Uint8Array): PlayerKey[] {
   return keys;
 }
 
-/**
- * Plays a recording with its original timing, pauses shortened as configured. Filters the output with `ReplayFilter`.
- */
+/** Plays a recording with its original timing and configured maximum pause. Filters the output with `ReplayFilter`. */
 export class Player {
   readonly #options: PlayerOptions;
   readonly #screen = new ScreenState();
-  /** Ends the present wait when a key is pressed. */
+  /** Aborted by a key press, to end the current wait. */
   #interrupt = new AbortController();
   #paused = false;
   #quit = false;
-  /** Target of a skip, in seconds of the recording; null without one. */
+  /** Target of a skip, in seconds of the recording; null if there is none. */
   #target: number | null = null;
-  /** Position in seconds, and the clock's time at that position. */
+  /** Position in the recording, and the time of the clock at that position. Both in seconds. */
   #position = 0;
   #since = 0;
 
@@ -56,7 +54,7 @@ export class Player {
     this.#options = options;
   }
 
-  /** The sequence that restores the terminal. */
+  /** Returns the sequence that restores the terminal. */
   restore(): string {
     return this.#screen.restore();
   }
@@ -74,11 +72,14 @@ export class Player {
     this.#interrupt.abort();
   }
 
-  /** @returns false if the operator quit before the end */
+  /**
+   * Plays the recording.
+   * @returns false if the operator quit before the end
+   */
   async play(): Promise<boolean> {
     this.#settle(0);
     while (!(await this.#once())) {
-      // To go back, replays from the beginning up to the target without pauses.
+      // To skip back, replay from the beginning up to the target without pauses.
       await this.#options.write(`${this.#screen.restore()}\u001b[H\u001b[2J`);
       this.#settle(0);
     }
@@ -95,7 +96,10 @@ export class Player {
     this.#since = this.#options.clock();
   }
 
-  /** @returns false to replay from the beginning */
+  /**
+   * Plays once from the beginning.
+   * @returns false if the playback must restart
+   */
   async #once(): Promise<boolean> {
     const { source, idleLimit, write, size, tooLarge } = this.#options;
     const filter = new ReplayFilter();
@@ -129,13 +133,13 @@ export class Player {
     return true;
   }
 
-  /** Waits for a time of the recording. */
+  /** Waits until playback reaches a time of the recording. */
   async #until(at: number): Promise<'go' | 'quit' | 'anew'> {
     for (;;) {
       if (this.#quit) return 'quit';
       if (this.#target !== null) {
         const target = this.#target;
-        // Output before the position can only be shown from the beginning.
+        // Earlier output can only be shown by a replay from the beginning.
         if (target < this.#position) {
           this.#position = 0;
           return 'anew';

@@ -1,18 +1,18 @@
 import { ControlSequences, type Token } from './control-sequences.ts';
 
 /**
- * Filters output for the terminal of someone who only views it.
- * A recording, or another operator's session, is hostile input. Some sequences make a terminal answer (DSR, DA,
- * DECRQSS, DECRQM, window reports, color queries), and the answer arrives as if it were typed at the viewer's shell.
- * Others write to the clipboard, set titles, print, save files, resize the window, lock the keyboard, or enable reports
- * of the mouse and keys. So this is a list of what passes: text, colors, and moving, erasing and scrolling. Sequences
- * are written again in their plain form, so that no terminal can interpret them differently.
+ * Filters output for the terminal of an operator who only views it.
+ * A recording or another operator's session is untrusted input. Some sequences make a terminal answer (DSR, DA,
+ * DECRQSS, DECRQM, window reports, color queries), and the answer arrives as if the viewer had typed it. Others write
+ * to the clipboard, set titles, print, save files, resize the window, lock the keyboard, or enable mouse and key
+ * reports. Therefore only listed sequences pass: text, colors, cursor movement, erasing, and scrolling. They are
+ * written again in their canonical form, so that no terminal interprets them differently.
  */
 export class ReplayFilter {
   readonly #sequences = new ControlSequences({ c1: true });
   readonly #modes: ReadonlySet<string>;
 
-  /** @param types the viewer also types: then modes of keys, mouse, and pastes pass too */
+  /** @param types whether the viewer also types; sequences that set modes of keys, mouse, and paste then pass too */
   constructor({ types = false } = {}) {
     this.#modes = types ? typedModes : shownModes;
   }
@@ -22,7 +22,10 @@ export class ReplayFilter {
     return this.#sequences.isAtRest;
   }
 
-  /** @returns the allowed output, in order; an incomplete sequence is returned with a later piece */
+  /**
+   * Filters a chunk.
+   * @returns the allowed output, in order; an incomplete sequence is returned with a later chunk
+   */
   feed(piece: string): string {
     return this.#sequences
       .feed(piece)
@@ -33,15 +36,15 @@ export class ReplayFilter {
 
 const controls = new Set('\u0007\b\t\n\u000b\f\r\u000e\u000f');
 
-// Finals without prefix and intermediates: ICH, the cursor, tabs, erasing, inserting, deleting, scrolling, REP, TBC,
-// SGR, DECSTBM.
+// Final characters that pass without prefix and intermediates: ICH, cursor movement, tabs, erasing, inserting,
+// deleting, scrolling, REP, TBC, SGR, DECSTBM.
 const plainFinals = new Set('@ABCDEFGHIJKLMPSTXZ`abdefgmrsu');
 
-// DEC private modes that change the display; others, such as cursor keys, mouse, focus and pastes, change the input.
-// Reversed screen, origin, wrapping, cursor (blinking, shown), reverse wrapping, margins, alternate screen.
+// DEC private modes that change only the display: reversed screen, origin, wrapping, cursor blinking and visibility,
+// reverse wrapping, margins, and alternate screen. Other modes change the input.
 const shownModes = new Set(['5', '6', '7', '12', '25', '45', '47', '69', '1047', '1048', '1049']);
 
-// Cursor keys, keypad, mouse, focus, pastes.
+// DEC private modes that change the input: cursor keys, keypad, mouse, focus, and paste.
 const keyModes = ['1', '9', '66', '1000', '1002', '1003', '1004', '1005', '1006', '1015', '1016', '2004'];
 const typedModes = new Set([...shownModes, ...keyModes]);
 
@@ -52,7 +55,7 @@ function admitted(token: Token, modes: ReadonlySet<string>): string {
     case 'control':
       return controls.has(token.character) ? token.character : '';
     case 'string':
-      // Titles, clipboard, colors, links, images, queried settings, defined keys.
+      // Strings set titles, the clipboard, colors, links, images, or key definitions, or query settings.
       return '';
     case 'escape':
       return escapeAdmitted(token.intermediates, token.final) ? `\u001b${token.intermediates}${token.final}` : '';
@@ -64,13 +67,13 @@ function admitted(token: Token, modes: ReadonlySet<string>): string {
 function escapeAdmitted(intermediates: string, final: string): boolean {
   switch (intermediates) {
     case '':
-      // Save and restore the cursor, move lines up and down, set a tab stop, reset.
+      // Save and restore the cursor, move one line up or down, set a tab stop, or reset.
       return '78DEHMc'.includes(final);
     case '(':
     case ')':
     case '*':
     case '+':
-      // Line drawing and national sets.
+      // Line drawing and national character sets.
       return /[0-9A-Z]/.test(final);
     case '#':
       return '34568'.includes(final);
@@ -92,21 +95,21 @@ function csiAdmitted(
       return modes.length === 0 ? '' : `\u001b[?${modes.join(';')}${final}`;
     }
     if (prefix !== '') return '';
-    // Insert mode only; the others lock the keyboard, echo it, or change what Enter sends.
+    // Allow only insert mode. Others lock the keyboard, echo input, or change what Enter sends.
     if (final === 'h' || final === 'l') return params === '4' ? whole : '';
-    // With five parameters it enables mouse tracking.
+    // With five parameters, T enables mouse tracking.
     if (final === 'T' && params.includes(';')) return '';
-    // A large count would keep the terminal busy for minutes.
+    // REP: a large count would keep the terminal busy for minutes.
     if (final === 'b' && params.length > 4) return '';
     return plainFinals.has(final) ? whole : '';
   }
-  // The cursor shape, and a soft reset.
+  // Cursor shape and soft reset.
   const isKnown =
     intermediates === ' ' ? final === 'q' && /^\d*$/.test(params) : intermediates + final === '!p' && params === '';
   return prefix === '' && isKnown ? whole : '';
 }
 
-/** Extracts plain text, in lines, without cursor movement and colors. */
+/** Converts terminal output to lines of plain text, without cursor movement and colors. */
 export class PlainText {
   readonly #sequences = new ControlSequences({ c1: true });
   #heldReturn = false;
@@ -122,8 +125,8 @@ export class PlainText {
             ? token.character
             : '';
       if (said === '') continue;
-      // An overwritten line becomes a separate line, unless it is empty. CR CR LF, as terminals send it, is one line
-      // end.
+      // Text before a carriage return becomes a line of its own unless it is empty. CR CR LF, which terminals send, is
+      // one line end.
       if (this.#heldReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
       this.#heldReturn = said === '\r';
       if (this.#heldReturn) continue;

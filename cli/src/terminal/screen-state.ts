@@ -1,14 +1,14 @@
 import { ControlSequences, type Token } from './control-sequences.ts';
 
-/** Modes that are on by default; all others are off. */
+/** DEC private modes that are on by default. All others are off. */
 const onAtRest = new Set(['7', '25']);
-/** Leaving these changes the screen or moves the cursor, so they are left only if they were entered. */
+/**
+ * Switching these off changes the screen or moves the cursor, so they are restored only if the program switched them
+ * on.
+ */
 const otherScreens = ['1049', '1047', '47'];
 
-/**
- * Tracks the terminal modes that a program has changed, to restore them if the program ends midway. Restores only
- * changed modes.
- */
+/** Tracks the terminal modes that a program has changed, to restore only these if the program is interrupted. */
 export class ScreenState {
   readonly #sequences = new ControlSequences({ c1: false });
   /** DEC private modes that differ from the default. */
@@ -17,7 +17,7 @@ export class ScreenState {
   readonly #undo = new Map<string, string>();
   #keyboardLevels = 0;
 
-  /** Tracks a piece of output. */
+  /** Tracks a chunk of output. */
   feed(bytes: Uint8Array): void {
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     // Fast path: most output is plain text.
@@ -25,7 +25,7 @@ export class ScreenState {
     for (const token of this.#sequences.feed(piece.toString('latin1'))) this.#see(token);
   }
 
-  /** @returns the sequence that restores the terminal; empty if nothing changed. Marks all changes as restored. */
+  /** Returns the sequence that restores the terminal, empty if nothing has changed. Clears the tracked changes. */
   restore(): string {
     let text = this.#sequences.isAtRest ? '' : '\u0018';
     text += this.#undo.get('margins') ?? '';
@@ -62,7 +62,7 @@ export class ScreenState {
     switch (prefix + intermediates + final) {
       case '?h':
       case '?l':
-        // A saved cursor needs no restore, and an earlier width is unknown.
+        // A saved cursor needs no restore, and the earlier width is unknown.
         for (const mode of params.split(';')) {
           if (!/^\d{1,5}$/.test(mode) || mode === '1048' || mode === '3') continue;
           if (set !== onAtRest.has(mode)) this.#modes.add(mode);
@@ -81,7 +81,7 @@ export class ScreenState {
         keep('modified keys', '\u001b[>4m', /^4;[1-9]/.test(params));
         return;
       case 'r':
-        // Resetting margins moves the cursor home, so it is saved and restored.
+        // Save and restore the cursor, because resetting the margins moves it to the top left.
         keep('margins', '\u001b7\u001b[r\u001b8', params !== '' && params !== ';');
         return;
       case ' q':
@@ -110,14 +110,14 @@ export class ScreenState {
     }
   }
 
-  /** DECSTR, a soft reset, keeps the alternate screen, the mouse, and the keyboard modes. */
+  /** Tracks DECSTR, a soft reset. It does not change the alternate screen, the mouse, and the keyboard modes. */
   #soft(): void {
     for (const mode of ['1', '6', '7', '25']) this.#modes.delete(mode);
     for (const what of ['mode 4', 'colours', 'margins', 'keypad', 'shift', 'set (', 'set )', 'set *', 'set +'])
       this.#undo.delete(what);
   }
 
-  /** Changed colors; a query changes none. */
+  /** Tracks changed colors; a query changes none. */
   #osc(data: string): void {
     const [number = '', ...values] = data.split(';');
     if (values.length === 0 || values.includes('?')) return;

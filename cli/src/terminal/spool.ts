@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const pieceBytes = 64 * 1024;
 
 /**
- * Buffers a stream in an unlinked temporary file. The stream can be read from the beginning, even while more data
- * arrives. No other process can open the file, and it is deleted when the program ends.
+ * Buffers a stream in an unlinked temporary file, so that it can be read from the beginning even while it grows. No
+ * other process can open the file, and it disappears when the program ends.
  */
 export class Spool {
   readonly #file: FileHandle;
@@ -47,7 +47,10 @@ export class Spool {
     for (const each of this.#waiting.splice(0)) each();
   }
 
-  /** Reads from the beginning and waits for more. @throws the error of the source */
+  /**
+   * Reads from the beginning and waits for more data.
+   * @throws the error of the source
+   */
   async *read(): AsyncGenerator<Uint8Array> {
     for (let at = 0; ; ) {
       if (at < this.#size) {

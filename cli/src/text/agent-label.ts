@@ -1,10 +1,10 @@
 import type { Client } from '@muster/protocol/client';
 import { type Agent, getAgent, listAgents } from '@muster/protocol/http';
 
-/** The name of an agent, or the beginning of its id while it has none. */
+/** Returns the name of an agent, or the beginning of its id if it has no name. */
 export const agentLabel = (agent: Pick<Agent, 'name' | 'node_id'>): string => agent.name ?? agent.node_id.slice(0, 12);
 
-/** Names by node id: one request each for a few agents, one for many. Removed agents are missing. */
+/** Returns names by node id. Requests a few agents one by one, and many with one list. Omits removed agents. */
 export async function agentNames(call: Client, ids: ReadonlySet<string>): Promise<Map<string, string>> {
   const agents =
     ids.size > 20

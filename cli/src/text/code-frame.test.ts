@@ -47,7 +47,7 @@ test('the caret is below the character, for any text before it', () => {
         const [line = '', caret = ''] = text.split('\n');
         expect(text.split('\n')).toHaveLength(2);
         expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}]/u);
-        // The character above the caret is the one with the fault.
+        // The character above the caret is the fault.
         const left = stringWidth(caret.slice(0, caret.indexOf('^')));
         let at = 0;
         while (at < line.length && stringWidth(line.slice(0, at)) < left) at++;

@@ -3,15 +3,15 @@ import stringWidth from 'string-width';
 import { sanitiseLine } from './sanitize.ts';
 import type { Style } from './style.ts';
 
-/** Lines shown before and after the one with the fault. */
+/** Number of lines shown before and after the faulty line. */
 const around = 2;
-/** Characters of a line that are shown without a terminal. */
+/** Maximum characters of a line that are shown without a terminal. */
 const longest = 120;
 
 /**
- * The lines around a fault, with a caret below it.
- * @param source the text as it was read
- * @returns empty if the fault has no position in the text
+ * Returns the lines around a fault, with a caret below its position.
+ * @param source the text that was parsed
+ * @returns no lines if the fault has no position in the text
  */
 export function codeFrame(
   source: string,
@@ -25,7 +25,7 @@ export function codeFrame(
   const first = Math.max(1, line - around);
   const last = Math.min(lines.length, line + around);
   const gutter = String(last).length;
-  // All long lines are cut at the same column, so that their columns stay aligned.
+  // Cut all long lines at the same column, so that they stay aligned.
   const room = Math.max(10, Math.min(longest, width ?? longest) - gutter - 5 - 2);
   const from = Math.max(0, column - 1 - Math.floor((room * 2) / 3));
   const piece = (text: string) => {

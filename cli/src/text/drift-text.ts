@@ -4,7 +4,7 @@ import { diffLines, fieldLines, headLine, messageLines, tellingChanges } from '.
 import { sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { ago, type Colors, counted, type Style } from './style.ts';
 
-/** Renders drift: the machine's present values against the applied ones. */
+/** Renders drift: the current values on the machine compared with the applied ones. */
 
 function wordOf({ action, status }: ResourceResult): string {
   if (status === 'failed' || status === 'unknown') return 'failed';
@@ -28,7 +28,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
       return `${from === null ? 'missing' : `is ${color.red(from)}`}, ${declared}`;
     }),
   );
-  // For a missing file the diff would be its whole content.
+  // The diff of a missing file is its whole content.
   if (result.diff !== null && (!missing || style.verbose)) {
     lines.push(`      ${color.red('- on the machine')}  ${color.green('+ as declared')}`);
     lines.push(...diffLines(result.diff, color, false, style.verbose ? null : style.width));
@@ -42,7 +42,7 @@ export const statusWord = ({ status, accepted }: Pick<DriftRecord, 'status' | 'a
 export const statusPaint = (status: DriftRecord['status'], color: Colors): ((text: string) => string) =>
   ({ in_sync: color.green, drifted: color.yellow, failed: color.red, cancelled: color.dim })[status];
 
-/** A line for a list: the first resources and their drifted fields. */
+/** Returns a line for a list: the first drifted resources and their fields. */
 export function inBrief({ resources, error }: Pick<DriftRecord, 'resources' | 'error'>): string {
   const few = resources.slice(0, 3).map((result) => {
     const fields = result.action === 'create' ? ['missing'] : result.changes.map(({ field }) => field);

@@ -7,7 +7,7 @@ import { ago, type Colors, type Style, timestamp } from './style.ts';
 export const severityPaint = (severity: AuditEvent['severity'], color: Colors): ((text: string) => string) =>
   severity === 'critical' ? color.red : severity === 'warning' ? color.yellow : (text) => text;
 
-/** The name or id of the actor; null for the orchestrator itself. */
+/** Returns the name or id of the actor; null for the orchestrator itself. */
 export const actorOf = ({ actor }: Pick<AuditEvent, 'actor'>): string | null =>
   actor.type === 'system' || (actor.name === '' && actor.id === '') ? null : actor.name || actor.id;
 
@@ -17,7 +17,7 @@ export const eventWhen = ({ timestamp: at }: Pick<AuditEvent, 'timestamp'>, { no
 const clock = (at: string, { verbose }: Style): string =>
   verbose ? at : timestamp(Date.parse(at) / 1000).slice(11, 19);
 
-/** A line of a stream: time of day, type, summary, and actor. */
+/** Returns a line of a stream: time of day, type, summary, and actor. */
 export function eventLine(event: AuditEvent, style: Style): string {
   const { color } = style;
   const paint = severityPaint(event.severity, color);

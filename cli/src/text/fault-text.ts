@@ -3,8 +3,8 @@ import { sanitiseLine } from './sanitize.ts';
 import type { Colors } from './style.ts';
 
 /**
- * A fault of a module in the format of compilers, so that editors find the position: `file.yml:12:7 message`.
- * @param file as it was named
+ * Formats a fault of a module like a compiler, so that editors find its position: `file.yml:12:7 message`.
+ * @param file the name as typed
  */
 export function faultLine(file: string, fault: Fault, color: Colors, warning = false): string {
   const { line, column, path, message } = fault;

@@ -76,7 +76,7 @@ describe('cutTime', () => {
 
 describe('renderSeries', () => {
   const window = { from: 1000, step: 100, columns: 6 };
-  // Column 3 has no sample; before column 4 the machine restarted; in column 5 the cpu usage is null.
+  // Column 3 has no sample; the machine restarts before column 4; the CPU usage in column 5 is null.
   const samples = [
     sample({ collected_at: 900, net_rx_bytes: 1000 }),
     sample({ collected_at: 1000, cpu_usage: 0, net_rx_bytes: 1000 }),

@@ -2,11 +2,11 @@ import { type MeasureName, measureNames, type Sample } from '@muster/protocol';
 import { bar, byShare, type Glyphs, type Point, sparkline } from './sparkline.ts';
 import { counted, type Style, timestamp } from './style.ts';
 
-/** Renders metrics. Pure: text from samples. */
+/** Renders metrics. Pure. */
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** `512 B`, `3.4 GiB`: at most three digits before the unit changes. */
+/** Formats an amount in bytes, such as `512 B` or `3.4 GiB`, with at most three digits before the decimal point. */
 export function bytes(amount: number): string {
   let unit = 0;
   let value = Math.max(0, amount);
@@ -19,30 +19,31 @@ export function bytes(amount: number): string {
 
 const percent = (value: number): string => `${Math.round(value)} %`;
 
-/** The used part of a total, from 0 to 1; null if either is unknown. */
+/** Returns the used share of a total, from 0 to 1; null if either is unknown. */
 export const shareOf = (used: number | null, total: number | null): number | null =>
   used === null || total === null || total === 0 ? null : used / total;
 
-/** A table cell for a share: a bar if there is room, and the percentage. */
+/** Returns a table cell for a share: a bar if there is space, and the percentage. */
 export function shareCell(share: number | null, cells: number, glyphs: Glyphs): string {
   if (share === null) return glyphs.none;
   const text = percent(share * 100).padStart(5);
   return cells === 0 ? text.trim() : `${bar(share, cells, glyphs)} ${text}`;
 }
 
-/** A period that is split into columns. Unix seconds. */
+/** A period that is split into columns. Times are Unix seconds. */
 export interface Window {
   /** Start of the first column. */
   readonly from: number;
-  /** Seconds of one column. */
+  /** Duration of one column in seconds. */
   readonly step: number;
   readonly columns: number;
 }
 
 /**
- * Splits the period that ends now into columns that fit. Each column is wider than the sample interval, so that a
- * healthy machine leaves no gap.
- * @param interval seconds between two samples; null: unknown
+ * Splits the period that ends now into columns that fit. Each column is longer than the interval between samples, so
+ * that a healthy machine leaves no gap.
+ * @param since length of the period in seconds
+ * @param interval seconds between two samples; null if unknown
  */
 export function cutTime(since: number, now: number, columns: number, interval: number | null): Window {
   const step = Math.max(1, Math.ceil(since / columns), Math.ceil((interval ?? 0) * 1.5));
@@ -50,7 +51,7 @@ export function cutTime(since: number, now: number, columns: number, interval: n
   return { from: Math.floor(now / step) * step - (count - 1) * step, step, columns: count };
 }
 
-/** Median seconds between two samples; null for fewer than two. */
+/** Returns the median number of seconds between two samples; null for fewer than two samples. */
 export function usualInterval(samples: readonly Pick<Sample, 'collected_at'>[]): number | null {
   const apart = samples
     .slice(1)
@@ -60,8 +61,8 @@ export function usualInterval(samples: readonly Pick<Sample, 'collected_at'>[]):
 }
 
 /**
- * The last sample of each column; undefined without one. Starts with one extra column, since a counter's rate needs
- * two.
+ * Returns the last sample of each column; undefined for a column without one. Includes one column before the period,
+ * because the rate of a counter needs two values.
  */
 function columnsOf({ from, step, columns }: Window, samples: readonly Sample[]): (Sample | undefined)[] {
   const cells: (Sample | undefined)[] = Array.from({ length: columns + 1 });
@@ -72,7 +73,7 @@ function columnsOf({ from, step, columns }: Window, samples: readonly Sample[]):
   return cells;
 }
 
-/** The rate of a counter in each column, per second. Null after a gap and after a counter reset. */
+/** Returns the rate of a counter in each column, per second. Null after a gap or a counter reset. */
 function rates(cells: readonly (Sample | undefined)[], name: MeasureName, step: number): Point[] {
   return cells.slice(1).map((sample, at) => {
     if (sample === undefined) return undefined;
@@ -86,10 +87,10 @@ interface Row {
   readonly name: string;
   readonly points: readonly Point[];
   readonly text: (value: number) => string;
-  /** The value of a full bar; null: scale to the highest point. */
+  /** The value at the top of the scale; null to use the highest point. */
   readonly full: number | null;
   readonly of: string;
-  /** Smallest scale for rows without a full value, so that tiny values look tiny. */
+  /** Minimum top of the scale if `full` is null, so that tiny values look tiny. */
   readonly floor?: number;
 }
 
@@ -131,7 +132,7 @@ const labelWidth = 9;
 const cellWidth = 11;
 const mostColumns = 120;
 
-/** The figures that follow a row, by the width of the terminal. */
+/** Returns the figures at the end of a row that fit the terminal's width. */
 const figuresFor = (width: number): readonly string[] =>
   width >= 100
     ? ['NOW', 'LOWEST', 'HIGHEST', 'OF']
@@ -141,13 +142,13 @@ const figuresFor = (width: number): readonly string[] =>
         ? ['NOW', 'HIGHEST']
         : ['NOW'];
 
-/** The number of columns that fit a line of this width. */
+/** Returns the number of columns that fit a line of this width. */
 export const columnsFor = (width: number | null): number =>
   Math.min(mostColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
 
 /**
- * A row for each measure, oldest on the left.
- * @param cpus the machine's number of CPUs, which is its full load; null: unknown
+ * Renders a row for each measure, the oldest sample on the left.
+ * @param cpus number of CPUs of the machine, which is the top of the scale for load; null if unknown
  */
 export function renderSeries(
   window: Window,
@@ -180,7 +181,7 @@ export function renderSeries(
   return [color.bold(head), ...lines].map((line) => line.trimEnd()).join('\n');
 }
 
-/** A sample as a line, for pipes. */
+/** Returns a sample as a line, for pipes. */
 export function sampleLine(sample: Sample, glyphs: Glyphs): string {
   const { cpu_usage, memory_used, memory_total, disk_used, disk_total, load1 } = sample;
   const share = (value: number | null) => (value === null ? glyphs.none : percent(value * 100));
@@ -195,6 +196,6 @@ export function sampleLine(sample: Sample, glyphs: Glyphs): string {
 
 export const csvHead = ['collected_at', ...measureNames].join(',');
 
-/** Measures without a value become empty fields. */
+/** Formats a sample as a line of CSV. A measure without a value becomes an empty field. */
 export const csvLine = (sample: Sample): string =>
   [sample.collected_at, ...measureNames.map((name) => sample[name] ?? '')].join(',');

@@ -1,17 +1,14 @@
 import { distance } from 'fastest-levenshtein';
 
-/** Maximum edit distance for suggestions. */
+/** Returns the maximum edit distance for a suggestion. */
 const farthest = (wanted: string): number => Math.max(2, Math.floor(wanted.length / 3));
 
-/**
- * The known word that is most similar.
- * @returns null if more than a third of the word would have to change
- */
+/** Returns the known word that is most similar; null if more than a third of the word would have to change. */
 export function nearest(wanted: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let least = farthest(wanted) + 1;
   for (const word of known) {
-    // Skips words of very different length, and matches that share no letter with a short word.
+    // Skip words whose length alone makes them less similar than the best one, and words that share no letter.
     if (Math.abs(word.length - wanted.length) >= least) continue;
     const steps = distance(wanted.toLowerCase(), word.toLowerCase());
     if (steps < least && steps < word.length) [best, least] = [word, steps];
@@ -19,7 +16,7 @@ export function nearest(wanted: string, known: readonly string[]): string | null
   return best;
 }
 
-/** The most similar known words, nearest first, at most `most`. Uses the limit of `nearest`. */
+/** Returns at most `most` similar known words, the most similar first. Uses the limit of `nearest`. */
 export function nearestFew(wanted: string, known: readonly string[], most = 3): string[] {
   const limit = farthest(wanted);
   return known

@@ -1,10 +1,10 @@
-/** Length of the end of the earlier output that is searched for in the new output. */
+/** Number of characters at the end of the earlier output that are searched for in the new output. */
 const keyLength = 256;
 
 /**
- * The part of a script's output that was not shown yet. A running script's output is only its end; finished output may be
- * cut in the middle.
- * @param before the output that was shown; empty: none
+ * Returns the part of a script's output that was not shown yet. The output of a running script contains only its end;
+ * finished output may lack its middle.
+ * @param before the output that was shown; empty if none
  */
 export function newText(before: string, now: string): string {
   if (now === before) return '';
@@ -15,14 +15,14 @@ export function newText(before: string, now: string): string {
   return `${before.endsWith('\n') ? '' : '\n'}[…]\n${now}`;
 }
 
-/** The last line that is not blank. */
+/** Returns the last line that is not blank. */
 export const lastLine = (text: string): string =>
   text
     .split(/[\r\n]/)
     .findLast((line) => line.trim() !== '')
     ?.trim() ?? '';
 
-/** The last lines that are not blank. */
+/** Returns the last lines that are not blank. */
 export const lastLines = (text: string, most: number): string[] =>
   text
     .split(/[\r\n]/)

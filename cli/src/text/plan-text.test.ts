@@ -131,7 +131,7 @@ test('escapes text from agents and modules', () => {
     style(),
   );
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
-  // In a field of one line, a second line cannot imitate a line of the program.
+  // A single-line field must not imitate a line of the program with a second line.
   expect(text.match(/^Plan: /gm)).toHaveLength(1);
 });
 

@@ -26,11 +26,11 @@ const done: Readonly<Record<ResourceAction, string>> = {
   restart: 'restarted',
 };
 
-/** True if the operation changes something. */
+/** Reports whether the operation changes anything. */
 export const hasChanges = ({ resources }: Pick<Operation, 'resources'>): boolean =>
   resources.some(({ status }) => status === 'would_change' || status === 'changed');
 
-/** Resources that an apply of this plan would remove. */
+/** Returns the resources that an apply of this plan would remove. */
 export const removalsOf = ({ resources }: Pick<Operation, 'resources'>): ResourceResult[] =>
   resources.filter(({ action, status }) => action === 'remove' && status === 'would_change');
 
@@ -67,13 +67,13 @@ function resourceLines(
   );
   if (result.diff !== null) {
     const body = diffLines(result.diff, color, false, style.verbose ? null : style.width);
-    // The position of the hunk says nothing for a new file.
+    // For a new file, the position of the hunk is always the first line.
     lines.push(...(fresh ? body.filter((line, at) => at > 0 || !line.includes('@@ -0,0 ')) : body));
   }
   return lines;
 }
 
-/** A finished resource as a line, for progress. */
+/** Returns a line for a finished resource, for progress. */
 export function stepLine(result: ResourceResult, color: Style['color']): string {
   const style = { color, width: null, now: 0, verbose: false };
   const line = headLine(result, verbOf(result), 9, style);
@@ -85,14 +85,14 @@ export function stepLine(result: ResourceResult, color: Style['color']): string 
 const counts = (resources: readonly ResourceResult[], status: 'would_change' | 'changed') => {
   const found = { none: 0, create: 0, update: 0, remove: 0, run: 0, reload: 0, restart: 0 };
   for (const result of resources) if (result.status === status) found[result.action]++;
-  // Counts a change without an action as an update.
+  // Count a change without an action as an update.
   found.update += found.none;
   return found;
 };
 
 const words = (count: number, text: string): string[] => (count === 0 ? [] : [`${count} ${text}`]);
 
-/** The last line: `Plan: 3 to create, 1 to update, 0 to remove, 20 unchanged`. */
+/** Returns the totals: `Plan: 3 to create, 1 to update, 0 to remove, 20 unchanged`. */
 export function countLine({ kind, resources, summary, status }: Operation, { color }: Style): string {
   const plan = kind === 'plan';
   const count = counts(resources, plan ? 'would_change' : 'changed');
@@ -124,9 +124,9 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
 }
 
 /**
- * A plan or an apply in full.
+ * Renders a plan or an apply in full.
  * @param agent the agent's label
- * @param detail false: changes and diffs were shown before, so print outcomes only
+ * @param detail false prints only outcomes, because the changes and diffs were shown before
  */
 export function renderOperation(operation: Operation, agent: string, style: Style, detail = true): string {
   const { color, verbose } = style;
@@ -136,7 +136,7 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
     operation.modules.length === 0 ? '' : color.dim(` with ${operation.modules.map(sanitiseLine).join(', ')}`);
   const lines = [wrapped(`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, style), ''];
   const width = kind === 'plan' ? 7 : 9;
-  // Unchanged resources with a message are shown too, e.g. a removal that leaves something behind.
+  // Show unchanged resources that have a message, such as a removal that leaves files behind.
   const told = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
   for (const result of told) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
   if (told.length > 0) lines.push('');
@@ -144,17 +144,17 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   if (!hasEnded(status)) lines.push(`The operation is ${status}.`);
   else if (status === 'succeeded' && told.every((result) => result.status === 'unchanged'))
     lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing to do.');
-  // Before the end there is nothing to count.
+  // A running operation without results has nothing to count.
   if (hasEnded(status) || resources.length > 0) lines.push(wrapped(countLine(operation, style), style));
   return lines.join('\n');
 }
 
 const wrapped = (text: string, { width }: Style): string => (width === null ? text : wrapWords(text, width, '  '));
 
-/** A line for a list: `3 changed, 20 unchanged`. */
+/** Returns a line for a list: `3 changed, 20 unchanged`. */
 export function summaryText({ summary, status }: Pick<Operation, 'summary' | 'status'>): string {
   const { changed, removed, failed, skipped, unchanged, total } = summary;
-  // An operation without results that still runs shows no count.
+  // A running operation without results has no count yet.
   if (total === 0) return hasEnded(status) ? counted(0, 'resource') : '-';
   return [
     ...words(failed, 'failed'),

@@ -2,7 +2,7 @@ import type { OffAgent, OffReason } from '@muster/protocol/http';
 import { reasonWords } from '../../../client/src/reason-words.ts';
 import { counted } from './style.ts';
 
-/** A line with the reasons why an agent is not in its desired state, and counts. */
+/** Returns a line with the reasons why an agent is not in its desired state, and their counts. */
 export function offLine({
   reasons,
   drift,

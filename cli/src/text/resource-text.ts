@@ -29,13 +29,16 @@ export const paintOf = (action: ResourceAction, color: Colors): Paint =>
     restart: color.cyan,
   })[action];
 
-/** `module/id`, or the module alone for a resource without an id. */
+/** Returns `module/id`, or only the module for a resource without an id. */
 const placeOf = ({ module, id }: ResourceResult): string => (id === null ? module : `${module}/${id}`);
 
 const indent = '      ';
 const longestValue = 160;
 
-/** @param width of the verb column */
+/**
+ * Returns the first line of a resource.
+ * @param width width of the verb column
+ */
 export function headLine(
   result: ResourceResult,
   verb: string,
@@ -50,15 +53,15 @@ export function headLine(
   const head = `  ${paint(`${symbol} ${verb.padEnd(width)}`)} ${sanitiseLine(type)}`;
   const name = color.bold(sanitiseLine(identity));
   const fits = (text: string) => columns === null || stringWidth(text) <= columns;
-  // A long identity moves to its own line instead of being cut.
+  // Move a long identity to its own line; do not cut it.
   const line = fits(`${head} ${name}`) ? `${head} ${name}` : `${head}\n${indent}${name}`;
   return fits(`${head} ${name} ${place}`) ? `${line} ${place}` : `${line}\n${indent}${place}`;
 }
 
-/** Characters kept before the first difference when the beginning is cut off. */
+/** Number of equal characters to show before the first difference if the beginning of a value is cut off. */
 const lead = 8;
 
-/** The values of a field, long ones cut to the part where they differ. */
+/** Returns the values of a field. Cuts long values to the part where they differ. */
 function shown(values: readonly (string | null)[], room: number | null): (string | null)[] {
   const texts = values.map((value) => (value === null ? null : value === '' ? '""' : [...sanitiseLine(value)]));
   const [one, other] = texts;
@@ -74,7 +77,7 @@ function shown(values: readonly (string | null)[], room: number | null): (string
   );
 }
 
-/** Maximum width of one value. */
+/** Returns the maximum width of one value; null for no limit. */
 function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: number, values: number): number | null {
   if (verbose) return null;
   if (width === null) return longestValue;
@@ -83,7 +86,7 @@ function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: numb
 }
 
 /**
- * A line for each changed field, with aligned names.
+ * Returns a line for each changed field, with aligned names.
  * @param between joins the two values: `0600 → 0644`
  */
 export function fieldLines(
@@ -100,9 +103,9 @@ export function fieldLines(
 }
 
 /**
- * A unified diff, indented and colored.
- * @param headers keep the `---` and `+++` lines, which are redundant for a single file
- * @param width of the terminal, where longer lines are cut; null: nothing is cut
+ * Returns a unified diff, indented and colored.
+ * @param headers keeps the `---` and `+++` lines, which are redundant for a single file
+ * @param width cuts longer lines; null cuts none
  */
 export function diffLines(diff: string, color: Colors, headers = false, width: number | null = null): string[] {
   const cut = (line: string) => (width === null ? line : cutTo(line, Math.max(10, width - indent.length)));
@@ -120,7 +123,7 @@ export function diffLines(diff: string, color: Colors, headers = false, width: n
   });
 }
 
-/** The agent's message, indented; it may have several lines. */
+/** Returns the lines of an agent's message, indented. */
 export function messageLines(message: string, paint: Paint, width: number | null = null): string[] {
   const wrap = (line: string) => (width === null ? line : wrapWords(line, width - indent.length, ''));
   return sanitise(message.trimEnd())
@@ -129,7 +132,7 @@ export function messageLines(message: string, paint: Paint, width: number | null
     .map((line) => indent + paint(line));
 }
 
-/** The fields that are printed. Leaves out the content digest next to a diff, and `ensure` if the action implies it. */
+/** Returns the changes to print. Omits the content digest next to a diff, and `ensure` if the action implies it. */
 export const tellingChanges = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
   changes.filter(({ field }) => {
     if (field === 'content') return diff === null;

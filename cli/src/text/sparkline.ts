@@ -3,15 +3,15 @@ import type { Colors } from './style.ts';
 
 /** Renders numbers as a row of characters. Pure. */
 
-/** Null: measured without a value. Undefined: no sample. */
+/** Null for a sample without a value, undefined for no sample. */
 export type Point = number | null | undefined;
 
 export interface Glyphs {
-  /** From the lowest to the highest. */
+  /** Characters from the lowest to the highest level. */
   readonly levels: readonly string[];
-  /** Character for a null point. */
+  /** The character for a null point. */
   readonly none: string;
-  /** Character for a full cell of a bar. */
+  /** The character for a full cell of a bar. */
   readonly full: string;
   readonly empty: string;
 }
@@ -24,7 +24,7 @@ const blocks: Glyphs = {
 };
 const ascii: Glyphs = { levels: ['_', '.', ':', '-', '=', '+', '*', '#'], none: '?', full: '#', empty: '.' };
 
-/** Block characters, or ASCII for `TERM=dumb`, the Linux console, and locales without UTF-8. */
+/** Returns block characters, or ASCII for `TERM=dumb`, the Linux console, and locales without UTF-8. */
 export function glyphsFor({ TERM, LC_ALL, LC_CTYPE, LANG }: Environment, plain = false): Glyphs {
   const locale = LC_ALL || LC_CTYPE || LANG || '';
   const cannot = TERM === 'dumb' || TERM === 'linux' || (locale !== '' && !/utf-?8/i.test(locale));
@@ -32,8 +32,8 @@ export function glyphsFor({ TERM, LC_ALL, LC_CTYPE, LANG }: Environment, plain =
 }
 
 /**
- * Draws one character for each point, and a blank for undefined. The caller gives the range, so that rows can be
- * compared; values beyond it are clamped.
+ * Draws one character for each point, and a space for undefined.
+ * @param range the scale, which makes rows comparable; values beyond it are clamped
  */
 export function sparkline(points: readonly Point[], range: { least: number; most: number }, glyphs: Glyphs): string {
   const { least, most } = range;
@@ -42,19 +42,22 @@ export function sparkline(points: readonly Point[], range: { least: number; most
     .map((point) => {
       if (point === undefined) return ' ';
       if (point === null || Number.isNaN(point)) return glyphs.none;
-      // A range of zero is drawn at the lowest level.
+      // Draw all points at the lowest level if the range is empty.
       const share = most > least ? (point - least) / (most - least) : 0;
       return glyphs.levels[Math.min(top, Math.max(0, Math.round(share * top)))] ?? '';
     })
     .join('');
 }
 
-/** @param share from 0 to 1; clamped */
+/**
+ * Draws a horizontal bar.
+ * @param share from 0 to 1; clamped
+ */
 export function bar(share: number, width: number, { full, empty }: Glyphs): string {
   const cells = Math.min(width, Math.max(0, Math.round(share * width)));
   return full.repeat(cells) + empty.repeat(width - cells);
 }
 
-/** Yellow from 75 %, red from 90 %. */
+/** Returns the color for a share: yellow from 75 %, red from 90 %. */
 export const byShare = (share: number | null, color: Colors): ((text: string) => string) =>
   share === null || share < 0.75 ? (text) => text : share < 0.9 ? color.yellow : color.red;

@@ -3,27 +3,27 @@ import type { Environment } from '../directories.ts';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
-/** The layout of text for its destination. */
+/** How text is laid out for its destination. */
 export interface Style {
   readonly color: Colors;
-  /** Columns of the terminal; null: not a terminal, no limit. */
+  /** Columns of the terminal; null for no limit if the output is not a terminal. */
   readonly width: number | null;
   /** Unix seconds, for relative times. */
   readonly now: number;
-  /** Show details that are left out otherwise. */
+  /** Whether to show details that are usually omitted. */
   readonly verbose: boolean;
 }
 
 const isForced = (text: string | undefined): boolean => text !== undefined && !/^(|0|false)$/.test(text);
 
-/** Color on a terminal that supports it, elsewhere only if it is forced, and never with NO_COLOR. */
+/** Reports whether to use color: on a terminal that supports it, elsewhere only if forced, and never with NO_COLOR. */
 export function hasColor(terminal: boolean, env: Environment): boolean {
   if (env.NO_COLOR) return false;
   if (isForced(env.CLICOLOR_FORCE) || isForced(env.FORCE_COLOR)) return true;
   return terminal && env.TERM !== 'dumb' && env.CLICOLOR !== '0' && !/^(0|false)$/.test(env.FORCE_COLOR ?? '');
 }
 
-/** The width of a terminal; COLUMNS overrides the reported one. Null: not a terminal, so no limit. */
+/** Returns the width of a terminal; COLUMNS overrides it. Null for no limit if the output is not a terminal. */
 export function columnsOf(stream: { isTTY?: boolean | undefined; columns?: number | undefined }, env: Environment) {
   if (stream.isTTY !== true) return null;
   const said = /^[1-9]\d{0,3}$/.test(env.COLUMNS ?? '') ? Number(env.COLUMNS) : stream.columns;
@@ -39,7 +39,7 @@ const units: readonly (readonly [string, number])[] = [
   ['s', 1],
 ];
 
-/** @returns a duration in its largest unit, such as `3m`; the count of the unit; and the remaining seconds */
+/** Returns a duration in its largest unit, such as `3m`; the number of that unit; and the remaining seconds. */
 function largestUnit(seconds: number): [text: string, count: number, rest: number] {
   for (const [unit, size] of units) {
     const count = Math.floor(seconds / size);
@@ -48,7 +48,7 @@ function largestUnit(seconds: number): [text: string, count: number, rest: numbe
   return ['0s', 0, 0];
 }
 
-/** A duration, e.g. `12m`; below ten of a unit with the next smaller one: `1h 59m`. */
+/** Formats a duration, such as `12m`. Adds the next smaller unit to a number below ten: `1h 59m`. */
 export function duration(seconds: number): string {
   const [text, count, rest] = largestUnit(Math.max(0, Math.round(seconds)));
   if (count >= 10) return text;
@@ -57,24 +57,29 @@ export function duration(seconds: number): string {
   return more === 0 ? text : `${text} ${more}${second?.[0]}`;
 }
 
-/** E.g. `3m ago`. Times slightly in the future, from clock skew, become "just now". */
+/**
+ * Formats a time relative to now, such as `3m ago`. A time slightly in the future, from clock skew, becomes "just now".
+ */
 export const ago = (at: number, now: number): string =>
   now - at < 5 ? 'just now' : `${largestUnit(Math.round(now - at))[0]} ago`;
 
 /**
- * ISO 8601 in seconds: `2026-11-20T08:00:00Z`.
+ * Formats a time in ISO 8601 with seconds: `2026-11-20T08:00:00Z`.
  * @param at Unix seconds
  */
 export const timestamp = (at: number): string => new Date(at * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** A relative time, or with `--verbose` the time itself. */
+/** Formats a time relative to now, or with `--verbose` as ISO 8601. */
 export const when = (at: number, { now, verbose }: Pick<Style, 'now' | 'verbose'>): string =>
   verbose ? timestamp(at) : ago(at, now);
 
-/** An id in a list. Narrow terminals show its last eight characters, which differ most and still identify the item. */
+/**
+ * Returns an id for a list. On a narrow terminal, returns its last eight characters, which vary most and identify the
+ * item.
+ */
 export const listedId = (id: string, { width, verbose }: Pick<Style, 'width' | 'verbose'>): string =>
   width === null || width >= 80 || verbose ? id : id.slice(-8);
 
-/** The count with its noun: `1 agent`, `3 agents`. */
+/** Returns a count with its noun: `1 agent`, `3 agents`. */
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;

@@ -5,28 +5,31 @@ import type { Style } from './style.ts';
 
 export interface Column<Row> {
   heading: string;
-  /** Plain text; it is escaped for the terminal later. Null: a dash. */
+  /** Returns plain text, which the table escapes for the terminal; null for a dash. */
   text: (row: Row) => string | null;
   /** Colors the escaped and cut text. */
   paint?: (text: string, row: Row, style: Style) => string;
-  /** May be cut when the line is too long; the widest such column gives way first. */
+  /** Whether the column may be cut if the line is too long. The widest such column is cut first. */
   flexible?: boolean;
-  /** Preferred minimum width of a flexible column; 12 by default. */
+  /** Preferred minimum width of a flexible column; the default is 12. */
   wants?: number;
-  /** Hidden on narrow terminals, the last such column first; `--verbose` keeps it. */
+  /**
+   * Whether the column is hidden on a narrow terminal, unless `--verbose` is given. The last such column is hidden
+   * first.
+   */
   extra?: boolean;
   align?: 'right';
 }
 
 const gap = 2;
 const narrowest = 6;
-/** Default preferred width of a flexible column; extra columns are hidden before it gets narrower. */
+/** Default preferred width of a flexible column. Extra columns are hidden before it becomes narrower. */
 const comfortable = 12;
 
 /**
- * Narrows the widest flexible column until the line fits. No column gets narrower than 6 or its heading.
+ * Narrows the widest flexible column repeatedly until the line fits. No column becomes narrower than 6 or its heading.
  * @param natural the full width of each column
- * @param width of the line; null: no limit
+ * @param width width of the line; null for no limit
  */
 export function fitWidths(
   natural: readonly number[],
@@ -67,7 +70,7 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
 const lineOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1);
 
-/** Drops extra columns, the last first, until all others have their preferred width. */
+/** Omits extra columns, the last one first, until all others have their preferred width. */
 function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: Style): Measured<Row>[] {
   const kept = [...columns];
   while (width !== null && !verbose && lineOf(kept.map(({ good }) => good)) > width) {
@@ -79,8 +82,8 @@ function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: St
 }
 
 /**
- * A table without lines, at most as wide as the terminal. If the columns do not fit even when cut, each row becomes a
- * card with a line for each column, uncut.
+ * Renders a table without borders that is at most as wide as the terminal. If cutting columns does not suffice, renders
+ * each row as a card with one uncut line per column.
  */
 export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
   const measured = withRoom(
@@ -130,7 +133,7 @@ export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row
     .join('\n');
 }
 
-/** Rows as cards for narrow terminals: one line for each column, with its heading. */
+/** Renders rows as cards for a narrow terminal: one line for each column, with its heading. */
 function renderCards<Row>(
   columns: readonly Measured<Row>[],
   rows: readonly Row[],
@@ -142,7 +145,7 @@ function renderCards<Row>(
     let mark = '';
     return columns.flatMap(({ column, cells }) => {
       const cell = cells[at] ?? '';
-      // A column without a heading is a mark; it becomes a prefix of the next column.
+      // A column without a heading contains a mark, which becomes a prefix of the next column.
       if (column.heading === '') {
         mark = cell.trim() === '' ? '' : `${cell} `;
         return [];
@@ -160,7 +163,7 @@ function renderCards<Row>(
 }
 
 /**
- * Breaks text into lines of at most `width` columns, at spaces, or within words that are too long.
+ * Breaks text into lines of at most `width` columns, at spaces or, if a word is too long, within it.
  * @param text one line, safe for a terminal
  */
 export function wrap(text: string, width: number): string[] {
@@ -185,7 +188,9 @@ export function wrap(text: string, width: number): string[] {
   return line === '' && lines.length > 0 ? lines : [...lines, line];
 }
 
-/** Cuts here rather than in the table library, to keep the gap between columns, even after right-aligned text. */
+/**
+ * Cuts text here rather than in the table library, to preserve the gap between columns, even after right-aligned text.
+ */
 function cut<Row>(text: string, width: number, at: number, columns: readonly Column<Row>[]): string {
   let kept = text;
   if (stringWidth(text) > width) {

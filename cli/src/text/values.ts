@@ -1,8 +1,8 @@
 import { usageError } from '../exit.ts';
 
-/** Parses arguments and options. Every function throws CliError (usage). */
+/** Parses arguments and options. Every function throws CliError (usage) if the text is invalid. */
 
-/** `key=value`; the value may be empty or contain equals signs. */
+/** Parses `key=value`. The value may be empty or contain equals signs. */
 export function parseTag(text: string): { key: string; value: string } {
   const at = text.indexOf('=');
   if (at < 1) throw usageError(`${JSON.stringify(text)} is not a tag`, 'Tags are written key=value, e.g. role=web.');
@@ -11,7 +11,10 @@ export function parseTag(text: string): { key: string; value: string } {
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
-/** `90`, `90s`, `30m`, `12h`, `7d`, `2w`: seconds. */
+/**
+ * Parses a duration such as `90`, `90s`, `30m`, `12h`, `7d`, or `2w`.
+ * @returns seconds
+ */
 export function parseDuration(text: string): number {
   const [, count, unit = 's'] = /^(\d{1,9})([smhdw])?$/.exec(text) ?? [];
   if (count === undefined)
@@ -20,8 +23,8 @@ export function parseDuration(text: string): number {
 }
 
 /**
- * The use of a moment: in the past (`since`), or the start (`from`) or end (`until`) of something ahead. A duration
- * counts back for `since`, and ahead for the others. A day means its start, and for `until` its end.
+ * How a moment is used: in the past (`since`), or as the start (`from`) or end (`until`) of a future period. A duration
+ * is subtracted from now for `since`, and added otherwise. A day means its end for `until`, and otherwise its start.
  */
 export type MomentUse = 'since' | 'from' | 'until';
 
@@ -32,12 +35,12 @@ const examples: Readonly<Record<MomentUse, string>> = {
     'Give how long from now, like 30m, 2h or 90d, a day like 2026-12-01, which is included, or a time like 2026-12-01T22:00:00Z.',
 };
 
-/** End of the year 9999, the last with four digits in ISO 8601. Unix seconds. */
+/** End of the year 9999, the last year with four digits in ISO 8601. Unix seconds. */
 const latest = 253_402_300_799;
 
 /**
- * Parses a moment, for all options: a duration (`2h`, `7d`), a day (`2026-12-01`), or an ISO 8601 time
- * (`2026-12-01T22:00:00Z`). Without a zone it is local time.
+ * Parses a moment: a duration (`2h`, `7d`), a day (`2026-12-01`), or an ISO 8601 time (`2026-12-01T22:00:00Z`). A time
+ * without a zone is local.
  * @param now Unix seconds
  * @returns Unix seconds
  */
@@ -50,7 +53,7 @@ export function parseMoment(text: string, now: number, use: MomentUse = 'since')
   return moment;
 }
 
-/** The start of a day, or its end, in milliseconds; NaN for a day that the calendar lacks, null for other text. */
+/** Returns the start or the end of a day in milliseconds; NaN for a day that does not exist, null for other text. */
 function dayOf(text: string, end: boolean): number | null {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return null;
@@ -64,7 +67,7 @@ function timeOf(text: string): number {
   return Date.parse(text.replace(' ', 'T'));
 }
 
-/** `Date` accepts February 30 as March 2. */
+/** Reports whether a day exists: `Date` accepts February 30 as March 2. */
 function hasDay(year: number, month: number, day: number): boolean {
   const date = new Date(Date.UTC(year, month - 1, day));
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;

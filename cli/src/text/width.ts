@@ -2,11 +2,11 @@ import stringWidth from 'string-width';
 
 /** Cuts and wraps text by its width on a terminal. */
 
-// Color escapes, the only ones that Muster writes.
+// Color escapes. Muster writes no other escapes.
 const paint = /\u001b\[[\d;]*m/y;
 
 /**
- * Cuts text to `width` columns, with an ellipsis. Keeps colors, and resets them at the end.
+ * Cuts text to `width` columns and appends an ellipsis. Preserves colors and resets them at the end.
  * @param width at least 1
  */
 export function cutTo(text: string, width: number): string {
@@ -35,7 +35,7 @@ export function cutTo(text: string, width: number): string {
 
 /**
  * Wraps text at spaces.
- * @param indent prefix of the lines after the first
+ * @param indent prefix of each line after the first
  */
 export function wrapWords(text: string, width: number, indent: string): string {
   if (stringWidth(text) <= width) return text;

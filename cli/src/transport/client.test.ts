@@ -155,7 +155,7 @@ test.each<[string, () => TransportOptions['policy']]>([
   ['that was trusted before', () => ({ kind: 'pinned', fingerprint: first.fingerprint, source: 'stored' })],
   ['that the operator trusts now', () => ({ kind: 'authorities' })],
 ])('identifies a server with a certificate %s only by its key', async (_, policy) => {
-  // An attacker on the path at first use has the right origin and another key.
+  // An attacker on the path at first use has the right origin, but a different key.
   expect(await serversAfterCall(policy(), server.url)).toEqual([`tls:${keyDigest(first)}`]);
 });
 

@@ -20,24 +20,30 @@ export interface UnknownCertificate {
   origin: string;
   fingerprint: Fingerprint;
   subject: string;
-  /** The reason why the certificate was not accepted; an OpenSSL code. */
+  /** OpenSSL error code that says why the certificate was not accepted. */
   reason: string;
 }
 
 export interface TransportOptions {
   policy: TrustPolicy;
   /**
-   * Returns after the certificate was trusted and stored; throws to refuse. Called only for `authorities`. The request
-   * then fails with `TrustDecided`, since it may carry a token of another server.
+   * Asks the operator about a certificate, for the policy `authorities` only. Returns after the certificate was stored
+   * as trusted; throws to refuse. The request then fails with `TrustDecided`, because it may carry a token for another
+   * server.
    */
   firstUse: (certificate: UnknownCertificate) => Promise<void>;
-  /** Milliseconds for TCP and TLS together. */
+  /** Time limit for TCP and TLS together, in milliseconds. */
   connectTimeout?: number;
-  /** Milliseconds without a byte of the answer; more than the 300 s that the orchestrator may take for long work. */
+  /**
+   * Idle limit for the response, in milliseconds. Longer than the 300 s that the orchestrator may work on a request.
+   */
   answerTimeout?: number;
 }
 
-/** The operator trusted a certificate, and nothing was sent. Later requests need a new transport that pins it. */
+/**
+ * The operator trusted a certificate, and nothing was sent. Repeat the request with a new transport that pins the
+ * certificate.
+ */
 export class TrustDecided extends CliError {
   readonly fingerprint: Fingerprint;
 
@@ -54,14 +60,14 @@ export class TrustDecided extends CliError {
 
 const largestAnswer = 256 * 1024 * 1024;
 
-/** @returns an agent for one WebSocket to this address, on a new connection */
+/** Returns an agent for one WebSocket to this address, on a new connection. */
 export type AgentFor = (url: URL) => PlainAgent;
 
 /**
- * A transport for the typed client that keeps connections alive. Sends no byte before the certificate is checked: a
- * token must not reach another server.
- * @returns the transport; agents with the same trust for WebSockets; a function that closes the connections; and the
- * names of a URL's server for sign-ins, best first, known after the first answer
+ * Opens a transport that keeps connections alive. It checks the certificate before it sends a byte: a token must not
+ * reach another server.
+ * @returns the transport; agents for WebSockets with the same trust; a function that closes the connections; and the
+ * names of a server for sign-ins, preferred names first, known after the first response
  */
 export function openTransport(options: TransportOptions): {
   transport: Transport;
@@ -136,7 +142,7 @@ export function openTransport(options: TransportOptions): {
 
 type Connect = PinnedAgent['createConnection'];
 
-/** Connects through another agent, without keep-alive. */
+/** An agent for one connection, without keep-alive. */
 class OnceAgent extends Agent {
   readonly #connect: Connect;
 
@@ -150,24 +156,24 @@ class OnceAgent extends Agent {
   }
 }
 
-/** Passes a socket to HTTP only after its certificate was checked. */
+/** An agent that checks the certificate before it passes a socket to HTTP. */
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   readonly #policy: TrustPolicy;
-  /** SHA-256 of the server's public key in the last handshake. */
+  /** SHA-256 of the server's public key in the last handshake; null before it. */
   #key: string | null = null;
 
   constructor(options: TransportOptions) {
-    // Never resumes TLS sessions: a resumed one shows no certificate.
+    // Do not resume TLS sessions: a resumed session does not show the certificate.
     super({ keepAlive: true, maxCachedSessions: 0 });
     this.#options = options;
     this.#policy = options.policy;
   }
 
   /**
-   * Names of the server that this end has verified, so that a signature over one is useless elsewhere. The origin
-   * counts only if an authority signed the certificate: an attacker on the path has the same origin, and the operator
-   * may have trusted that certificate.
+   * Returns the names of the server that this client has verified, so that a signature over a name is useless for any
+   * other server. Includes the origin only if an authority signed the certificate: an attacker on the path has the same
+   * origin, and the operator may have trusted the attacker's certificate.
    */
   servers(origin: string): string[] {
     const byKey = this.#key === null ? [] : [serverOfKey(this.#key)];
@@ -216,7 +222,10 @@ class PinnedAgent extends Agent {
     return this.#sameKey(origin, socket, certificate);
   }
 
-  /** All unverified connections must use one key: a signature for it must not reach another. */
+  /**
+   * All connections without verification must have the same server key: a signature for this key must not reach another
+   * server.
+   */
   #sameKey(origin: string, socket: TLSSocket, { publicKey }: X509Certificate): TLSSocket {
     const key = createHash('sha256')
       .update(publicKey.export({ format: 'der', type: 'spki' }))
@@ -234,13 +243,13 @@ class PinnedAgent extends Agent {
     return socket;
   }
 
-  /** A handshake with a certificate that Node's authorities accept, or otherwise the authorities of the machine. */
+  /** Connects with a certificate that Node's built-in authorities accept, or else the authorities of the machine. */
   async #vouched(host: string, port: number): Promise<TLSSocket> {
     try {
       return await this.#handshake(host, port, { rejectUnauthorized: true });
     } catch (error) {
       if (!isUnknownIssuer((error as NodeJS.ErrnoException).code ?? '')) throw error;
-      // The machine's store takes tens of milliseconds to read, so it comes second.
+      // Reading the machine's store takes tens of milliseconds, so it is tried second.
       const ca = [...getCACertificates('default'), ...getCACertificates('system')];
       return await this.#handshake(host, port, { rejectUnauthorized: true, ca });
     }
@@ -266,7 +275,7 @@ class PinnedAgent extends Agent {
         clearTimeout(timer);
         socket.removeAllListeners('error');
         socket.removeAllListeners('close');
-        // Keeps the connection alive for answers that take long.
+        // Keeps the connection alive during long responses.
         socket.setKeepAlive(true, 15_000);
         resolve(socket);
       });
@@ -311,7 +320,7 @@ const reasons: Readonly<Record<string, string>> = {
   EPIPE: 'the connection was closed',
 };
 
-/** The error for a failed connection. */
+/** Returns the error for a failed connection. */
 export function unreachable(url: URL, error: Error): CliError {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const wrongProtocol = /wrong version number|packet length too long|HTTP_REQUEST/i.test(`${code} ${error.message}`);

@@ -4,25 +4,25 @@ import { CliError, type Exit, exits } from '../exit.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from '../text/sanitize.ts';
 import type { Colors } from '../text/style.ts';
 
-/** An error for operators and scripts: the cause, and the remedy. */
+/** An error for operators and scripts, with its cause and remedy. */
 export interface Explanation {
   exit: Exit;
   code: string;
-  /** HTTP status; null for an error of the client. */
+  /** HTTP status; null for an error of this program. */
   status: number | null;
   message: string;
   remedy: string | null;
   errors: readonly { path: string; message: string; line?: number; column?: number }[];
   /** Identifies the request in the orchestrator's log. */
   instance: string | null;
-  /** Only for unexpected errors. */
+  /** Set only for unexpected errors. */
   stack: string | null;
 }
 
 export const stalePlanRemedy =
   'The machine, its desired state, or a secret has changed since the plan. Run the same command again without --plan or --plan-run, or make a new plan first: muster plan';
 
-// The table advises users of the API; these advise users of this program.
+// Remedies for operators of this program; the error table contains those for users of the API.
 const remedies: Readonly<Record<string, string>> = {
   unauthenticated: 'Sign in again: muster login',
   agent_not_found: 'List the agents: muster agents list',
@@ -33,7 +33,7 @@ const remedies: Readonly<Record<string, string>> = {
   tag_not_found: 'See its tags: muster agents show AGENT',
   plan_stale: stalePlanRemedy,
   name_required: 'Give it a name: muster agents approve … --name NAME',
-  // The table refers to `errors`, which are printed above.
+  // The remedy in the table refers to `errors`, which are printed above.
   module_unresolved: 'Compare with the attributes of the agent: muster agents show AGENT',
   module_conflict: 'Keep the resource in one of the two modules, or make both equal.',
   selector_invalid: 'Terms look like key=value, key!=value, key in (a,b), key, !key.',
@@ -60,12 +60,15 @@ const exitOf = (status: number, code: string): Exit => {
   return status === 502 || status === 504 ? exits.unreachable : exits.failed;
 };
 
-/** @param error anything that was thrown */
+/**
+ * Explains an error.
+ * @param error any thrown value
+ */
 export function explain(error: unknown): Explanation {
   if (error instanceof ApiError) {
     const { status, code, detail, instance, errors } = error.problem;
     const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : null;
-    // Avoids the same text as message and remedy.
+    // Avoid the same text as message and remedy.
     const message = known !== null && detail === known.remedy ? known.title : detail;
     const faults = Array.isArray(errors) ? errors : [];
     const remedy = remedyFor(code, detail) ?? known?.remedy;
@@ -75,7 +78,7 @@ export function explain(error: unknown): Explanation {
       code,
       status,
       message,
-      // The faults are printed, so a remedy that refers to the field `errors` does not help.
+      // The faults are printed, so omit a remedy that refers to the field `errors`.
       remedy: wait ?? (faults.length > 0 && remedy?.includes('`errors`') ? null : remedy) ?? null,
       errors: faults,
       instance: typeof instance === 'string' ? instance : null,
@@ -113,7 +116,7 @@ export function explain(error: unknown): Explanation {
 export function renderExplanation(told: Explanation, color: Colors, verbose: boolean): string {
   const lines = [`${color.red('error:')} ${sanitiseParagraph(told.message)}`];
   for (const { path, message, line, column } of told.errors) {
-    // Some messages contain the fault already.
+    // Some messages repeat the fault.
     if (told.message.startsWith(message)) continue;
     const place = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
     lines.push(`  ${place === '' ? '' : `${color.bold(place)} `}${sanitiseLine(message)}`);
@@ -128,7 +131,7 @@ export function renderExplanation(told: Explanation, color: Colors, verbose: boo
   return lines.join('\n');
 }
 
-/** The error as JSON, the last line of stderr. */
+/** Returns the error as JSON, for the last line of standard error. */
 export function explanationData({ exit, code, status, message, remedy, errors }: Explanation): unknown {
   return { error: { code, status, message, remedy, errors }, exit };
 }

@@ -15,7 +15,7 @@ export interface Token {
   expires_at: number;
 }
 
-/** Stores the token of one operator at one address. */
+/** Stores the token of one operator for one address. */
 export interface TokenStore {
   read(): Promise<Token | null>;
   write(token: Token): Promise<void>;
@@ -23,8 +23,8 @@ export interface TokenStore {
 }
 
 /**
- * A token in a file of mode 0600, one for each operator and address. An invalid file counts as missing.
- * @param trust names what the server was verified by; tokens from a server verified otherwise are ignored
+ * Returns a token store in a file of mode 0600, one for each operator and address. An invalid file counts as missing.
+ * @param trust names how the server was verified; tokens from a server that was verified differently are ignored
  */
 export function tokenFile(
   env: Environment,
@@ -63,32 +63,32 @@ const notOffered = (cause?: unknown) =>
     { cause },
   );
 
-/** Whether to use a token, renew it first, or sign in again. */
+/** Decides whether to use a token, renew it, or sign in. */
 export function judgeToken(token: Token | null, now: number): 'use' | 'renew' | 'sign_in' {
   if (token === null) return 'sign_in';
   const left = token.expires_at - now;
-  // A clock that was set back makes a token look fresh; the server then answers 401.
+  // If the clock was set back, an expired token looks valid; the server then answers 401.
   if (left <= 30) return 'sign_in';
   return left < (token.expires_at - token.issued_at) / 4 ? 'renew' : 'use';
 }
 
 export interface Session {
-  /** A valid token; signs in or renews as needed. */
+  /** Returns a valid token. Signs in or renews the token if necessary. */
   token(): Promise<string>;
   /** Signs in, even if the stored token is valid. */
   signIn(): Promise<Token>;
-  /** True if there is a token that should be valid. */
+  /** Reports whether there is a token that should be valid. */
   isOpen(): Promise<boolean>;
-  /** Drops the stored token, after the server refused it. */
+  /** Deletes the stored token after the server refused it. */
   forget(): Promise<void>;
 }
 
 export interface SessionOptions {
   key: () => Promise<OperatorKey>;
   store: (key: OperatorKey) => TokenStore;
-  /** A client without a session, or with this token. */
+  /** Creates a client that uses this token, or none. */
   client: (token: string | null) => Client;
-  /** Names of the server of the last connection, for signatures, best first. */
+  /** Returns the names of the server of the last connection, for signatures, preferred names first. */
   servers: () => readonly string[];
   /** Unix seconds. */
   now: () => number;
@@ -132,7 +132,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
       try {
         return (await keep(await client(held.token)(renew, {}))).token;
       } catch (error) {
-        // Too old, or ended by someone else: signs in with the key.
+        // The token is too old or was revoked: sign in with the key.
         if (!(error instanceof ApiError)) throw error;
       }
     }
@@ -141,7 +141,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
 
   return {
     token() {
-      // Concurrent calls share one sign-in, since each would ask for the passphrase.
+      // Concurrent calls share one sign-in: otherwise each would ask for the passphrase.
       opening ??= openOnce().finally(() => {
         opening = null;
       });

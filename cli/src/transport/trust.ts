@@ -1,11 +1,11 @@
-/** Decides which server certificates to trust. Pure; other files ask, connect, and store. */
+/** Decides which server certificates to trust. Pure. */
 
-/** SHA-256 of a certificate's DER: 64 lowercase hexadecimal characters. */
+/** SHA-256 of a certificate in DER, as 64 lowercase hexadecimal characters. */
 export type Fingerprint = string;
 
 /**
  * Parses a fingerprint in the formats of common tools: with or without `sha256:`, colons, and capitals.
- * @returns null for anything else
+ * @returns null for any other text
  */
 export function parseFingerprint(text: string): Fingerprint | null {
   const digits = text
@@ -16,17 +16,17 @@ export function parseFingerprint(text: string): Fingerprint | null {
   return /^[0-9a-f]{64}$/.test(digits) ? digits : null;
 }
 
-/** The format in which the orchestrator prints its own fingerprint: pairs of capitals, separated by colons. */
+/** Formats a fingerprint as the orchestrator prints its own: pairs of capitals, separated by colons. */
 export const showFingerprint = (fingerprint: Fingerprint): string =>
   (fingerprint.toUpperCase().match(/../g) ?? []).join(':');
 
-/** Names where the orchestrator prints its fingerprint, for messages. */
+/** Says where the orchestrator prints its fingerprint, for messages. */
 export const whereToldFingerprint =
   'the fingerprint that `muster orchestrator init` printed, or the orchestrator when it started (npm start, or its log)';
 
 /**
- * How a certificate is checked. `pinned`: exactly this one, with any signer, name, and dates. `authorities`: signed by
- * a trusted authority; otherwise the program asks the operator once. `anything`: not checked.
+ * How to check a certificate. `pinned`: exactly this certificate, regardless of its signer, name, and dates.
+ * `authorities`: a trusted authority signed it; if not, the program asks the operator once. `anything`: no check.
  */
 export type TrustPolicy =
   | { readonly kind: 'pinned'; readonly fingerprint: Fingerprint; readonly source: 'given' | 'stored' }
@@ -34,15 +34,16 @@ export type TrustPolicy =
   | { readonly kind: 'anything' };
 
 /**
- * @param given from --fingerprint
- * @param stored trusted before for this address
+ * Chooses the policy.
+ * @param given fingerprint from --fingerprint
+ * @param stored fingerprint that was trusted for this address
  */
 export function choosePolicy(options: {
   insecure: boolean;
   given: Fingerprint | null;
   stored: Fingerprint | null;
 }): TrustPolicy {
-  // A given fingerprint overrides --insecure-skip-verify, which may be left over in a script.
+  // A given fingerprint overrides --insecure-skip-verify, which a script may still contain.
   if (options.given !== null) return { kind: 'pinned', fingerprint: options.given, source: 'given' };
   if (options.insecure) return { kind: 'anything' };
   if (options.stored !== null) return { kind: 'pinned', fingerprint: options.stored, source: 'stored' };
@@ -50,15 +51,15 @@ export function choosePolicy(options: {
 }
 
 /**
- * Names how the server was verified, to bind stored tokens to it.
- * @param servers names of the server by its key, for an unchecked certificate
+ * Names how the server was verified, to bind stored tokens to the server.
+ * @param servers names of the server by its key, for a certificate that was not checked
  */
 export function trustName(policy: TrustPolicy, servers: readonly string[]): string {
   if (policy.kind === 'pinned') return `certificate:${policy.fingerprint}`;
   return policy.kind === 'authorities' ? 'authorities' : servers.join();
 }
 
-// Codes of OpenSSL and Node for certificate errors, as opposed to connection errors.
+// Error codes of OpenSSL and Node that concern the certificate rather than the connection.
 const certificateFaults = new Set([
   'CERT_CHAIN_TOO_LONG',
   'CERT_HAS_EXPIRED',
@@ -86,5 +87,5 @@ const unknownIssuers = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
-/** True if more authorities could make the certificate valid. */
+/** Reports whether further authorities could make the certificate valid. */
 export const isUnknownIssuer = (code: string): boolean => unknownIssuers.has(code);

@@ -15,7 +15,7 @@ import { type Answer, type Seen, type Standing, standIn } from '../../test/orche
 import { makeHome, musterHere as run } from '../../test/process.ts';
 import type { Prompter } from '../keys/prompt.ts';
 
-// Verbs for recorded data: tags, metrics, the audit log, state, settings, operators, and revisions of modules.
+// Tests the verbs for tags, metrics, the audit log, state, settings, operators, and module revisions.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
@@ -46,7 +46,7 @@ const sent = (id: string) => all(id)[0];
 const widest = (text: string) =>
   Math.max(...text.split('\n').map((line) => stringWidth(line.replace(/\u001b\[\d+m/g, ''))));
 
-/** A user at a terminal of this width, with the same answer to every question. Records the questions. */
+/** A terminal of this width with a prompter that answers every question alike and records the questions. */
 function person(columns: number, answer: boolean) {
   const asked: string[] = [];
   const prompt: Prompter = {
@@ -119,12 +119,12 @@ describe('metrics', () => {
     expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? a column, newest 3\ds ago/);
     for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
       expect(ran.stdout).toContain(`\n${name}`);
-    // The first line is a sentence, and may be longer.
+    // The first line is a sentence that is not wrapped.
     expect(widest(ran.stdout.split('\n').slice(1).join('\n'))).toBeLessThanOrEqual(columns);
     const averages = all('listSamples').find(({ query }) => query.step !== undefined);
     const step = Number(averages?.query.step);
     expect(step * columns).toBeGreaterThan(86_400);
-    // Requests one extra bucket: a rate needs the counter value before the first column.
+    // The request includes one earlier bucket, because a rate needs the previous value of the counter.
     expect(now - Number(averages?.query.since)).toBeGreaterThan(86_400);
     expect(Number(averages?.query.since) % step).toBe(0);
   });
@@ -281,7 +281,7 @@ test('events prints events inside and outside the log as lines', async () => {
   asked = 0;
   expect((await muster('events')).stdout).toMatch(/^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n/);
   asked = 0;
-  // Events without a position are not in the log.
+  // Events without a position are not in the audit log.
   expect((await muster('audit', 'follow')).stdout.trim().split('\n')).toHaveLength(1);
   expect((await muster('events', '--after', 'x')).exit).toBe(2);
 });
@@ -442,7 +442,7 @@ test('updates only the given fields of a profile', async () => {
   expect(JSON.parse((await type('list', '--json')).stdout)).toEqual([
     { name: 'live', url: 'https://b.example', key_file: '/k', current: true, fingerprint: null },
   ]);
-  // The certificate is removed, since no profile uses the address any longer.
+  // The certificate is removed because no profile uses the address anymore.
   expect(await readFile(join(home.path, 'profiles', 'muster', 'profiles.json'), 'utf8')).not.toContain('abab');
   expect((await type('update', 'live', '--usual-key')).exit).toBe(0);
   expect(JSON.parse((await type('list', '--json')).stdout)).toMatchObject([{ key_file: null, current: true }]);

@@ -21,7 +21,7 @@ import { agentLabel } from '../../text/agent-label.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { parseTag } from '../../text/values.ts';
 
-/** Maximum number of agents that are changed in parallel. */
+/** Maximum number of agents to change in parallel. */
 const atOnce = 8;
 
 interface ManyOptions extends AgentOptions {
@@ -85,7 +85,7 @@ export function registerChanges(command: Command, act: Act): void {
     .action(act(untag));
 }
 
-/** The first label of the hostname if it is a valid name, otherwise empty. */
+/** Returns the first label of the hostname if it is a valid name, otherwise an empty string. */
 function proposedName({ attributes, initial_hostname }: Agent): string {
   const [label = ''] = (attributes.hostname ?? initial_hostname).split('.');
   return isName(label) ? label : '';
@@ -94,7 +94,10 @@ function proposedName({ attributes, initial_hostname }: Agent): string {
 const nameFault = (name: string): string | undefined =>
   isName(name) ? undefined : 'A name has up to 64 letters, digits, - and _, and begins with a letter.';
 
-/** @throws CliError (usage) for an invalid name */
+/**
+ * Checks the name of an agent.
+ * @throws CliError (usage) if it is invalid
+ */
 export function requireName(name: string): void {
   const fault = nameFault(name);
   if (fault !== undefined) throw usageError(`${JSON.stringify(name)} is not a valid name`, fault);
@@ -118,7 +121,7 @@ async function approve(context: Context, typed: string[], options: ApproveOption
       `--name works for one agent; ${agents.length} agents match`,
       'To name each after its hostname: --hostnames',
     );
-  // Without --hostnames the prompt for each name is the confirmation.
+  // Without --hostnames, the prompt for each name serves as confirmation.
   if (hostnames) await agreeTo(context, agents, { doing: 'Approve', ...options });
   const { call } = await context.connect();
   const approved: Agent[] = [];
@@ -151,7 +154,7 @@ async function approveOne(
   return approved;
 }
 
-/** @returns the agent's hostname, or the name that the operator types */
+/** Returns the agent's hostname, or the name that the operator types. */
 async function nameFor({ out, prompt }: Context, agent: Agent, hostnames: boolean): Promise<string> {
   const proposed = proposedName(agent);
   if (hostnames) {
@@ -213,7 +216,7 @@ export async function replaceTags(context: Context, words: string[], options: Ma
   });
 }
 
-/** Splits agents from tags: names of agents contain no equals sign. */
+/** Splits words into agents and tags. The name of an agent contains no equals sign. */
 function splitWords(words: readonly string[]): { typed: string[]; pairs: string[] } {
   const first = words.findIndex((word) => word.includes('='));
   return { typed: words.slice(0, first < 0 ? undefined : first), pairs: first < 0 ? [] : words.slice(first) };
@@ -241,7 +244,7 @@ async function retag(
   };
   const exit = await eachOf(context, agents, agentLabel, one, atOnce);
   const [only] = agents;
-  // Reads all new tags with one request.
+  // Read all new tags with one request.
   const now =
     agents.length === 1 && only
       ? [await chooseAgent(call, only.node_id)]

@@ -51,7 +51,7 @@ export const register: Register = (command, act) => {
     .action(act(enroll));
 };
 
-/** Adds the options of a new enrollment token. */
+/** Adds the options that describe a new enrollment token. */
 export const withTokenTerms = (command: Command): Command =>
   command
     .option('--name <name>', 'the name of the agent; for a token with one use')
@@ -154,7 +154,7 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
   const agents = await chooseAgents(context, typed, options, { status: 'any' });
   const { call } = await context.connect();
   const [only] = agents;
-  // The list holds the attributes already.
+  // The list contains the attributes already.
   const found = new Map(agents.map((agent) => [agent.node_id, agent.attributes]));
   if (only !== undefined && agents.length === 1)
     found.set(only.node_id, await call(getAttributes, { params: { node_id: only.node_id } }));
@@ -210,7 +210,7 @@ function describe(agent: Agent, { color, now }: Style): string {
   ].join('\n');
 }
 
-/** Creates an enrollment token and prints the command to paste. */
+/** Creates an enrollment token and prints the command that installs an agent. */
 export async function enroll(
   context: Context,
   options: { name?: string; tag?: string[]; expires: string; uses: string; approve: boolean },

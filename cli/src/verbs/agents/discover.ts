@@ -18,7 +18,7 @@ export const register: Register = (command, act) => {
 };
 
 const pollMs = 500;
-/** The maximum number of pending agents at the orchestrator is smaller. */
+/** More than the maximum number of pending agents at the orchestrator. */
 const mostPending = 10_000;
 
 const pendingAgents = (call: Client): Promise<Agent[]> =>

@@ -69,7 +69,7 @@ export const register: Register = (command, act) => {
     .action(act(follow));
 };
 
-/** Maximum number of agents that are requested one by one. */
+/** Maximum number of agents to request one by one. */
 const few = 20;
 
 async function newestOf(call: Client, agents: readonly Agent[], filter: string | undefined) {
@@ -155,10 +155,10 @@ interface ShowOptions {
   ascii?: boolean;
 }
 
-/** Polling interval of `follow`, in milliseconds. Agents take a sample every 30 s by default. */
+/** Polling interval in milliseconds. Agents take a sample every 30 s by default. */
 const askMs = 5_000;
 
-/** The age of a moment in seconds; a number without a unit is seconds. */
+/** Returns the age of a moment in seconds. A number without a unit is in seconds. */
 const secondsBack = (text: string, now: number): number =>
   /^\d+$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
 
@@ -274,7 +274,7 @@ async function draw(
   out.print(shown);
   while (follow) {
     await sleep(askMs);
-    // Keeps the last picture while the orchestrator is unavailable.
+    // Show the last chart while the orchestrator is unavailable.
     const next = await picture().catch((error: unknown) => {
       if (explain(error).exit !== exits.unreachable) throw error;
       return null;

@@ -104,7 +104,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     : checkNow(context, call, agentLabel(agent), agent.node_id, options);
 }
 
-/** Accepts the drift of the newest check that found any, or withdraws the acceptance. */
+/** Accepts the drift of the latest check that found any, or withdraws the acceptance. */
 async function judge(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
   const { out } = context;
   const { accept, unaccept, record } = options;
@@ -160,7 +160,7 @@ const findCheck = (call: Client, wanted: string): Promise<string> =>
 /** Maximum number of parallel checks. */
 const atOnce = 8;
 
-/** Checks several machines now. Prints the drift of each, then the totals. */
+/** Checks several machines now. Prints the drift of each machine, then the totals. */
 async function checkSeveral(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out } = context;
   const agents = await chooseAgents(context, typed, options);
@@ -245,7 +245,10 @@ async function show(
   return exitOf(true, options);
 }
 
-/** The apply with the modules of the snapshot's operation; an apply with fewer would remove theirs. */
+/**
+ * Returns the command line that repairs drift. It names all modules of the applied operation, because an apply removes
+ * the resources of modules that it omits.
+ */
 async function mendingLine(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
   const assigned = await assignedModules(call, record.node_id, modules);
@@ -257,12 +260,12 @@ async function mendingLine(call: Client, agent: string, record: DriftRecord): Pr
   return gone.length === 0 ? line : `upload ${sanitiseLine(gone.join(', '))} again, then ${line}`;
 }
 
-/** The modules that an apply includes because of assignments. */
+/** Returns those modules that assignments include in every apply on the agent. */
 async function assignedModules(call: Client, node_id: string, modules: readonly string[]): Promise<Set<string>> {
   const enforced = (await call(listAssignments, {})).filter(
     (assignment) => assignment.mode === 'enforce' && assignment.modules.some((name) => modules.includes(name)),
   );
-  // For many assignments, print all modules rather than make as many requests.
+  // With many assignments, print all modules to save the requests.
   if (enforced.length > 8) return new Set();
   const bound = await Promise.all(enforced.map(({ name }) => call(getAssignment, { params: { name } })));
   return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));

@@ -103,11 +103,11 @@ interface Filters {
 
 const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** The filters as query parameters of the API. A removed agent is found by its whole id. */
+/** Returns the filters as query parameters of the API. A removed agent must be given by its complete id. */
 async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
   const { now } = context;
   const { operator, type, category, since, until } = options;
-  // Parsed first, so that a typo fails before the sign-in.
+  // Parse first, so that a typing error fails before the sign-in.
   const after = since === undefined ? undefined : rfc3339(parseMoment(since, now()));
   const before = until === undefined ? undefined : rfc3339(parseMoment(until, now()));
   let { agent } = options;
@@ -227,7 +227,7 @@ async function exportLog(context: Context, options: Filters & { output: string }
   }
   if (options.output === '-') {
     const terminal = await context.terminal();
-    // A pipe gets the exact bytes; a terminal gets escaped text.
+    // A pipe gets the exact bytes, a terminal gets escaped text.
     const decoder = new TextDecoder();
     for await (const piece of counting())
       if (terminal.hasScreen) out.raw(sanitise(decoder.decode(piece, { stream: true })));

@@ -92,12 +92,12 @@ interface ConfigOptions {
   topic?: string;
   secretFile?: string;
   tokenFile?: string;
-  /** Commander sets these to false for `--no-…`. */
+  /** False with `--no-…`, as commander sets it. */
   secret?: boolean;
   token?: boolean;
 }
 
-/** Drops the trailing newline that editors and `echo` add. */
+/** Reads a secret without the trailing newline that editors and `echo` append. */
 async function readSecret({ stdin }: Context, file: string): Promise<string> {
   const text =
     file === '-'
@@ -108,7 +108,7 @@ async function readSecret({ stdin }: Context, file: string): Promise<string> {
   return text.replace(/\r?\n$/, '');
 }
 
-/** The fields to change; null removes one. */
+/** Returns the fields to change; null removes a field. */
 async function configOf(context: Context, type: Channel['channel_type'], options: ConfigOptions) {
   const { topic } = options;
   if (options.to !== undefined && options.toFile !== undefined)
@@ -175,7 +175,7 @@ async function findChannel(call: Client, wanted: string): Promise<Channel> {
   );
 }
 
-/** The destination; secret parts are masked. */
+/** Returns the destination with its secret parts masked. */
 const leadsTo = ({ config }: Channel): string =>
   [config.topic, config.url ?? config.webhook_url].filter((part) => part !== undefined).join(' at ') ||
   'https://ntfy.sh';
@@ -235,7 +235,7 @@ async function add(context: Context, name: string, typed: string, options: Confi
   if (!(needed in config))
     throw usageError(`a ${channel_type} channel needs ${channel_type === 'ntfy' ? '--topic' : '--to'}`);
   const { call } = await context.connect();
-  // `configOf` and the orchestrator check which fields belong together.
+  // The cast is safe: `configOf` and the orchestrator check that the fields belong to the type.
   const body = { name, channel_type, config } as Parameters<typeof call<typeof createChannel>>[1]['body'];
   const channel = await call(createChannel, { body });
   if (out.json) out.data(channel);
@@ -258,7 +258,7 @@ async function update(
     throw usageError('no change was given', 'Give at least one of --name, --to, --topic, --secret-file, --token-file.');
   const body = {
     ...(options.name === undefined ? {} : { name: options.name }),
-    // A masked value that is sent back keeps its stored value.
+    // A masked value in the request leaves the stored value unchanged.
     ...(Object.keys(changed).length === 0 ? {} : { config: { ...config, ...changed } }),
   };
   const channel = await call(updateChannel, { params: { id }, body });

@@ -45,7 +45,7 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
     const publicKey = await askOrchestrator(context, options, findings);
     for (const program of ['agent', 'orchestrator'] as const) {
       const isNamed = options[program] === true;
-      // If one program is named, the other is not checked.
+      // If one program is named, do not check the other one.
       if (!isNamed && (agent || orchestrator)) continue;
       const facts = await collectMachine(
         program,
@@ -66,7 +66,10 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
 
 const timedOut = Object.assign(new Error('no answer within the time limit'), { code: 'ETIMEDOUT' });
 
-/** @returns the public key of the orchestrator; null if it was not reached */
+/**
+ * Checks the orchestrator.
+ * @returns its public key; null if it did not answer
+ */
 async function askOrchestrator(context: Context, options: Options, findings: Finding[]): Promise<string | null> {
   const target = await context.target().catch(() => null);
   if (target === null) return null;

@@ -43,7 +43,7 @@ export async function follow(
   return undefined;
 }
 
-/** An event of the log; null for other events, which are shown as data only. */
+/** Returns the audit event of a frame; null for other events, which are printed only as data. */
 export function auditEventOf({ event, data }: EventFrame): AuditEvent | null {
   if (event !== 'message') return null;
   const read = chainedEventSchema.safeParse(parsed(data));
@@ -73,7 +73,7 @@ const events = (context: Context, options: FollowOptions): Promise<undefined> =>
   });
 };
 
-/** Prints an event outside the log as one dim line. */
+/** Prints an event that is not in the audit log as one dim line. */
 async function passing(
   { out }: Context,
   { event, data }: EventFrame,
@@ -86,7 +86,7 @@ async function passing(
   const told = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]));
   if (typeof node_id === 'string') {
     if (!names.has(node_id)) {
-      // Stores unknown agents too, so that each is requested once.
+      // Remember unknown agents too, so that each is requested only once.
       names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id);
     }
     told.unshift(names.get(node_id) ?? node_id);

@@ -21,7 +21,7 @@ async function overview(context: Context): Promise<Exit> {
   return exits.done;
 }
 
-/** Joins the counts above zero with their words. */
+/** Joins the counts that are not zero with their words. */
 const present = (counts: readonly (readonly [number, string])[]): string =>
   counts
     .filter(([count]) => count > 0)

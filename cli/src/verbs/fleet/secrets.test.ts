@@ -112,7 +112,7 @@ test('changes the expiry and the restriction of a secret', async () => {
   await muster(['update', 'x', '--expires', '2027-01-31T08:00:00+01:00']);
   expect(sent('updateSecret')?.body).toEqual({ expires_at: '2027-01-31T07:00:00.000Z' });
   server.seen.length = 0;
-  // The day is included, in the local time zone.
+  // The secret expires at the end of the day in the local time zone.
   await muster(['set', 'x', '--expires', '2027-01-31'], 'hunter2');
   expect(sent('updateSecret')?.body).toEqual({ value: 'hunter2', expires_at: new Date(2027, 1, 1).toISOString() });
 });

@@ -96,7 +96,7 @@ async function every(call: Client): Promise<Secret[]> {
   }
 }
 
-/** Adds the nearest name to the error. */
+/** Adds the most similar name to the error and throws it. */
 async function suggest(call: Client, wanted: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || error.problem.code !== 'secret_not_found') throw error;
   const near = nearest(
@@ -175,7 +175,7 @@ async function get(context: Context, name: string): Promise<undefined> {
   return undefined;
 }
 
-/** The given properties as fields of the API; absent ones stay unchanged. */
+/** Returns the given properties as fields of the API. Omitted properties stay unchanged. */
 async function termsOf(call: Client, { now }: Context, options: Terms) {
   const { description, expires, agent, selector, anyone } = options;
   if (anyone && (agent !== undefined || selector !== undefined))
@@ -227,7 +227,7 @@ const notText = (where: string): CliError =>
     'Encode it as text first, e.g. with base64, and decode it where it is used.',
   );
 
-/** Over plain HTTP others could read the secret. */
+/** Refuses to send a secret over plain HTTP, where others could read it. */
 function requireConfidence({ target }: Connection): void {
   const { protocol, hostname } = new URL(target.url);
   if (protocol === 'https:' || /^(127(\.\d+){3}|\[::1\]|localhost)$/i.test(hostname)) return;

@@ -20,7 +20,7 @@ interface Row {
   readonly source: string;
 }
 
-/** Every setting by its dotted key, as in `sources`. */
+/** Returns every setting by its dotted key, as in `sources`. */
 export function flatten({ settings, sources }: Settings): Row[] {
   const rows: Row[] = [];
   const add = (value: unknown, key: string) => {

@@ -105,7 +105,7 @@ export const register: Register = (command, act) => {
     .action(act(apply));
 };
 
-/** Adds the nearest name to the error. */
+/** Adds the most similar name to the error and throws it. */
 const suggest =
   (call: Client, wanted: string) =>
   async (error: unknown): Promise<never> => {
@@ -123,7 +123,7 @@ const suggest =
     );
   };
 
-/** Suggests a name for the first unknown module. */
+/** Adds the name most similar to the first unknown module to the error and throws it. */
 const missingModule =
   (call: Client, wanted: readonly string[]) =>
   async (error: unknown): Promise<never> => {
@@ -241,7 +241,10 @@ async function update(context: Context, name: string, options: UpdateOptions): P
   return undefined;
 }
 
-/** Checks the JSON syntax only; the orchestrator checks the values. @throws CliError */
+/**
+ * Reads parameters. Checks only the JSON syntax; the orchestrator checks the values.
+ * @throws CliError
+ */
 async function readParameters(context: Context, file: string): Promise<Assignment['parameters']> {
   const text =
     file === '-'
@@ -311,7 +314,7 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
   if (!options.yes && plan !== null) {
     await showPlans(context, call, plan);
     const agents = counted(changingIn(plan).length, 'agent');
-    // Offline agents have no plan yet, but get the apply.
+    // Offline agents have no plan yet, but the apply includes them.
     if (!queue && !(await agreeToPlans(context, plan, `${sanitiseLine(name)} on ${agents}`))) return exitOfRun(plan);
     if (queue && !(await prompt.confirm(`Apply ${sanitiseLine(name)} on offline agents too?`)))
       throw new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
@@ -323,7 +326,7 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
       body: { ...body, ...(bound === undefined ? {} : { plan_run_id: bound }) },
       respondAsync: true,
     }).catch(suggest(call, name));
-  // Does not wait for offline agents.
+  // Do not wait for offline agents.
   const run = queue
     ? await begin()
     : await seeRunThrough(context, call, { doing: `Applying ${sanitiseLine(name)}:`, pace, begin });
@@ -335,9 +338,9 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
 }
 
 /**
- * True if the apply must match the plan that was shown, or checked for removals, since the desired set may change after
- * the plan. False with --queue, since offline agents have no plan, and for window-only assignments that were not shown,
- * whose plan is of the next window.
+ * Reports whether the apply must match the plan that was shown or checked for removals, because the desired state may
+ * change after the plan. False with --queue, because offline agents have no plan. False for window-only assignments
+ * without a shown plan, because their plan is for the next window.
  */
 async function isBound(call: Client, name: string, options: ApplyOptions, queue: boolean): Promise<boolean> {
   if (options.planRun !== undefined) return true;
@@ -345,14 +348,14 @@ async function isBound(call: Client, name: string, options: ApplyOptions, queue:
   return !(await call(getAssignment, { params: { name } }).catch(suggest(call, name))).window_only;
 }
 
-/** The plan to show, to check for removals, or to follow; null if none is needed. */
+/** Returns the plan to show, check for removals, or apply; null if none is needed. */
 async function planToFollow(context: Context, call: Client, name: string, options: ApplyOptions): Promise<Run | null> {
   if (options.planRun !== undefined) return call(getRun, { params: { run_id: await findRun(call, options.planRun) } });
   if (options.yes && options.remove) return null;
   return planThrough(context, call, name);
 }
 
-/** Refuses removals that the operator has not seen. */
+/** Refuses removals that the operator did not see. */
 function refuseRemovals(plan: Run, name: string): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

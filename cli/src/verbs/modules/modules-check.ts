@@ -16,7 +16,7 @@ import { onlyOneStdin, readSource } from './modules-source.ts';
 
 const collect = (text: string, before: string[] | undefined) => [...(before ?? []), text];
 
-/** Registers the verbs of `muster modules` that have the orchestrator check or resolve modules. */
+/** Registers the verbs of `muster modules` that check or resolve modules. */
 export function registerChecks(command: Command, act: Act): void {
   command
     .command('check')
@@ -60,7 +60,7 @@ async function check(context: Context, files: string[]): Promise<Exit> {
         ...faults.map((each) => [each, false] as const),
         ...warnings.map((each) => [each, true] as const),
       ]) {
-        // With `exactOptionalPropertyTypes` an absent field cannot be undefined.
+        // With `exactOptionalPropertyTypes`, an absent field must be omitted.
         const fault = {
           path: one.path,
           message: one.message,
@@ -121,11 +121,11 @@ async function deps(
 
 type Resource = ModuleOrder['resources'][number];
 
-/** The label by which other lines refer to a resource. */
+/** Returns the label that refers to a resource in other lines. */
 const placeOf = ({ module, id }: Resource, at: number): string =>
   id === null ? `${module} #${at + 1}` : `${module}/${id}`;
 
-/** A line for each resource, with its dependencies and triggers below. */
+/** Returns a line for each resource, with its dependencies and triggers below. */
 function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
   const width = String(resources.length).length;
   const names = resources.map((resource, at) => sanitiseLine(placeOf(resource, at)));

@@ -8,12 +8,15 @@ import { nearest } from '../../text/nearest.ts';
 /** Reads module files, and explains errors about stored modules. */
 
 interface Source {
-  /** The name in messages. */
+  /** The file name in messages. */
   file: string;
   bytes: Uint8Array;
 }
 
-/** @param file `-` is standard input */
+/**
+ * Reads a module file.
+ * @param file `-` for standard input
+ */
 export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string): Promise<Source> {
   if (file === '-') return { file: '<stdin>', bytes: Buffer.from(await stdin()) };
   try {
@@ -35,10 +38,10 @@ export function onlyOneStdin(files: readonly string[]): void {
   if (files.filter((file) => file === '-').length > 1) throw usageError('standard input (-) can be named only once');
 }
 
-/** The first for a module in a path, the second for one in a request body. */
+/** Error codes for an unknown module in a path and in a request body. */
 export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
 
-/** Adds the nearest name to the error. */
+/** Adds the most similar name to the error and throws it. */
 export async function suggestModule(call: Client, wanted: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
   const near = nearest(
@@ -54,7 +57,7 @@ export async function suggestModule(call: Client, wanted: string, error: unknown
   );
 }
 
-/** If the module exists, the error says that its revision does not. */
+/** Throws the error. If only the revision is unknown, says so. */
 export async function missingModule(
   call: Client,
   name: string,

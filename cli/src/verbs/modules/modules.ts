@@ -59,7 +59,7 @@ export const register: Register = (command, act) => {
   registerChecks(command, act);
 };
 
-/** The faults are printed before; the error only counts them. */
+/** An error that only counts the faults, because they were printed already. */
 class FaultyModule extends CliError {
   constructor(file: string, faults: readonly Fault[]) {
     super(
@@ -84,7 +84,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
     (file) => file,
     async (name) => {
       const { file, bytes } = await readSource(context, name);
-      // Checked locally first with the same rules, so that a typo needs no sign-in.
+      // Check locally first with the orchestrator's rules, so that a typing error needs no sign-in.
       const parsed = parseModule(bytes);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
       if (!parsed.ok) throw told(context, file, parsed.faults);
@@ -109,7 +109,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
   return exit;
 }
 
-/** Prints the faults in the format of compilers; with `--json` the error contains them. */
+/** Prints the faults in the format of a compiler. With `--json`, only the error contains them. */
 function told({ out }: Context, file: string, faults: readonly Fault[]): CliError {
   if (out.json) return new FaultyModule(file, faults);
   for (const fault of faults) out.note(faultLine(file, fault, out.noteColor));
@@ -151,7 +151,7 @@ async function show(context: Context, name: string, options: { revision?: string
     query: revision === undefined ? {} : { revision: String(revision) },
   }).catch((error: unknown) => missingModule(call, name, revision, error));
   if (out.json) out.data(module);
-  // A pipe or file gets the exact bytes; a terminal gets escaped text.
+  // A pipe or a file gets the exact bytes, a terminal gets escaped text.
   else out.raw(out.style.width === null ? module.content : sanitise(module.content));
   return undefined;
 }

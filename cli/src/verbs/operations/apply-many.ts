@@ -15,13 +15,13 @@ interface Wish {
   yes: boolean;
   remove: boolean;
   queue: boolean;
-  /** Seconds to wait for offline agents. */
+  /** Seconds during which offline agents may still start the apply. */
   ttl: number | undefined;
 }
 
 /**
- * Applies on several agents: shows their plans, asks once, then runs exactly these plans. Leaves out agents without
- * changes or with a failed plan.
+ * Applies on several agents: shows their plans, asks once, and applies exactly these plans. Excludes agents without
+ * changes and agents whose plan failed.
  */
 export async function applyToMany(
   context: Context,
@@ -50,7 +50,7 @@ export async function applyToMany(
       if (!(await agreeToPlans(context, plan, `this on ${which}`))) return exitOfRun(plan);
     }
   }
-  // Binds the apply to the confirmed or checked plan, since the desired set may change after the plan.
+  // Bind the apply to the plan that was confirmed or checked, because the desired state may change after the plan.
   const chosen = plan === null ? agents : yes ? plannedIn(context, plan) : changingIn(plan);
   const bound = plan === null ? {} : { plan_run_id: plan.run_id };
   const run = await seeRunThrough(context, call, {
@@ -61,11 +61,11 @@ export async function applyToMany(
   if (out.json) out.data(run);
   else await showOutcome(context, call, run);
   const exit = exitOfRun(run);
-  // An agent without a successful plan got no apply, which is a failure.
+  // An agent whose plan failed was not applied, which counts as a failure.
   return exit === exits.done && plan !== null ? exitOfRun(plan) : exit;
 }
 
-/** The agents whose plan succeeded; reports the others and leaves them out. */
+/** Returns the agents whose plan succeeded. Reports the others. */
 function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   const planned = results.filter(({ status }) => status === 'succeeded');
   const others = results.filter(({ status }) => status !== 'succeeded');
@@ -84,7 +84,7 @@ function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
   return planned;
 }
 
-/** Refuses removals unless the operator named modules or used --remove. */
+/** Refuses removals unless the operator named modules or passed --remove. */
 function refuseRemovals(plan: Run, yes: boolean): void {
   const removed = removedIn(plan);
   if (removed === 0) return;

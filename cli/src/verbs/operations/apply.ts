@@ -53,7 +53,7 @@ interface Options extends AgentOptions, PaceOptions {
 async function apply(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out, prompt } = context;
   const modules = options.module ?? [];
-  // Without -m, forgotten modules would be removed. With -m the operator thought of modules, and a plan lists its
+  // Without -m, an apply removes forgotten modules. With -m, the operator chose the modules, and the plan lists
   // removals.
   const given = options.plan ?? options.planId;
   const guarded = modules.length === 0 && !options.remove && given === undefined;
@@ -96,7 +96,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     if (guarded) await refuseRemovals(call, plan, name, options.yes === true);
     if (options.yes) requireWhole(plan, name);
     else if (!(await agreed(context, name, plan))) return exits.done;
-    // Binds the apply to the confirmed or checked plan, since the desired set may change after the plan.
+    // Bind the apply to the plan that was confirmed or checked, because the desired state may change after the plan.
     bound = plan.operation_id;
   }
   if (options.queue) {
@@ -116,11 +116,11 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   return exitOfOperation(started);
 }
 
-/** Refuses a plan with removals, and shows the two commands that may have been meant. */
+/** Refuses a plan with removals and shows the two commands that the operator may have meant. */
 async function refuseRemovals(call: Client, plan: Operation, agent: string, yes: boolean): Promise<void> {
   const removals = removalsOf(plan);
   if (removals.length === 0) return;
-  // Removals are in reverse order of the applies.
+  // Removals are in the reverse order of applies.
   const modules = [...new Set(removals.map(({ module }) => module).reverse())];
   const gone = await removedModules(call, modules);
   const flags = yes ? ['--yes'] : [];
@@ -144,7 +144,11 @@ function requireWhole({ status, operation_id, modules }: Operation, agent: strin
   );
 }
 
-/** @returns true if the operator confirmed the plan, false if it has no changes; throws if the operator declined */
+/**
+ * Asks for confirmation of a plan.
+ * @returns false if the plan has no changes
+ * @throws CliError if the operator declines
+ */
 async function agreed({ out, prompt }: Context, name: string, plan: Operation): Promise<boolean> {
   if (plan.status !== 'succeeded')
     throw new CliError(
@@ -161,7 +165,7 @@ async function agreed({ out, prompt }: Context, name: string, plan: Operation): 
   return true;
 }
 
-/** Queues an apply for its agent without waiting for it. */
+/** Queues an apply for an agent without waiting for its end. */
 async function handOver(
   call: Client,
   agent: Agent,

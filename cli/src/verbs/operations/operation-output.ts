@@ -8,17 +8,17 @@ import { newText } from '../../text/output-text.ts';
 import { sanitise, sanitiseLine } from '../../text/sanitize.ts';
 import { findOperation } from './find-operation.ts';
 
-/** Polling interval in milliseconds. Script output reaches the orchestrator about once a second. */
+/** Polling interval in milliseconds. The orchestrator receives script output about once a second. */
 const askMs = 1_000;
 
-/** Prints the output of an operation's scripts; with `--follow` until the operation ends. */
+/** Prints the output of an operation's scripts. With `--follow`, continues until the operation ends. */
 export async function output(context: Context, id: string, options: { follow?: boolean }): Promise<Exit> {
   const { out, sleep } = context;
   const { call } = await context.connect();
   const operation_id = await findOperation(call, id);
   const shown = new Shown(context);
   for (;;) {
-    // Reads the operation before its output, because the output is complete after the end of the operation.
+    // Read the operation before its output: if the operation has ended, the output is complete.
     const operation = await call(getOperation, { params: { operation_id } });
     const { node_id } = operation;
     const answer = await call(getOperationOutput, { params: { node_id, operation_id } });
@@ -33,7 +33,7 @@ export async function output(context: Context, id: string, options: { follow?: b
   }
 }
 
-/** Prints the output of an operation until it ends. With `--json` it only waits. */
+/** Prints the output of an operation until it ends. With `--json`, only waits. */
 export async function followOutput(
   context: Context,
   call: Client,
@@ -45,7 +45,7 @@ export async function followOutput(
   for (;;) {
     const { node_id, status } = await call(getOperation, { params: { operation_id } });
     const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
-    // The spinner would share a line with the output.
+    // The spinner must not share a line with the output.
     if (Object.keys(output).length > 0) progress.end();
     if (!out.json) shown.show(output);
     if (hasEnded(status)) return;
@@ -56,7 +56,7 @@ export async function followOutput(
 
 type One = OperationOutput['output'][string];
 
-/** Remembers the printed output, to print only new output. */
+/** Tracks the printed output, to print each part once. */
 class Shown {
   readonly #context: Context;
   readonly #before = new Map<string, One>();
@@ -75,7 +75,7 @@ class Shown {
       this.#before.set(place, now);
       this.#write(place, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
       this.#write(place, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
-      // Prints the end once.
+      // The output of an ended script is printed once.
       if (now.running || (before !== undefined && !before.running)) continue;
       this.#head(place);
       this.#line(color.dim(`${now.truncated ? '(output was cut) ' : ''}${endOf(now)}`));

@@ -3,7 +3,7 @@ import type { Pace } from '../../execution/apply-view.ts';
 import { usageError } from '../../exit.ts';
 import { parseCount, parseDuration } from '../../text/values.ts';
 
-/** Options that pace an apply on many agents, and their values for the API. */
+/** Options that pace an apply on many agents, and their values in the API. */
 
 export interface PaceOptions {
   canary?: string;

@@ -17,7 +17,7 @@ import { agentLabel } from '../../text/agent-label.ts';
 import { hasChanges, removalsOf, renderOperation } from '../../text/plan-text.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 
-/** `-m a -m b`; also `-m a,b`. */
+/** Accepts `-m a -m b` and `-m a,b`. */
 export const moduleOption = (description = 'a module in addition to those of assignments; may be repeated'): Option =>
   new Option('-m, --module <name>', description).argParser((text, all: string[] | undefined) => [
     ...(all ?? []),

@@ -40,7 +40,7 @@ export const register: Register = (command, act) => {
     .action(act(cancel));
 };
 
-/** Completes the id of a run; a part of an id is looked up in the newest 500. */
+/** Completes the id of a run. Searches only the latest 500 runs for a partial id. */
 export const findRun = (call: Client, wanted: string): Promise<string> =>
   findId('run', 'muster runs list', wanted, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 

@@ -19,7 +19,7 @@ async function login(context: Context): Promise<undefined> {
   const key = await context.key();
   const { call, session, target } = await context.connect();
   const { expires_at } = await session.signIn();
-  // Stored after the sign-in, since a wrong certificate has failed the connection before.
+  // Store the fingerprint after the sign-in: with a wrong one, the connection would have failed.
   if (target.given !== null && target.given !== target.stored) await trustServer(env, target.url, target.given, now);
   const operator = await call(getOperator, { params: { operator_id: key.operatorId } });
   if (out.json)

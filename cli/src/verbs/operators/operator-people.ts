@@ -63,7 +63,7 @@ export function registerPeople(command: Command, act: Act): void {
 const everybody = (call: Client): Promise<Operator[]> =>
   call(listOperators, { query: { include_removed: 'true' }, all: true });
 
-/** Finds an operator by username or id. Prefers a current operator to a removed one with the same name. */
+/** Finds an operator by username or id. Prefers an active operator to a removed one with the same name. */
 function findOperator(wanted: string, operators: readonly Operator[]): Operator {
   const isMeant = ({ username, operator_id }: Operator) =>
     username === wanted || (isKeyId(wanted.toLowerCase()) && operator_id === wanted.toLowerCase());
@@ -150,7 +150,7 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
   return exit;
 }
 
-/** @returns the public key from the command line, as hex */
+/** Returns the public key from the command line, in hexadecimal. */
 async function keyOf(context: Context, key: string | undefined, fromSsh: string | undefined): Promise<string> {
   if ((key === undefined) === (fromSsh === undefined))
     throw usageError(
@@ -211,7 +211,7 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
   const { out } = context;
   const { call } = await context.connect();
   const all = await everybody(call);
-  // A wrong name fails before the confirmation and before any removal.
+  // Resolve all names before the confirmation, so that a wrong name fails before any removal.
   const operators = wanted.map((name) => findOperator(name, all));
   const names = sanitiseLine(operators.map(({ username }) => username).join(', '));
   await confirmed(context, yes, {

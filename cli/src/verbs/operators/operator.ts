@@ -58,7 +58,7 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
   out.print(key.publicKey);
   out.note(whereKept(key));
   if (former !== null) out.note(`The previous key is kept in ${former}.`);
-  // In $(…) the output goes to another command, so next steps would be noise.
+  // In $(…), another command reads the output, so next steps would be noise.
   if (out.style.width === null) return undefined;
   out.note(
     `Next: if the orchestrator has no admin yet, run on its machine:\n  sudo muster orchestrator init --username NAME --operator-key ${key.publicKey}\n` +
@@ -85,7 +85,7 @@ async function placeKey(
     throw usageError('a passphrase, --from-ssh and --ssh-agent cannot be combined', 'Use only one of them.');
   if (fromSsh !== undefined) {
     const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
-    // Fails here rather than at the first sign-in.
+    // Read the key to fail here rather than at the first sign-in.
     await readKey(file, keyOptions(context));
     const former = await useFile(path, file, place);
     return { key: await readKey(path, keyOptions(context)), former };

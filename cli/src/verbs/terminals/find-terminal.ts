@@ -2,7 +2,7 @@ import type { Client } from '@muster/protocol/client';
 import { listTerminals, type TerminalSession } from '@muster/protocol/http';
 import { findId } from '../../execution/find-id.ts';
 
-/** Completes the id of a terminal session; a part of an id is looked up in the newest 500. */
+/** Completes the id of a terminal session. Searches only the latest 500 sessions for a partial id. */
 export const findTerminal = (call: Client, wanted: string, status?: TerminalSession['status']): Promise<string> =>
   findId('terminal session', 'muster terminal list', wanted, async () =>
     (

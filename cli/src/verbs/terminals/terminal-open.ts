@@ -33,7 +33,7 @@ export async function open(context: Context, wanted: string, { shell }: { shell?
 
 export async function attach(context: Context, wanted: string, { view }: { view?: boolean }): Promise<number> {
   const { call } = await context.connect();
-  // For an ended session the orchestrator answers with the reason.
+  // The orchestrator explains why a session has ended.
   const session_id = await findTerminal(call, wanted, 'active').catch((error: unknown) => {
     if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, wanted);
     throw error;
@@ -45,7 +45,7 @@ export async function attach(context: Context, wanted: string, { view }: { view?
   return follow(context, first, mode, names.get(node_id) ?? node_id.slice(0, 12));
 }
 
-/** Adds which setting of the agent to change. */
+/** Adds the agent setting to change to the error. */
 function refusedBy(agent: Agent, error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code } = error.problem;
@@ -64,7 +64,7 @@ function refusedBy(agent: Agent, error: unknown): unknown {
       ? 'Give one of these with --shell, or drop --shell.'
       : remedies[code];
   if (remedy === undefined) return error;
-  // An agent of an older release has no terminals to enable; the answer says so.
+  // An agent of an older release has no terminals. The message says so.
   if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
   return new CliError(exit, code, message, remedy, { cause: error });
 }
@@ -97,7 +97,7 @@ interface About {
   label: string;
 }
 
-/** Prints how the session ended; the local terminal is restored already. */
+/** Prints how the session ended, after the local terminal was restored. */
 async function conclude(context: Context, ending: Ending, about: About): Promise<number> {
   const { out } = context;
   const { session_id, mode, label } = about;
@@ -121,7 +121,7 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
       if (ending.how === 'detach' && mode === 'control')
         out.note(`detached; the session on ${label} continues for a while: muster terminal attach ${session_id}`);
       else out.note(mode === 'view' ? looksOnNoMore : `left; ${left(ending.goesOn)}`);
-      // The exit code of the shell is unknown.
+      // The exit code of the remote shell is unknown.
       return ending.how === 'detach' || mode === 'view' ? exits.done : exits.failed;
     case 'signal':
       out.note(`${ending.signal}; ${mode === 'view' ? looksOnNoMore : left(ending.goesOn)}`);
@@ -133,7 +133,7 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
   }
 }
 
-/** The error for a code of the orchestrator, with a command to continue. */
+/** Returns the error for a code of the orchestrator, with a command that continues the work. */
 function told(code: string, message: string, { session_id }: About): CliError {
   const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode] : null;
   const again = `muster terminal attach ${session_id}`;
@@ -149,7 +149,7 @@ function told(code: string, message: string, { session_id }: About): CliError {
   return new CliError(exit, code, message || (known?.title ?? code), remedies[code] ?? known?.remedy ?? null);
 }
 
-/** The error after failed reconnects: the session has ended, or the orchestrator is unreachable. */
+/** Returns the error after failed reconnects: the session has ended, or the orchestrator is unreachable. */
 async function lost(context: Context, error: unknown, about: About): Promise<Error> {
   const { session_id, label } = about;
   const code = error instanceof ApiError ? error.problem.code : null;

@@ -8,14 +8,14 @@ import { type Answer, type Seen, type Standing, standIn } from '../../../test/or
 import { makeHome, musterHere, type Ran, muster as spawned } from '../../../test/process.ts';
 
 // Runs the verbs against a server that validates every request with the route table, over TLS with a pinned
-// certificate. Tests that need real standard streams run the program in a separate process.
+// certificate. Tests that need real standard streams run the program as a separate process.
 
 let home: Awaited<ReturnType<typeof makeHome>>;
 let server: Standing;
 let answers: Record<string, (seen: Seen) => Answer | undefined> = {};
 let env: Record<string, string>;
 let typed = '';
-/** The reaction of the server to the first input. */
+/** Called by the server at the first input. */
 let onTyped: (send: (data: string | Buffer) => void) => void = () => {};
 
 beforeAll(async () => {
@@ -140,7 +140,7 @@ test('lists sessions with agents, operators, and attached operators', async () =
   expect(lines[2]).toMatch(/ closed .* 1m 30s +-$/);
   expect(sent('listTerminals')[0]?.query).toEqual({ limit: '50', status: 'active' });
   expect(await muster('list', '--status', 'open')).toMatchObject({ exit: 2 });
-  // A terminal shows the same list, unless it is narrow.
+  // A terminal shows the same list unless it is narrow.
   const on = async (columns: number) => (await musterHere(['terminal', 'list'], env, '', { columns, prompt })).stdout;
   expect((await on(100)).split('\n')[1]).toMatch(/^01KAGZ7Q4W8E2R5T6Y9V0P3A1S /);
   expect((await on(70)).split('\n')[1]).toMatch(/^9V0P3A1S /);

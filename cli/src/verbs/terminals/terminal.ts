@@ -143,7 +143,7 @@ async function list(context: Context, options: { status?: string; limit: string 
   return undefined;
 }
 
-/** @returns null if no one is attached */
+/** Returns who is attached; null if no one is. */
 const attachedTo = (attached: TerminalSession['attached']): string | null =>
   attached.map(({ username, mode }) => (mode === 'view' ? `${username} (view only)` : username)).join(', ') || null;
 
