@@ -1,6 +1,7 @@
 import type { Operation, OperationOutput, Run, State } from '@muster/protocol/http';
 import type { LiveOutput } from '../src/domain/operations/live-output.ts';
-import { type OperationInPages, readOperation, readOutput, readState } from '../src/domain/operations/operations.ts';
+import { type OperationInPages, readOperation, readOutput } from '../src/domain/operations/operations.ts';
+import { readState } from '../src/domain/operations/state.ts';
 import { awaitRun as awaitRunInPages, type RunInPages, readRun } from '../src/domain/runs/runs.ts';
 import type { Context } from '../src/domain/shared/context.ts';
 import { fromJson, type JsonText } from '../src/store/json-text.ts';

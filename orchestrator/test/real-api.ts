@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import { putOneTag } from '../src/domain/agents/agents.ts';
 import { createDiscovery } from '../src/domain/agents/discovery.ts';
+import { putOneTag } from '../src/domain/agents/tags.ts';
 import { createMetrics } from '../src/domain/fleet/metrics.ts';
 import { describeSettings } from '../src/domain/fleet/settings.ts';
-import { createLiveEvents } from '../src/domain/live/live-events.ts';
+import { createLiveEvents } from '../src/domain/live/events.ts';
 import { createAssignment } from '../src/domain/modules/assignments.ts';
 import { uploadModule } from '../src/domain/modules/modules.ts';
 import { type AppOptions, createApp } from '../src/http/app.ts';
@@ -12,18 +12,23 @@ import { assignmentHandlers } from '../src/http/routes/assignments.ts';
 import { auditHandlers } from '../src/http/routes/audit.ts';
 import { channelHandlers } from '../src/http/routes/channels.ts';
 import { discoveryHandlers } from '../src/http/routes/discovery.ts';
+import { driftHandlers } from '../src/http/routes/drift.ts';
+import { enrollmentHandlers } from '../src/http/routes/enrollment.ts';
 import { eventHandlers } from '../src/http/routes/events.ts';
 import { kindHandlers } from '../src/http/routes/kinds.ts';
 import { metricsHandlers } from '../src/http/routes/metrics.ts';
 import { moduleHandlers } from '../src/http/routes/modules.ts';
 import { notificationHandlers } from '../src/http/routes/notifications.ts';
 import { operationHandlers } from '../src/http/routes/operations.ts';
+import { operatorHandlers } from '../src/http/routes/operators.ts';
 import { overviewHandlers } from '../src/http/routes/overview.ts';
 import { reconcileHandlers } from '../src/http/routes/reconcile.ts';
+import { runHandlers } from '../src/http/routes/runs.ts';
 import { secretHandlers } from '../src/http/routes/secrets.ts';
 import { settingsHandlers } from '../src/http/routes/settings.ts';
-import { signInHandlers } from '../src/http/routes/sign-in.ts';
+import { stateHandlers } from '../src/http/routes/state.ts';
 import { statusHandlers } from '../src/http/routes/status.ts';
+import { tagHandlers } from '../src/http/routes/tags.ts';
 import { terminalHandlers } from '../src/http/routes/terminals.ts';
 import { windowHandlers } from '../src/http/routes/windows.ts';
 import { recordRefused } from '../src/http/server/refused-requests.ts';
@@ -62,8 +67,10 @@ export function realApiFixture() {
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
     const app = createApp({
       handlers: {
-        ...signInHandlers(context, domain.signIn, (reached) => reached ?? 'https://muster.example:4748'),
-        ...agentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
+        ...operatorHandlers(context, domain.signIn, (reached) => reached ?? 'https://muster.example:4748'),
+        ...agentHandlers(context),
+        ...tagHandlers(context),
+        ...enrollmentHandlers(context, () => ({ agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) })),
         ...discoveryHandlers(
           createDiscovery(context, {
             announcer,
@@ -77,7 +84,10 @@ export function realApiFixture() {
         ...assignmentHandlers(context),
         ...overviewHandlers(context),
         ...reconcileHandlers(context),
-        ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
+        ...operationHandlers(context, domain.waiting, domain.liveOutput),
+        ...runHandlers(context, domain.waiting, domain.conductor),
+        ...stateHandlers(context),
+        ...driftHandlers(context, domain.waiting),
         ...kindHandlers,
         ...windowHandlers(context),
         ...notificationHandlers(context),

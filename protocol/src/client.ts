@@ -1,5 +1,12 @@
 import type { Fault } from './errors.ts';
-import { type AnswerOf, apiPrefix, type CallOf, mediaOf, type Route, type StreamedAnswer } from './http/route.ts';
+import {
+  type AnswerOf,
+  apiPrefix,
+  type CallOf,
+  mediaOf,
+  type Route,
+  type StreamedAnswer,
+} from './http/definition/route.ts';
 
 /** The problem details (RFC 9457) of an answer outside 2xx. */
 export interface Problem {

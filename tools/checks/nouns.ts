@@ -26,10 +26,10 @@ const api = 'console/src/api';
 const pages = 'console/src/pages';
 
 export const layers: readonly Layer[] = [
-  { folder: protocol, nested: false, others: ['event-types', 'fields', 'index', 'route', 'tag-descriptions'] },
-  { folder: routes, nested: false, others: ['sign-in'] },
+  { folder: protocol, nested: false, others: ['definition', 'index'] },
+  { folder: routes, nested: false, others: [] },
   { folder: domain, nested: true },
-  { folder: queries, nested: false },
+  { folder: queries, nested: true },
   { folder: verbs, nested: true },
   { folder: api, nested: true },
   { folder: pages, nested: false, others: ['links', 'use-leave-guard', 'use-match-hint'] },
@@ -37,63 +37,27 @@ export const layers: readonly Layer[] = [
 
 /** Reasons why a noun has no file in a layer, by noun and folder. */
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  assignments: {
-    [protocol]: 'in modules.ts, whose schemas it shares',
-    [queries]: 'in modules.ts: most queries join both tables',
-  },
   discovery: {
     [queries]: 'has no table',
-    [verbs]: 'the verb is discover',
     [api]: 'the console does not announce',
     [pages]: 'the console does not announce',
   },
-  drift: { [routes]: 'in operations.ts' },
-  enrollment: {
-    [protocol]: 'in agents.ts',
-    [routes]: 'in agents.ts',
-    [verbs]: 'the noun of the command line is enrolment-tokens',
-    [api]: 'in enrolment.ts',
-  },
   events: {
-    [domain]: 'in live/live-events.ts: they are the audit log, as it grows',
-    [queries]: 'in audit.ts: they are the audit log',
-    [api]: 'in live/event-stream.ts',
+    [queries]: 'are the audit log, and have no table of their own',
     [pages]: 'shown on every page',
   },
+  kinds: { [queries]: 'has no table' },
   metrics: {
     [queries]: 'samples have a store of their own',
     [pages]: 'shown on the page of an agent',
   },
-  operators: { [routes]: 'in sign-in.ts', [verbs]: 'the verb is operator' },
-  overview: {
-    [queries]: 'in fleet-counts.ts',
-    [api]: 'in fleet.ts',
-  },
-  reconcile: { [api]: 'in fleet.ts' },
-  runs: { [routes]: 'in operations.ts' },
-  settings: { [api]: 'in system.ts' },
-  state: {
-    [protocol]: 'in operations.ts',
-    [routes]: 'in operations.ts',
-    [domain]: 'in operations/applied-state.ts',
-    [pages]: 'shown on the page of an agent',
-  },
+  state: { [pages]: 'shown on the page of an agent' },
   status: {
-    [domain]: 'has no rule: it reports the parts of the process',
+    [domain]: 'has no rules: it reports the parts of the process',
     [queries]: 'has no table',
-    [api]: 'in system.ts',
     [pages]: 'shown on the page of settings',
   },
-  tags: {
-    [protocol]: 'in agents.ts',
-    [routes]: 'in agents.ts',
-    [domain]: 'in agents/agents.ts',
-    [queries]: 'in agents.ts',
-    [api]: 'in agents.ts',
-    [pages]: 'shown on the page of an agent',
-  },
-  terminals: { [verbs]: 'the verb is terminal' },
-  kinds: { [queries]: 'has no table' },
+  tags: { [pages]: 'shown on the page of an agent' },
 };
 
 /**

@@ -64,7 +64,7 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
     next: [
       `protocol/src/http/${name}.ts: fields, further routes, their errors (protocol/src/errors.ts)`,
       'docs/glossary.md: define the term; node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts',
-      'protocol/src/http/event-types.ts: an event for each change; console/src/api/live/stale.ts: the stale answers',
+      'protocol/src/http/definition/event-types.ts: an event for each change; console/src/api/live/stale.ts: the stale answers',
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,
       `cli/src/verbs/${name}/${name}.ts: columns, further verbs`,
       `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its place in the menu`,
@@ -82,7 +82,7 @@ const checkEdits = ({ name, table }: Names): Edit[] => [
   insert(
     'tools/checks/nouns.ts',
     ['];\n\ninterface Layer', `  '${name}',\n`],
-    ...(table ? [] : [['  terminals: { [verbs]:', `  '${name}': { [queries]: 'has no table' },\n`] as const]),
+    ...(table ? [] : [['  kinds: { [queries]:', `  '${name}': { [queries]: 'has no table' },\n`] as const]),
   ),
   insert('tools/checks/api-contract.ts', [
     'GET /settings admin > 200',
@@ -95,10 +95,10 @@ const protocolEdits = (names: Names): Edit[] => [
   insert(
     'protocol/src/http/index.ts',
     ['import type { Route }', `import * as ${names.camel} from './${names.name}.ts';\n`],
-    ["export * from './route.ts';", `export * from './${names.name}.ts';\n`],
+    ["export * from './discovery.ts';", `export * from './${names.name}.ts';\n`],
     ['].flatMap((noun)', `  ${names.camel},\n`],
   ),
-  insert('protocol/src/http/tag-descriptions.ts', [
+  insert('protocol/src/http/definition/tag-descriptions.ts', [
     "  Settings: '",
     `  '${names.title}': ${quoted(`${capital(names.about)}.`)},\n`,
   ]),
@@ -110,8 +110,8 @@ const protocolEdits = (names: Names): Edit[] => [
 
 const routeText = ({ name, oneCamel, pascal, one, title, words, oneWords, example, table, oneSnake }: Names) => `
 import { z } from 'zod';
-import { nameParams, pageQuery${table ? ', unixSeconds' : ''} } from './fields.ts';
-import { route } from './route.ts';
+import { nameParams, pageQuery${table ? ', unixSeconds' : ''} } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 export const ${oneCamel}Schema = z
   .strictObject({ ${table ? 'name: z.string(), created_at: unixSeconds, created_by: z.string()' : 'name: z.string()'} })

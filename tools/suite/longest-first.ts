@@ -11,7 +11,7 @@ const longest = [
   'cli/src/main.test.ts',
   'agent/src/terminal/terminals.test.ts',
   'agent/src/facts/machine-facts.test.ts',
-  'cli/src/verbs/terminals/terminal.test.ts',
+  'cli/src/verbs/terminals/terminals.test.ts',
   'orchestrator/src/store/samples/sample-file.test.ts',
   'cli/src/keys/key.test.ts',
   'agent/src/host/host.test.ts',

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { agentExample } from '@muster/protocol/http';
 import type { Database } from '../../../orchestrator/src/store/database.ts';
-import { insertAgent, putTag } from '../../../orchestrator/src/store/queries/agents.ts';
+import { insertAgent } from '../../../orchestrator/src/store/queries/agents/agents.ts';
+import { putTag } from '../../../orchestrator/src/store/queries/agents/tags.ts';
 import { openSqlite } from '../../../orchestrator/src/store/sqlite/sqlite.ts';
 import { statement } from '../../../orchestrator/src/store/transaction.ts';
 

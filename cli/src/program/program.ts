@@ -86,7 +86,7 @@ const entries: readonly Entry[] = [
     name: 'terminal',
     group: everyday,
     summary: 'open a shell on an agent; list and replay terminal sessions',
-    load: () => import('../verbs/terminals/terminal.ts'),
+    load: () => import('../verbs/terminals/terminals.ts'),
   },
   {
     name: 'metrics',
@@ -116,7 +116,7 @@ const entries: readonly Entry[] = [
     name: 'discover',
     group: fleet,
     summary: 'announce this orchestrator to agents that have none',
-    load: () => import('../verbs/agents/discover.ts'),
+    load: () => import('../verbs/agents/discovery.ts'),
   },
   {
     name: 'tags',
@@ -140,7 +140,7 @@ const entries: readonly Entry[] = [
     name: 'enrolment-tokens',
     group: fleet,
     summary: 'create, list and revoke enrollment tokens',
-    load: () => import('../verbs/agents/enrolment-tokens.ts'),
+    load: () => import('../verbs/agents/enrollment.ts'),
   },
   {
     name: 'notifications',
@@ -176,7 +176,7 @@ const entries: readonly Entry[] = [
     name: 'operator',
     group: setup,
     summary: 'create an operator key; show who you are; manage operators',
-    load: () => import('../verbs/operators/operator.ts'),
+    load: () => import('../verbs/operators/operators.ts'),
   },
   { name: 'login', group: setup, summary: 'sign in now', load: () => import('../verbs/operators/login.ts') },
   { name: 'logout', group: setup, summary: 'sign out', load: () => import('../verbs/operators/logout.ts') },

@@ -73,7 +73,7 @@ const maxTokens = 3;
 let listening: Promise<void> = Promise.resolve();
 
 /**
- * Delays reads until the event stream is open (live/event-stream.ts). Otherwise, a change between a read and the
+ * Delays reads until the event stream is open (live/events.ts). Otherwise, a change between a read and the
  * opening of the stream would be missed. The promise must always resolve.
  */
 export function delayReadsUntil(open: Promise<void>): void {

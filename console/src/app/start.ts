@@ -2,7 +2,7 @@
 import './nonce.ts';
 import { prefetchAgents } from '../api/agent-list.ts';
 import { session } from '../api/client.ts';
-import { startLive } from '../api/live/event-stream.ts';
+import { startLive } from '../api/live/events.ts';
 import { startLiveAgents } from '../api/live/live-agents.ts';
 import { followSignInLinks } from './sign-in-link.ts';
 

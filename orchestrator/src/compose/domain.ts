@@ -12,7 +12,7 @@ import { createPendingList } from '../domain/agents/pending-list.ts';
 import { createRefusals, type Refusals } from '../domain/audit/refusals.ts';
 import { reportRoom } from '../domain/fleet/disk-space.ts';
 import { createMetrics, type Metrics } from '../domain/fleet/metrics.ts';
-import { createLiveEvents } from '../domain/live/live-events.ts';
+import { createLiveEvents } from '../domain/live/events.ts';
 import { createLiveOutput } from '../domain/operations/live-output.ts';
 import { createWaiting } from '../domain/operations/operation-waiting.ts';
 import { createSignIn, type SignIn } from '../domain/operators/sign-in.ts';

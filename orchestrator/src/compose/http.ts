@@ -20,18 +20,23 @@ import { assignmentHandlers } from '../http/routes/assignments.ts';
 import { auditHandlers } from '../http/routes/audit.ts';
 import { channelHandlers } from '../http/routes/channels.ts';
 import { discoveryHandlers } from '../http/routes/discovery.ts';
+import { driftHandlers } from '../http/routes/drift.ts';
+import { enrollmentHandlers } from '../http/routes/enrollment.ts';
 import { eventHandlers } from '../http/routes/events.ts';
 import { kindHandlers } from '../http/routes/kinds.ts';
 import { metricsHandlers } from '../http/routes/metrics.ts';
 import { moduleHandlers } from '../http/routes/modules.ts';
 import { notificationHandlers } from '../http/routes/notifications.ts';
 import { operationHandlers } from '../http/routes/operations.ts';
+import { operatorHandlers } from '../http/routes/operators.ts';
 import { overviewHandlers } from '../http/routes/overview.ts';
 import { reconcileHandlers } from '../http/routes/reconcile.ts';
+import { runHandlers } from '../http/routes/runs.ts';
 import { secretHandlers } from '../http/routes/secrets.ts';
 import { settingsHandlers } from '../http/routes/settings.ts';
-import { signInHandlers } from '../http/routes/sign-in.ts';
+import { stateHandlers } from '../http/routes/state.ts';
 import { statusHandlers } from '../http/routes/status.ts';
+import { tagHandlers } from '../http/routes/tags.ts';
 import { terminalHandlers } from '../http/routes/terminals.ts';
 import { windowHandlers } from '../http/routes/windows.ts';
 import type { Handlers } from '../http/server/handlers.ts';
@@ -123,14 +128,19 @@ function createHandlers(parts: HttpParts, hasPackages: boolean): Handlers {
   const { context, health } = domain;
   const publicKey = identity.publicKey.toString('hex');
   return {
-    ...signInHandlers(context, domain.signIn, (reached) => addresses.publicUrl ?? reached ?? addresses.api),
-    ...agentHandlers(context, () => addresses.enrollment(publicKey, hasPackages)),
+    ...operatorHandlers(context, domain.signIn, (reached) => addresses.publicUrl ?? reached ?? addresses.api),
+    ...agentHandlers(context),
+    ...tagHandlers(context),
+    ...enrollmentHandlers(context, () => addresses.enrollment(publicKey, hasPackages)),
     ...discoveryHandlers(discoveryOf(parts)),
     ...moduleHandlers(context),
     ...assignmentHandlers(context),
     ...overviewHandlers(context),
     ...reconcileHandlers(context),
-    ...operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput),
+    ...operationHandlers(context, domain.waiting, domain.liveOutput),
+    ...runHandlers(context, domain.waiting, domain.conductor),
+    ...stateHandlers(context),
+    ...driftHandlers(context, domain.waiting),
     ...kindHandlers,
     ...windowHandlers(context),
     ...terminalHandlers(domain.terminals),

@@ -7,7 +7,7 @@ import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '..
 import { getOperation, getOutput, getState } from '../../test/reading.ts';
 import { sampleAt } from '../../test/samples.ts';
 import { type Database, OutcomeUnknown } from '../store/database.ts';
-import { putUsage, usageOf } from '../store/queries/agent-usage.ts';
+import { putUsage, usageOf } from '../store/queries/agents/agent-usage.ts';
 import { defineQuery } from '../store/query.ts';
 import { statement, type Unit } from '../store/transaction.ts';
 import { createAgentLinks } from './agent-link/agent-link-service.ts';

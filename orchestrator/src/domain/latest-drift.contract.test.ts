@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Domain, type Key, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { putOneTag, removeAgent, setStatus } from './agents/agents.ts';
+import { removeAgent, setStatus } from './agents/agents.ts';
+import { putOneTag } from './agents/tags.ts';
 import { listLatestDrift, submitDriftCheck } from './drift/drift.ts';
 import { uploadModule } from './modules/modules.ts';
 import { submitOperation } from './operations/operations.ts';

@@ -13,7 +13,7 @@ import { type DatabaseFixture, describeDatabases } from '../../test/databases/da
 import { type Domain, type Key, connect as letIn, newAdmin, newKey, openDomain } from '../../test/domain.ts';
 import { setStatus } from '../domain/agents/agents.ts';
 import { pruneAudit } from '../domain/audit/audit-retention.ts';
-import { createLiveEvents, type LiveEvents } from '../domain/live/live-events.ts';
+import { createLiveEvents, type LiveEvents } from '../domain/live/events.ts';
 import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 import { type Actor, systemActor } from '../domain/shared/context.ts';

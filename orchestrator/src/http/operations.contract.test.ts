@@ -2,7 +2,8 @@ import { expect, test, vi } from 'vitest';
 import { bearer, testApp, tokens } from '../../test/app-fixture.ts';
 import { type DatabaseFixture, describeDatabases } from '../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../test/domain.ts';
-import { putOneTag, setStatus } from '../domain/agents/agents.ts';
+import { setStatus } from '../domain/agents/agents.ts';
+import { putOneTag } from '../domain/agents/tags.ts';
 import { createAssignment } from '../domain/modules/assignments.ts';
 import { uploadModule } from '../domain/modules/modules.ts';
 import { startUpkeep } from '../schedule/upkeep.ts';
@@ -41,7 +42,7 @@ async function open(fixture: DatabaseFixture) {
       }),
     ],
   });
-  const app = testApp(operationHandlers(context, domain.waiting, domain.conductor, domain.liveOutput), {
+  const app = testApp(operationHandlers(context, domain.waiting, domain.liveOutput), {
     sessions: { find: (hash) => (hash === session.token_hash ? session : null) },
   });
   const ask = async (method: 'GET' | 'POST', url: string, payload?: object, later = false) => {

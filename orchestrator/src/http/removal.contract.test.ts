@@ -9,7 +9,7 @@ import { describeDatabases } from '../../test/databases/databases.ts';
 import { type Key, newKey } from '../../test/domain.ts';
 import { type RealApi, realApiFixture, tokenOf } from '../../test/real-api.ts';
 import { samplesFixture } from '../../test/samples.ts';
-import { putOneTag } from '../domain/agents/agents.ts';
+import { putOneTag } from '../domain/agents/tags.ts';
 import { addOperator, getOperator, listOperators, removeOperator } from '../domain/operators/operators.ts';
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';

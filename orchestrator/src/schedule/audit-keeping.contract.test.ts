@@ -8,7 +8,7 @@ import { listAudit } from '../domain/audit/audit.ts';
 import { createVerifier } from '../domain/audit/audit-verification.ts';
 import { createSequencer, readChainEnds } from '../domain/audit/event-sequencer.ts';
 import type { EventConsumer } from '../domain/audit/placed-event.ts';
-import { createLiveEvents, type LiveStream } from '../domain/live/live-events.ts';
+import { createLiveEvents, type LiveStream } from '../domain/live/events.ts';
 import { listNotifications, notificationsOf } from '../domain/notifications/notifications.ts';
 import { migrations } from '../store/migrations/index.ts';
 import { type AuditKeeping, startAuditKeeping } from './audit-keeping.ts';

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrations } from './migrations/index.ts';
-import { unseenAgents } from './queries/agents.ts';
+import { unseenAgents } from './queries/agents/agents.ts';
 import { auditKeys, chainRows, countUnplaced, firstPlaced, placedEvents, unplacedEvents } from './queries/audit.ts';
 import { deliveriesBefore, oldestDeliveries } from './queries/deliveries.ts';
 import { driftIds, latestDrifts } from './queries/drift.ts';
 import { dueForDrift, pullInDriftDue, scheduledChecks } from './queries/drift-schedule.ts';
+import { notificationBefore, notifications, prunableNotifications, unreadCount } from './queries/notifications.ts';
+import { agentsWithWork, oldestOpen, openOperations, operations } from './queries/operations.ts';
 import {
   agentsByLatestDrift,
   agentsByStatus,
@@ -18,9 +20,7 @@ import {
   openOperationsByStatus,
   pendingAgents,
   waitingDeliveries,
-} from './queries/fleet-counts.ts';
-import { notificationBefore, notifications, prunableNotifications, unreadCount } from './queries/notifications.ts';
-import { agentsWithWork, oldestOpen, openOperations, operations } from './queries/operations.ts';
+} from './queries/overview.ts';
 import {
   agentsDrifted,
   agentsNotAsApplied,

@@ -14,7 +14,7 @@ import { dueMigrations, type MigrationReport, SchemaRefused } from './migrate.ts
 import { migrations } from './migrations/index.ts';
 import type { Migration } from './migrations/migration.ts';
 import { lockKey } from './postgres/migrate-postgres.ts';
-import { agentKey, insertAgentKey } from './queries/agent-keys.ts';
+import { agentKey, insertAgentKey } from './queries/agents/agent-keys.ts';
 import { defineQuery } from './query.ts';
 import { statement } from './transaction.ts';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { optional, queryInteger } from './fields.ts';
-import { route } from './route.ts';
+import { optional, queryInteger } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+import { operatorId } from './operators.ts';
 
 const party = z.strictObject({ type: z.string(), id: z.string(), name: z.string() });
 export const auditEventSchema = z
@@ -44,7 +45,7 @@ const eventExample: AuditEvent = {
   event_type: 'agent.approved',
   severity: 'info',
   timestamp: '2026-11-20T08:00:00.000Z',
-  actor: { type: 'operator', id: '21fe31dfa154a261626bf854046fd227', name: 'ada' },
+  actor: { type: 'operator', id: operatorId, name: 'ada' },
   target: { type: 'agent', id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071', name: 'web-1' },
   summary: 'agent web-1 approved',
   metadata: {},

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { optional, unixSeconds } from './fields.ts';
-import { route } from './route.ts';
+import { optional, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+import { operatorId } from './operators.ts';
 
 /** Types of notification channels, and their configuration. */
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
@@ -62,7 +63,7 @@ const channelExample: Channel = {
   channel_type: 'webhook',
   config: { url: 'https://hooks.example/muster', secret: maskedSecret },
   created_at: 1795000000,
-  created_by: '21fe31dfa154a261626bf854046fd227',
+  created_by: operatorId,
 };
 const params = z.strictObject({ id: z.string() });
 const exampleParams = { id: channelExample.id };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { optional } from './fields.ts';
-import { route } from './route.ts';
+import { optional } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 export const discover = route({
   id: 'discover',

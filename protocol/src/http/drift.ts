@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { resourceResultSchema, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
-import { nodeParams, pageQuery, unixSeconds } from './fields.ts';
+import { nodeParams, pageQuery, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 import { operationId, resultExample } from './operations.ts';
-import { route } from './route.ts';
 
 export const acceptanceSchema = z
   .strictObject({

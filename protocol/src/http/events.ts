@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { chainedExample, textOfEvents } from './audit.ts';
-import { route } from './route.ts';
+import { route } from './definition/route.ts';
 
 const place = z.string().max(16).optional();
 

@@ -1,8 +1,11 @@
 import * as agents from './agents.ts';
+import * as assignments from './assignments.ts';
 import * as audit from './audit.ts';
 import * as channels from './channels.ts';
+import type { Route } from './definition/route.ts';
 import * as discovery from './discovery.ts';
 import * as drift from './drift.ts';
+import * as enrollment from './enrollment.ts';
 import * as events from './events.ts';
 import * as kinds from './kinds.ts';
 import * as metrics from './metrics.ts';
@@ -12,22 +15,27 @@ import * as operations from './operations.ts';
 import * as operators from './operators.ts';
 import * as overview from './overview.ts';
 import * as reconcile from './reconcile.ts';
-import type { Route } from './route.ts';
 import * as runs from './runs.ts';
 import * as secrets from './secrets.ts';
 import * as settings from './settings.ts';
+import * as state from './state.ts';
 import * as status from './status.ts';
+import * as tags from './tags.ts';
 import * as terminals from './terminals.ts';
 import * as windows from './windows.ts';
 
 export * from './agents.ts';
+export * from './assignments.ts';
 export * from './audit.ts';
 export * from './channels.ts';
+export * from './definition/event-types.ts';
+export * from './definition/fields.ts';
+export * from './definition/route.ts';
+export * from './definition/tag-descriptions.ts';
 export * from './discovery.ts';
 export * from './drift.ts';
-export * from './event-types.ts';
+export * from './enrollment.ts';
 export * from './events.ts';
-export * from './fields.ts';
 export * from './kinds.ts';
 export * from './metrics.ts';
 export * from './modules.ts';
@@ -36,12 +44,12 @@ export * from './operations.ts';
 export * from './operators.ts';
 export * from './overview.ts';
 export * from './reconcile.ts';
-export * from './route.ts';
 export * from './runs.ts';
 export * from './secrets.ts';
 export * from './settings.ts';
+export * from './state.ts';
 export * from './status.ts';
-export * from './tag-descriptions.ts';
+export * from './tags.ts';
 export * from './terminals.ts';
 export * from './windows.ts';
 
@@ -51,10 +59,14 @@ const isRoute = (value: unknown): value is Route =>
 export const routes: readonly Route[] = [
   operators,
   agents,
+  tags,
+  enrollment,
   metrics,
   discovery,
   modules,
+  assignments,
   operations,
+  state,
   runs,
   drift,
   reconcile,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { nameParams, pageQuery } from './fields.ts';
-import { route } from './route.ts';
+import { nameParams, pageQuery } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 export const kindSchema = z
   .strictObject({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Sample, sampleSchema } from '../metrics.ts';
 import { nodeExample } from './agents.ts';
-import { nodeParams, queryInteger } from './fields.ts';
-import { route } from './route.ts';
+import { nodeParams, queryInteger } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 /** Maximum number of samples in one answer. */
 export const mostSamples = 100_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { EventType } from './event-types.ts';
-import { listQuery } from './fields.ts';
-import { route } from './route.ts';
+import type { EventType } from './definition/event-types.ts';
+import { listQuery } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 /** The events that notify operators. */
 export const notifyingEvents = [

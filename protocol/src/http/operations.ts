@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { operationStatuses, resourceResultSchema, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
-import { listQuery, nodeParams, optional, unixSeconds } from './fields.ts';
-import { route } from './route.ts';
+import { listQuery, nodeParams, optional, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+import { operatorId } from './operators.ts';
 
 const operationFields = {
   operation_id: z.string(),
@@ -34,7 +35,7 @@ export const entryExample: OperationEntry = {
   kind: 'apply',
   status: 'succeeded',
   modules: ['motd'],
-  requested_by: '21fe31dfa154a261626bf854046fd227',
+  requested_by: operatorId,
   run_id: null,
   plan_id: null,
   created_at: 1795000100,
@@ -123,60 +124,6 @@ export const planAgent = route({
     params: { node_id: nodeExample },
     body: { modules: ['motd'] },
     answer: { ...operationExample, kind: 'plan', resources: [{ ...resultExample, status: 'would_change' }] },
-  },
-});
-
-const stateEntry = z.strictObject({
-  module: z.string(),
-  id: z.string().nullable(),
-  type: z.string(),
-  identity: z.string(),
-  operation_id: z.string(),
-  since: unixSeconds,
-  reason: z.string().nullable().describe('shortened; the whole message is with the operation'),
-});
-export const stateSchema = z
-  .strictObject({
-    node_id: z.string(),
-    applied: z.array(stateEntry).describe('applied as declared, or kept from an earlier apply'),
-    pending_removals: z.array(stateEntry).describe('no longer desired, but still present'),
-    unapplied: z.array(stateEntry).describe('desired by the last apply, which failed to apply them'),
-    snapshot_operation_id: z.string().nullable().describe('the last successful apply, which drift is measured against'),
-    updated_at: unixSeconds,
-  })
-  .meta({ id: 'State' });
-export type State = z.infer<typeof stateSchema>;
-
-export const getState = route({
-  id: 'getState',
-  method: 'GET',
-  path: '/agents/{node_id}/state',
-  tag: 'State',
-  summary: 'Show the applied state of the machine',
-  access: 'operator',
-  params: nodeParams,
-  answers: { 200: stateSchema },
-  errors: ['agent_not_found'],
-  example: {
-    params: { node_id: nodeExample },
-    answer: {
-      node_id: nodeExample,
-      applied: [
-        {
-          module: 'motd',
-          id: 'motd',
-          type: 'file-unix',
-          identity: '/etc/motd',
-          operation_id: operationId,
-          since: 1795000101,
-          reason: null,
-        },
-      ],
-      pending_removals: [],
-      unapplied: [],
-      snapshot_operation_id: operationId,
-      updated_at: 1795000101,
-    },
   },
 });
 

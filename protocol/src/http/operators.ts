@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import { serverPattern } from '../sign-in.ts';
-import { hex, optional, pageQuery, unixSeconds } from './fields.ts';
-import { route } from './route.ts';
+import { hex, optional, pageQuery, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
 const nonce = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
+
+/** Example of an operator's id. */
+export const operatorId = '21fe31dfa154a261626bf854046fd227';
 
 export const roles = ['admin', 'operator'] as const;
 export type Role = (typeof roles)[number];
@@ -24,7 +27,7 @@ export const operatorSchema = z
 export type Operator = z.infer<typeof operatorSchema>;
 
 const operatorExample: Operator = {
-  operator_id: '21fe31dfa154a261626bf854046fd227',
+  operator_id: operatorId,
   username: 'ada',
   role: 'admin',
   added_at: 1795000000,

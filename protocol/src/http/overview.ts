@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { unixSeconds } from './fields.ts';
+import { unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 import { mostUnreadCounted } from './notifications.ts';
-import { route } from './route.ts';
 
 /** The overview lists secrets that expire within this many days, or have expired. */
 export const secretsExpiringWithinDays = 30;

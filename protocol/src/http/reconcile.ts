@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
+import { pageQuery, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 import { acceptanceExample, acceptanceSchema, driftExample } from './drift.ts';
-import { pageQuery, unixSeconds } from './fields.ts';
 import { operationId } from './operations.ts';
-import { route } from './route.ts';
 
 /** Reasons why an agent is not in its desired state, the worst first. */
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { operationStatuses, summarySchema } from '../operation.ts';
 import { nodeExample } from './agents.ts';
-import { nameParams, optional, pageQuery, unixSeconds } from './fields.ts';
+import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 import { entryExample, modulesField, operationId } from './operations.ts';
-import { route } from './route.ts';
+import { operatorId } from './operators.ts';
 
 export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancelled'] as const;
 
@@ -38,7 +39,7 @@ const runExample: Run = {
   status: 'succeeded',
   started_at: 1795000100,
   finished_at: 1795000101,
-  requested_by: '21fe31dfa154a261626bf854046fd227',
+  requested_by: operatorId,
   results: [
     {
       node_id: nodeExample,

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { maximumSelectorLength } from '../selector.ts';
 import { tagKeySchema, tagValueSchema } from '../tag.ts';
-import { nameParams, optional, pageQuery } from './fields.ts';
-import { route } from './route.ts';
-
-const keeper = '21fe31dfa154a261626bf854046fd227';
+import { nameParams, optional, pageQuery } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+import { operatorId } from './operators.ts';
 
 /** Maximum length of a secret, in bytes of UTF-8. */
 export const maximumSecretBytes = 64 * 1024;
@@ -98,9 +97,9 @@ const secretExample: Secret = {
   expires_at: '2027-01-31T08:00:00.000Z',
   restriction: { node_ids: null, tags: 'role=web' },
   created_at: '2026-11-18T11:06:40.000Z',
-  created_by: keeper,
+  created_by: operatorId,
   updated_at: '2026-11-18T11:06:40.000Z',
-  updated_by: keeper,
+  updated_by: operatorId,
 };
 
 const restrictionText =

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { nodeExample } from './agents.ts';
-import { nodeParams, pageQuery, queryInteger, unixSeconds } from './fields.ts';
-import { route } from './route.ts';
+import { nodeParams, pageQuery, queryInteger, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+import { operatorId } from './operators.ts';
 
 export const terminalStatuses = ['active', 'closed', 'interrupted'] as const;
 export type TerminalStatus = (typeof terminalStatuses)[number];
@@ -32,11 +33,11 @@ const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const sessionExample: TerminalSession = {
   session_id: sessionId,
   node_id: nodeExample,
-  operator_id: '21fe31dfa154a261626bf854046fd227',
+  operator_id: operatorId,
   status: 'active',
   opened_at: 1795000300,
   closed_at: null,
-  attached: [{ operator_id: '21fe31dfa154a261626bf854046fd227', username: 'ada', mode: 'control', since: 1795000301 }],
+  attached: [{ operator_id: operatorId, username: 'ada', mode: 'control', since: 1795000301 }],
 };
 
 const detail = session.extend({

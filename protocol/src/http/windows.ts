@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { optional, pageQuery, unixSeconds, unixTime } from './fields.ts';
-import { route } from './route.ts';
+import { optional, pageQuery, unixSeconds, unixTime } from './definition/fields.ts';
+import { route } from './definition/route.ts';
 
 export const windowSchema = z
   .strictObject({

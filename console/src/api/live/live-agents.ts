@@ -4,7 +4,7 @@ import { call, session } from '../client.ts';
 import { markStale, queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
-import { onLiveMessage } from './event-stream.ts';
+import { onLiveMessage } from './events.ts';
 
 /** Updates cached agents after events: fetches single records if few agents changed; otherwise the whole list. */
 

@@ -3,7 +3,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { call } from '../client.ts';
 import { queryClient } from '../query-client.ts';
-import { onLiveMessage } from './event-stream.ts';
+import { onLiveMessage } from './events.ts';
 import { maxEvents, withNewer } from './newest-events.ts';
 
 /**

@@ -1,4 +1,4 @@
 import { useSyncExternalStore } from 'react';
-import { type LiveState, liveState, onLiveState } from './event-stream.ts';
+import { type LiveState, liveState, onLiveState } from './events.ts';
 
 export const useLiveState = (): LiveState => useSyncExternalStore(onLiveState, liveState);

@@ -1,7 +1,7 @@
 import type { Agent } from '@muster/protocol/http';
 import { isTagKey, isTagValue } from '@muster/protocol/selector';
 import { useId, useState } from 'react';
-import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
+import { setTag, useSelectorVocabulary } from '../../api/tags.ts';
 import { EachDialog } from '../../parts/dialog/each-dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';

@@ -2,7 +2,7 @@ import type { Agent } from '@muster/protocol/http';
 import { isTagKey, isTagValue } from '@muster/protocol/selector';
 import { Plus, Trash2 } from 'lucide-react';
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
-import { setTag, useSelectorVocabulary } from '../../api/agents.ts';
+import { setTag, useSelectorVocabulary } from '../../api/tags.ts';
 import { Button, IconButton } from '../../parts/button.tsx';
 import { fieldClasses } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';

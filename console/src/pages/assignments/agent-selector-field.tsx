@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue, useMemo } from 'react';
-import { agentsQuery, useSelectorVocabulary } from '../../api/agents.ts';
+import { agentsQuery } from '../../api/agents.ts';
+import { useSelectorVocabulary } from '../../api/tags.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { MatchedAgents, matchText } from './matched-agents.tsx';
 import { matching } from './matching.ts';

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { prune, retentionQuery, setRetention } from '../../api/audit.ts';
-import { settingsQuery } from '../../api/system.ts';
+import { settingsQuery } from '../../api/settings.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm, Dialog } from '../../parts/dialog/dialog.tsx';
 import { notify } from '../../parts/dialog/toast.tsx';

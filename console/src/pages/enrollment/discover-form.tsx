@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { discoverAgents } from '../../api/enrolment.ts';
+import { discoverAgents } from '../../api/enrollment.ts';
 import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { Text } from '../../parts/text.tsx';

@@ -1,4 +1,4 @@
-import type { EnrolmentToken } from '../../api/enrolment.ts';
+import type { EnrolmentToken } from '../../api/enrollment.ts';
 import { Badge, type Tone } from '../../parts/badge.tsx';
 import { Button } from '../../parts/button.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Ticket } from 'lucide-react';
 import { useState } from 'react';
-import { type EnrolmentToken, enrolmentTokensQuery, revokeToken } from '../../api/enrolment.ts';
+import { type EnrolmentToken, enrolmentTokensQuery, revokeToken } from '../../api/enrollment.ts';
 import { useOperatorNames } from '../../api/operators.ts';
 import { Button } from '../../parts/button.tsx';
 import { Confirm } from '../../parts/dialog/dialog.tsx';

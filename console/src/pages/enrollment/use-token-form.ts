@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query';
-import { makeEnrolmentToken } from '../../api/enrolment.ts';
+import { makeEnrolmentToken } from '../../api/enrollment.ts';
 import { useFields } from '../../parts/form/use-fields.ts';
 import { tagsOf } from './token-state.ts';
 

@@ -1,9 +1,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChevronRight, ShieldCheck } from 'lucide-react';
-import { overviewQuery } from '../../api/fleet.ts';
 import { useLiveState } from '../../api/live/use-live-state.ts';
 import { modulesQuery } from '../../api/modules/modules.ts';
+import { overviewQuery } from '../../api/overview.ts';
 import { runsQuery } from '../../api/runs.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';

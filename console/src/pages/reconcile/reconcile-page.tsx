@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Check, ShieldCheck, Wrench } from 'lucide-react';
 import { useState } from 'react';
-import { reconcileQuery } from '../../api/fleet.ts';
+import { reconcileQuery } from '../../api/reconcile.ts';
 import { Button } from '../../parts/button.tsx';
 import { Checkbox } from '../../parts/form/field.tsx';
 import { Page } from '../../parts/page.tsx';

@@ -1,7 +1,8 @@
 import type { Agent } from '@muster/protocol/http';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import { agentsQuery, useSelectorVocabulary } from '../../api/agents.ts';
+import { agentsQuery } from '../../api/agents.ts';
+import { useSelectorVocabulary } from '../../api/tags.ts';
 import { Checkbox, Input, Select } from '../../parts/form/field.tsx';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Line } from '../../parts/text.tsx';

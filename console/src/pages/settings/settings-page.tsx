@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Search } from 'lucide-react';
+import { settingsQuery } from '../../api/settings.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
-import { healthQuery, settingsQuery, statusQuery } from '../../api/system.ts';
+import { healthQuery, statusQuery } from '../../api/status.ts';
 import { Badge, Dot } from '../../parts/badge.tsx';
 import { Id } from '../../parts/copy.tsx';
 import { Input } from '../../parts/form/field.tsx';

@@ -1,6 +1,6 @@
 import { attributesOf, parseSelector } from '@muster/protocol/selector';
 import { useState } from 'react';
-import { useSelectorVocabulary } from '../../api/agents.ts';
+import { useSelectorVocabulary } from '../../api/tags.ts';
 import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
 import { useMatchHint } from '../use-match-hint.ts';

@@ -3,7 +3,7 @@ import type { Hello } from '@muster/protocol/wire';
 import { limits } from '@muster/protocol/wire';
 import { idOfRawKey } from '../../identity/ed25519-key.ts';
 import { fromJson, toJson } from '../../store/json-text.ts';
-import { acknowledgedSeq, agentById, markConnected } from '../../store/queries/agents.ts';
+import { acknowledgedSeq, agentById, markConnected } from '../../store/queries/agents/agents.ts';
 import { missedDriftDue } from '../../store/queries/drift-schedule.ts';
 import { markUndispatched, openOperations, operationById } from '../../store/queries/operations.ts';
 import { runIsRunning } from '../../store/queries/runs.ts';

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { agentById, markCloneSeen } from '../../store/queries/agents.ts';
+import { agentById, markCloneSeen } from '../../store/queries/agents/agents.ts';
 import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import type { Refusals } from '../audit/refusals.ts';

@@ -16,8 +16,8 @@ import {
   insertAgentKey,
   insertFormerAgentKey,
   shortenAgentKeys,
-} from '../../store/queries/agent-keys.ts';
-import { agentById, approvedAgent } from '../../store/queries/agents.ts';
+} from '../../store/queries/agents/agent-keys.ts';
+import { agentById, approvedAgent } from '../../store/queries/agents/agents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, seconds } from '../shared/context.ts';

@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import { protocolVersion } from '@muster/protocol/wire';
 import { fromJson, toJson } from '../../store/json-text.ts';
-import { agentById, setAttributes } from '../../store/queries/agents.ts';
+import { agentById, setAttributes } from '../../store/queries/agents/agents.ts';
 import { agentsWithWork } from '../../store/queries/operations.ts';
 import { statement } from '../../store/transaction.ts';
 import { createAgentUsage } from '../agents/agent-usage.ts';

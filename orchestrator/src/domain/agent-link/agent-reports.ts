@@ -3,8 +3,8 @@ import type { Report } from '@muster/protocol/wire';
 import { decodeTime } from 'ulid';
 import { fromJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
-import { acknowledgedSeq, advanceSpool } from '../../store/queries/agents.ts';
-import { assignmentAuditing } from '../../store/queries/modules.ts';
+import { acknowledgedSeq, advanceSpool } from '../../store/queries/agents/agents.ts';
+import { assignmentAuditing } from '../../store/queries/assignments.ts';
 import { putOutput, putResourceResults } from '../../store/queries/operation-results.ts';
 import {
   markRunning,

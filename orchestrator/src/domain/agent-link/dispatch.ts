@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import type { QueuedOperation } from '../../bus/bus.ts';
 import { fromJson } from '../../store/json-text.ts';
-import { agentById } from '../../store/queries/agents.ts';
+import { agentById } from '../../store/queries/agents/agents.ts';
 import { markDispatched, oldestOpen, type ReportedOperation, setSnapshot } from '../../store/queries/operations.ts';
 import { agentState } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';

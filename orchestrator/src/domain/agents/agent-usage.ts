@@ -1,6 +1,6 @@
 import { OutcomeUnknown } from '../../store/database.ts';
-import { putUsage, usageOf } from '../../store/queries/agent-usage.ts';
-import { agentById } from '../../store/queries/agents.ts';
+import { putUsage, usageOf } from '../../store/queries/agents/agent-usage.ts';
+import { agentById } from '../../store/queries/agents/agents.ts';
 import { insertAuditEvent } from '../../store/queries/audit.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';

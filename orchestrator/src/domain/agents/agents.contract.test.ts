@@ -3,19 +3,9 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
-import {
-  agentTextsInTurns,
-  deleteOneTag,
-  getAgent,
-  listAgentPage,
-  listAgents,
-  listTags,
-  putOneTag,
-  putTags,
-  removeAgent,
-  setStatus,
-} from './agents.ts';
+import { agentTextsInTurns, getAgent, listAgentPage, listAgents, removeAgent, setStatus } from './agents.ts';
 import { createToken, deleteOldTokens, listTokens, namesFromHostname, revokeToken } from './enrollment.ts';
+import { deleteOneTag, listTags, putOneTag, putTags } from './tags.ts';
 
 const code = (promise: Promise<unknown>) =>
   promise.then(

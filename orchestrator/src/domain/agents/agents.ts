@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Fault, isKeyId, isName, MusterError } from '@muster/protocol';
+import { isKeyId, isName, MusterError } from '@muster/protocol';
 import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
-import { tagKeySchema, tagValueSchema } from '@muster/protocol/tag';
 import { fromJson, type JsonText } from '../../store/json-text.ts';
-import { deleteUsage } from '../../store/queries/agent-usage.ts';
+import { deleteUsage } from '../../store/queries/agents/agent-usage.ts';
 import {
   agentById,
   agentByName,
@@ -14,17 +13,11 @@ import {
   agentsByIds,
   deleteRejectedAgent,
   deleteSpool,
-  deleteTag,
-  deleteTags,
   namesInOrder,
-  putTag,
   setAgentStatus,
   shownAgentById,
   shownAgentByName,
-  tagBeyond,
-  tagValues,
-  touchAgent,
-} from '../../store/queries/agents.ts';
+} from '../../store/queries/agents/agents.ts';
 import { deleteLatestDriftOf } from '../../store/queries/drift.ts';
 import { deleteDriftStatesOf } from '../../store/queries/drift-states.ts';
 import { deleteEveryApplied, deleteStateOf } from '../../store/queries/state.ts';
@@ -394,111 +387,4 @@ async function removeRow(context: Context, actor: Actor, row: AgentRow): Promise
   });
   ended.announce(result);
   context.bus.publish({ type: 'agent_removed', node_id: row.node_id });
-}
-
-/** @param at JSON pointer of the tags in the body; empty when the key is in the path and the value in the body */
-function tagFaults(key: string, value: string, at: string): Fault[] {
-  const within = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  const faults = (read: ReturnType<typeof tagKeySchema.safeParse>, path: string) =>
-    read.success ? [] : read.error.issues.map(({ message }) => ({ path: at === '' ? path : within, message }));
-  return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];
-}
-
-/** Maximum number of tags of an agent: every answer about the agent contains them. */
-const maxTags = 256;
-
-/** @throws MusterError invalid_input, one fault for each unusable key or value */
-export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
-  if (Object.keys(tags).length > maxTags) {
-    const message = `must be at most ${maxTags} tags`;
-    throw new MusterError('invalid_input', `${at.slice(1)} ${message}`, [{ path: at, message }]);
-  }
-  const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, at));
-  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
-}
-
-async function changeTags(
-  context: Context,
-  actor: Actor,
-  row: AgentRow,
-  statements: Statement[],
-  summary: string,
-  metadata: Record<string, unknown>,
-) {
-  await context.db.write({
-    name: 'tags/change',
-    statements: [
-      ...statements,
-      statement(
-        touchAgent,
-        { node_id: row.node_id, now: seconds(context.now()) },
-        { expect: 'changed', else: 'agent_not_found' },
-      ),
-      audited(context, {
-        type: 'agent.tagged',
-        actor,
-        target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname },
-        summary,
-        metadata,
-      }),
-    ],
-  });
-  context.bus.publish({ type: 'agent_changed', node_id: row.node_id });
-}
-
-export async function putTags(context: Context, actor: Actor, idOrName: string, tags: Record<string, string>) {
-  requireTags(tags);
-  const row = await requireAgent(context, idOrName);
-  const puts = Object.entries(tags).map(([key, value]) => statement(putTag, { node_id: row.node_id, key, value }));
-  const summary = `tags of ${row.name ?? row.initial_hostname} replaced`;
-  await changeTags(context, actor, row, [statement(deleteTags, { node_id: row.node_id }), ...puts], summary, { tags });
-}
-
-export async function putOneTag(context: Context, actor: Actor, idOrName: string, key: string, value: string) {
-  const faults = tagFaults(key, value, '');
-  if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
-  const row = await requireAgent(context, idOrName);
-  const put = statement(putTag, { node_id: row.node_id, key, value });
-  const room = statement(
-    tagBeyond,
-    { node_id: row.node_id, capacity: maxTags },
-    {
-      expect: 'no_row',
-      else: 'invalid_input',
-      detail: `the agent has ${maxTags} tags, which is the maximum`,
-    },
-  );
-  await changeTags(context, actor, row, [put, room], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
-    tags: { [key]: value },
-  });
-}
-
-export async function deleteOneTag(context: Context, actor: Actor, idOrName: string, key: string) {
-  const row = await requireAgent(context, idOrName);
-  const remove = statement(
-    deleteTag,
-    { node_id: row.node_id, key },
-    { expect: 'changed', else: 'tag_not_found', detail: `the agent has no tag ${JSON.stringify(key.slice(0, 64))}` },
-  );
-  await changeTags(context, actor, row, [remove], `tag ${key} of ${row.name ?? row.initial_hostname} removed`, {
-    removed: key,
-  });
-}
-
-/** All tags in use: the values of each key, with the number of agents that have each. */
-export async function listTags({ db }: Context): Promise<{
-  tags: Record<string, string[]>;
-  counts: Record<string, Record<string, number>>;
-}> {
-  // Maps, because a tag key may be `constructor`.
-  const tags = new Map<string, Map<string, number>>();
-  for (const { key, value, agents } of await db.all(tagValues, {})) {
-    const values = tags.get(key);
-    if (values) values.set(value, Number(agents));
-    else tags.set(key, new Map([[value, Number(agents)]]));
-  }
-  return {
-    tags: Object.fromEntries([...tags].map(([key, values]) => [key, [...values.keys()]])),
-    counts: Object.fromEntries([...tags].map(([key, values]) => [key, Object.fromEntries(values)])),
-  };
 }

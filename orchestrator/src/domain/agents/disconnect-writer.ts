@@ -1,4 +1,4 @@
-import { markLastSeen } from '../../store/queries/agents.ts';
+import { markLastSeen } from '../../store/queries/agents/agents.ts';
 import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 

@@ -1,8 +1,8 @@
 import { isName, MusterError } from '@muster/protocol';
 import type { Hello } from '@muster/protocol/wire';
 import { fromJson, toJson } from '../../store/json-text.ts';
-import { insertAgentKey } from '../../store/queries/agent-keys.ts';
-import { agentIdTakingName, insertAgent, putTag, setAgentStatus } from '../../store/queries/agents.ts';
+import { insertAgentKey } from '../../store/queries/agents/agent-keys.ts';
+import { agentIdTakingName, insertAgent, setAgentStatus } from '../../store/queries/agents/agents.ts';
 import {
   deleteOldEnrolmentTokens,
   enrolmentTokenByHash,
@@ -11,16 +11,18 @@ import {
   insertEnrolmentToken,
   revokeEnrolmentToken,
   useEnrolmentToken,
-} from '../../store/queries/enrollment.ts';
+} from '../../store/queries/agents/enrollment.ts';
+import { putTag } from '../../store/queries/agents/tags.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { hashOfToken } from '../operators/sessions.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type PageWish, readPage } from '../shared/page.ts';
 import type { AgentRow } from './agents.ts';
-import { requireAgentName, requireTags } from './agents.ts';
+import { requireAgentName } from './agents.ts';
 import { type EnrolmentPlaces, enrolmentLines } from './enrollment-line.ts';
 import type { PendingList } from './pending-list.ts';
+import { requireTags } from './tags.ts';
 
 /** Enrollment tokens: they enroll agents without manual approval. Tokens are stored as hashes and shown once. */
 

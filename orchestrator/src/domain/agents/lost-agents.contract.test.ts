@@ -3,7 +3,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, type Key, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
 import { toJson } from '../../store/json-text.ts';
-import { setAttributes } from '../../store/queries/agents.ts';
+import { setAttributes } from '../../store/queries/agents/agents.ts';
 import { statement } from '../../store/transaction.ts';
 import { listAudit } from '../audit/audit.ts';
 import { getAgent, setStatus } from './agents.ts';

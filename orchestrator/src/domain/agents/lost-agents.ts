@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { markLastSeen, markLost, unseenAgents, unseenAmong } from '../../store/queries/agents.ts';
+import { markLastSeen, markLost, unseenAgents, unseenAmong } from '../../store/queries/agents/agents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';

@@ -1,6 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import { siteNetworkOf, siteOf } from '../../client-network.ts';
-import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../store/queries/agents.ts';
+import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../store/queries/agents/agents.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';

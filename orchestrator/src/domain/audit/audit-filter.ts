@@ -1,6 +1,6 @@
 import { isKeyId, MusterError } from '@muster/protocol';
 import type { Database } from '../../store/database.ts';
-import { agentIdTakingName } from '../../store/queries/agents.ts';
+import { agentIdTakingName } from '../../store/queries/agents/agents.ts';
 import { operatorTaking } from '../../store/queries/operators.ts';
 import type { Context } from '../shared/context.ts';
 import type { PlacedEvent } from './placed-event.ts';

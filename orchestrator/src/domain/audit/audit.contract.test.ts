@@ -8,7 +8,7 @@ import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../te
 import { chainRows } from '../../store/queries/audit.ts';
 import { defineQuery } from '../../store/query.ts';
 import { statement } from '../../store/transaction.ts';
-import { putOneTag } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { addOperator } from '../operators/operators.ts';
 import { type Actor, systemActor } from '../shared/context.ts';
 import { createLease } from '../shared/leases.ts';

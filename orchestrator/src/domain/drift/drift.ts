@@ -2,7 +2,7 @@ import { hasEnded, MusterError, type Summary } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { isEmpty, matchesSelector } from '@muster/protocol/selector';
 import { fromJson, type JsonText, toJson } from '../../store/json-text.ts';
-import { approvedAgent } from '../../store/queries/agents.ts';
+import { approvedAgent } from '../../store/queries/agents/agents.ts';
 import {
   driftById,
   driftIds,

@@ -12,7 +12,8 @@ import {
   reportsOf,
   resultOf,
 } from '../../../test/domain.ts';
-import { putOneTag, setStatus } from '../agents/agents.ts';
+import { setStatus } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { getOverview } from '../fleet/overview.ts';
 import { pruneHistory } from '../fleet/retention.ts';

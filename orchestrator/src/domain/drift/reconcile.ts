@@ -1,7 +1,7 @@
 import { type OffAgent, type OffReason, offReasons } from '@muster/protocol/http';
 import { isEmpty, matchesSelector } from '@muster/protocol/selector';
 import { fromJson } from '../../store/json-text.ts';
-import { agentsForSelectors } from '../../store/queries/agents.ts';
+import { agentsForSelectors } from '../../store/queries/agents/agents.ts';
 import {
   agentsDrifted,
   agentsNotAsApplied,

@@ -5,7 +5,7 @@ import {
   countOfActiveTerminals,
   openOperationsByStatus,
   waitingDeliveries,
-} from '../../store/queries/fleet-counts.ts';
+} from '../../store/queries/overview.ts';
 import type { Context } from '../shared/context.ts';
 
 export interface Census {

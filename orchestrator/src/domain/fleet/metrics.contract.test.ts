@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain } from '../../../test/domain.ts';
 import { sampleAt, samplesFixture } from '../../../test/samples.ts';
-import { putOneTag, removeAgent, setStatus } from '../agents/agents.ts';
+import { removeAgent, setStatus } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { createMetrics } from './metrics.ts';
 
 const retention = 7200;

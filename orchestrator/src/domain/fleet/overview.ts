@@ -4,7 +4,7 @@ import {
   countOfLostAgents,
   countOfOpenRuns,
   pendingAgents,
-} from '../../store/queries/fleet-counts.ts';
+} from '../../store/queries/overview.ts';
 import { secretsByExpiry } from '../../store/queries/secrets.ts';
 import { findOff, isOff } from '../drift/reconcile.ts';
 import { countUnread } from '../notifications/notifications.ts';

@@ -1,5 +1,5 @@
 import { fromJson, type JsonText } from '../../store/json-text.ts';
-import { revokeAllEnrolmentTokens } from '../../store/queries/enrollment.ts';
+import { revokeAllEnrolmentTokens } from '../../store/queries/agents/enrollment.ts';
 import { oldestOpenOperations } from '../../store/queries/operations.ts';
 import { openRuns } from '../../store/queries/runs.ts';
 import { deleteSetting, setting } from '../../store/queries/settings.ts';

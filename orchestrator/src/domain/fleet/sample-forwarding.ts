@@ -1,5 +1,5 @@
 import type { Sample } from '@muster/protocol';
-import { agentNames } from '../../store/queries/agents.ts';
+import { agentNames } from '../../store/queries/agents/agents.ts';
 import type { Attempt } from '../notifications/delivery.ts';
 import type { Context } from '../shared/context.ts';
 

@@ -2,17 +2,16 @@ import { type Fault, MusterError } from '@muster/protocol';
 import type { Assignment } from '@muster/protocol/http';
 import { parameterValues, pointer } from '@muster/protocol/module';
 import { fromJson, toJson } from '../../store/json-text.ts';
-import { deleteDriftScope } from '../../store/queries/drift-states.ts';
 import {
   assignmentByName,
   assignmentPage,
   assignments,
   deleteAssignment,
   insertAssignment,
-  moduleByName,
-  modulesByName,
   updateAssignmentFields,
-} from '../../store/queries/modules.ts';
+} from '../../store/queries/assignments.ts';
+import { deleteDriftScope } from '../../store/queries/drift-states.ts';
+import { moduleByName, modulesByName } from '../../store/queries/modules.ts';
 import { statement } from '../../store/transaction.ts';
 import { approvedMatching, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';

@@ -13,7 +13,8 @@ import {
 } from '@muster/protocol/module';
 import { fromJson } from '../../store/json-text.ts';
 import { modulesByName } from '../../store/queries/modules.ts';
-import { requireAgent, requireTags } from '../agents/agents.ts';
+import { requireAgent } from '../agents/agents.ts';
+import { requireTags } from '../agents/tags.ts';
 import type { Context } from '../shared/context.ts';
 
 /** The order of modules' resources, with their dependencies. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { MusterError } from '@muster/protocol';
 import type { Module } from '@muster/protocol/http';
 import { moduleLimits, parseModule } from '@muster/protocol/module';
+import { assignmentsNaming } from '../../store/queries/assignments.ts';
 import {
-  assignmentsNaming,
   deleteModule,
   insertModuleRevision,
   lastRevision,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { type Domain, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { consume, placedEvent } from '../../../test/placed-events.ts';
-import { putOneTag } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { createWindow } from '../modules/windows.ts';
 import { createChannel, removeChannel } from './channels.ts';
 import {

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { type AuditEvent, mostUnreadCounted, type Notification, notifyingEvents } from '@muster/protocol/http';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
-import { agentsForSelectors } from '../../store/queries/agents.ts';
+import { agentsForSelectors } from '../../store/queries/agents/agents.ts';
 import { channelIds } from '../../store/queries/channels.ts';
 import { insertDeliveries } from '../../store/queries/deliveries.ts';
 import {

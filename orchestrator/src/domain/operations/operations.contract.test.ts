@@ -4,7 +4,8 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, type Domain, newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getOutput, getRun, getState, wholeOperation } from '../../../test/reading.ts';
 import { startUpkeep } from '../../schedule/upkeep.ts';
-import { putOneTag, setStatus } from '../agents/agents.ts';
+import { setStatus } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { checkDrift, getDrift, latestDrift, listDrift, submitDriftCheck } from '../drift/drift.ts';
 import {

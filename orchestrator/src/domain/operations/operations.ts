@@ -6,17 +6,15 @@ import {
   type ResourceResult,
   type Summary,
 } from '@muster/protocol';
-import type { OperationEntry, OperationOutput, State } from '@muster/protocol/http';
+import type { OperationEntry, OperationOutput } from '@muster/protocol/http';
 import { fromJson, type JsonText, toJson } from '../../store/json-text.ts';
-import { approvedAgent } from '../../store/queries/agents.ts';
+import { approvedAgent } from '../../store/queries/agents/agents.ts';
 import { outputPage } from '../../store/queries/operation-results.ts';
 import { insertOperation, operationById, operations } from '../../store/queries/operations.ts';
-import { agentState, appliedPage } from '../../store/queries/state.ts';
 import { statement } from '../../store/transaction.ts';
 import { getAgent, requireAgent } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import type { Applied } from './applied-state.ts';
 import type { LiveOutput } from './live-output.ts';
 import { pageBytes, storedResults } from './operation-results.ts';
 import { untilFound, type Waiting } from './operation-waiting.ts';
@@ -270,44 +268,4 @@ async function* outputTexts(
   yield [...running].map(
     ([resource, soFar]) => [resource, toJson({ ...soFar, exit_code: null, running: true as const })] as const,
   );
-}
-
-type StateEntry = State['applied'][number];
-type EntryTexts = AsyncIterable<readonly JsonText<StateEntry>[]>;
-
-/** Applied state whose entries are streamed. */
-export type StateInPages = Omit<State, 'applied' | 'pending_removals' | 'unapplied'> & {
-  applied: EntryTexts;
-  pending_removals: EntryTexts;
-  unapplied: EntryTexts;
-};
-
-/** @throws MusterError agent_not_found */
-export async function readState(context: Context, idOrName: string): Promise<StateInPages> {
-  const { node_id, updated_at } = await requireAgent(context, idOrName);
-  const state = await context.db.get(agentState, { node_id });
-  return {
-    node_id,
-    applied: stateTexts(context, node_id, 'applied'),
-    pending_removals: stateTexts(context, node_id, 'pending_removal'),
-    unapplied: stateTexts(context, node_id, 'unapplied'),
-    snapshot_operation_id: state?.snapshot_operation_id ?? null,
-    updated_at: state?.updated_at ?? updated_at,
-  };
-}
-
-async function* stateTexts(
-  { db }: Context,
-  node_id: string,
-  state: Applied['state'],
-): AsyncGenerator<JsonText<StateEntry>[]> {
-  for (let after = { after_module: '', after_key: '' }; ; ) {
-    const rows = await db.all(appliedPage, { node_id, state, ...after, bytes: pageBytes });
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    yield rows.map(({ module, resource_id, type, identity, operation_id, since, reason }) =>
-      toJson({ module, id: resource_id, type, identity, operation_id, since, reason }),
-    );
-    after = { after_module: last.module, after_key: last.key };
-  }
 }

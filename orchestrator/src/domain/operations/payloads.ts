@@ -1,7 +1,7 @@
 import { fillSecrets, fillVerifications, type ResolvedResource, secretNames } from '@muster/protocol/module';
 import type { Verification } from '@muster/protocol/wire';
 import { fromJson } from '../../store/json-text.ts';
-import { agentById } from '../../store/queries/agents.ts';
+import { agentById } from '../../store/queries/agents/agents.ts';
 import { payloadByDigest, payloadSeen, putPayload } from '../../store/queries/operations.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { encodePayload, Payload } from '../modules/desired-set.ts';

@@ -4,7 +4,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, openDomain, reportsOf, resultOf } from '../../../test/domain.ts';
 import { awaitRun, getOperation, getRun } from '../../../test/reading.ts';
 import type { Database } from '../../store/database.ts';
-import { putOneTag } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { createAssignment, removeAssignment } from '../modules/assignments.ts';
 import { removeModule, uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';

@@ -8,7 +8,7 @@ import {
   liveEnrolmentTokensOf,
   newerEnrolmentTokenOf,
   revokeEnrolmentTokensOf,
-} from '../../store/queries/enrollment.ts';
+} from '../../store/queries/agents/enrollment.ts';
 import {
   anyOperator,
   assignmentsCreatedBy,

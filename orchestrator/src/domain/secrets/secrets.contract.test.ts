@@ -11,7 +11,7 @@ import { insertSecret } from '../../store/queries/secrets.ts';
 import { defineQuery } from '../../store/query.ts';
 import { statement } from '../../store/transaction.ts';
 import { createAgentLinks } from '../agent-link/agent-link-service.ts';
-import { putOneTag } from '../agents/agents.ts';
+import { putOneTag } from '../agents/tags.ts';
 import { listAudit } from '../audit/audit.ts';
 import { prunePayloads } from '../fleet/retention.ts';
 import { createAssignment } from '../modules/assignments.ts';

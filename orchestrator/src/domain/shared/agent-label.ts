@@ -1,4 +1,4 @@
-import { agentById } from '../../store/queries/agents.ts';
+import { agentById } from '../../store/queries/agents/agents.ts';
 import type { Context } from './context.ts';
 
 /** The displayed label of an agent: its name, otherwise its first hostname, otherwise its id. */

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import type { CastHeader } from '../../store/cast.ts';
 import { OutcomeUnknown } from '../../store/database.ts';
-import { approvedAgent } from '../../store/queries/agents.ts';
+import { approvedAgent } from '../../store/queries/agents/agents.ts';
 import { liveOperator } from '../../store/queries/operators.ts';
 import { insertTerminal } from '../../store/queries/terminals.ts';
 import { statement } from '../../store/transaction.ts';

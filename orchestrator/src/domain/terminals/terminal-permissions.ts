@@ -1,5 +1,5 @@
 import type { Clock } from '../../../../lib/src/clock.ts';
-import { approvedAgents } from '../../store/queries/agents.ts';
+import { approvedAgents } from '../../store/queries/agents/agents.ts';
 import { removedOperators } from '../../store/queries/operators.ts';
 import type { Context } from '../shared/context.ts';
 import { ended, interrupted } from './live-terminal.ts';

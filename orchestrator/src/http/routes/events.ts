@@ -1,6 +1,6 @@
 import { type Fault, MusterError } from '@muster/protocol';
 import { agentIdOf } from '../../domain/audit/audit-filter.ts';
-import type { LiveEvents } from '../../domain/live/live-events.ts';
+import type { LiveEvents } from '../../domain/live/events.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, Stream } from '../server/handlers.ts';
 

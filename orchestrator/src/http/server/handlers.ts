@@ -66,6 +66,9 @@ export interface Call<R extends Route> {
   readonly request: RequestFacts;
 }
 
+/** The part of a {@link Call} that routes use to start operations and runs. */
+export type WorkRequest = Pick<Call<Route>, 'respondAsync' | 'request'> & { readonly session: Session };
+
 type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
 type StatusOf<R extends Route> = keyof R['answers'] & number;
 

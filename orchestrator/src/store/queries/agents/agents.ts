@@ -1,8 +1,8 @@
 import type { Kysely, SelectQueryBuilder } from 'kysely';
-import type { Dialect } from '../dialect.ts';
-import type { JsonText } from '../json-text.ts';
-import { defineQuery, defineVariants } from '../query.ts';
-import type { Schema } from '../schema.ts';
+import type { Dialect } from '../../dialect.ts';
+import type { JsonText } from '../../json-text.ts';
+import { defineQuery, defineVariants } from '../../query.ts';
+import type { Schema } from '../../schema.ts';
 
 type StringMap = Record<string, string>;
 
@@ -120,20 +120,6 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
 /** Names of these agents, as far as they exist. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
-);
-
-/** Returns a row if the agent has more than `capacity` tags. */
-export const tagBeyond = defineQuery('tags/beyond', (db, p: { node_id: string; capacity: number }) =>
-  db.selectFrom('agent_tags').select('key').where('node_id', '=', p.node_id).orderBy('key').limit(1).offset(p.capacity),
-);
-
-export const tagValues = defineQuery('tags/values', (db) =>
-  db
-    .selectFrom('agent_tags')
-    .select((e) => ['key', 'value', e.fn.countAll<number>().as('agents')])
-    .groupBy(['key', 'value'])
-    .orderBy('key')
-    .orderBy('value'),
 );
 
 export const insertAgent = defineQuery(
@@ -298,21 +284,6 @@ export const setAgentStatus = defineQuery(
 
 export const deleteRejectedAgent = defineQuery('agents/delete', (db, p: { node_id: string }) =>
   db.deleteFrom('agents').where('node_id', '=', p.node_id).where('status', '=', 'rejected'),
-);
-
-export const putTag = defineQuery('tags/put', (db, p: { node_id: string; key: string; value: string }) =>
-  db
-    .insertInto('agent_tags')
-    .values({ node_id: p.node_id, key: p.key, value: p.value })
-    .onConflict((c) => c.columns(['node_id', 'key']).doUpdateSet({ value: (e) => e.ref('excluded.value') })),
-);
-
-export const deleteTag = defineQuery('tags/delete', (db, p: { node_id: string; key: string }) =>
-  db.deleteFrom('agent_tags').where('node_id', '=', p.node_id).where('key', '=', p.key),
-);
-
-export const deleteTags = defineQuery('tags/delete all', (db, p: { node_id: string }) =>
-  db.deleteFrom('agent_tags').where('node_id', '=', p.node_id),
 );
 
 /** Returns a row if more than `capacity` agents are pending. */

@@ -1,12 +1,7 @@
-import { getOverview, listReconcile, type OffReason } from '@muster/protocol/http';
+import { listReconcile, type OffReason } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
-
-export const overviewQuery = queryOptions({
-  queryKey: keys.overview,
-  queryFn: ({ signal }) => call(getOverview, { signal }),
-});
 
 export interface ReconcileFilter {
   readonly reason?: OffReason | '';

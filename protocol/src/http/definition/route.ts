@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../../errors.ts';
 
 /**
  * A route as data. The server registers it, the client calls it, the OpenAPI document describes it, and a test requires

@@ -1,5 +1,5 @@
-import type { JsonText } from '../json-text.ts';
-import { defineQuery, defineVariants } from '../query.ts';
+import type { JsonText } from '../../json-text.ts';
+import { defineQuery, defineVariants } from '../../query.ts';
 
 export const insertEnrolmentToken = defineQuery(
   'enrolment/insert',

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { defineQuery } from '../query.ts';
+import { defineQuery } from '../../query.ts';
 
 /** Amounts of data that agents have caused to be stored, by day. */
 

@@ -1,4 +1,4 @@
-import { defineQuery } from '../query.ts';
+import { defineQuery } from '../../query.ts';
 
 /** Agent keys: each agent has one current key, whose `valid_until` is null. A former key is valid until `valid_until`. */
 

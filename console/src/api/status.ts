@@ -1,14 +1,9 @@
-import { getHealth, getSettings, getStatus } from '@muster/protocol/http';
+import { getHealth, getStatus } from '@muster/protocol/http';
 import { queryOptions } from '@tanstack/react-query';
 import { call } from './client.ts';
 import { keys } from './query-keys.ts';
 
 /** Changes of the orchestrator's health cause no events, so these queries poll while a page shows them. */
-
-export const settingsQuery = queryOptions({
-  queryKey: keys.settings,
-  queryFn: ({ signal }) => call(getSettings, { signal }),
-});
 
 export const healthQuery = queryOptions({
   queryKey: keys.health,

@@ -7,7 +7,7 @@ import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
 /** @param address returns the URL of the console for the origin at which a client reached the API; null: unknown */
-export function signInHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
+export function operatorHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
     challenge: async ({ body: { public_key, form }, request }) => ({
       ...(await signIn.challenge(public_key, form === 2, request)),

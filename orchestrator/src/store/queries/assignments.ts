@@ -1,0 +1,100 @@
+import type { JsonText } from '../json-text.ts';
+import { defineQuery, defineVariants } from '../query.ts';
+
+export const assignments = defineQuery('assignments/list', (db) =>
+  db.selectFrom('assignments').selectAll().orderBy('name'),
+);
+
+export const assignmentPage = defineQuery('assignments/page', (db, p: { limit: number; offset: number }) =>
+  db.selectFrom('assignments').selectAll().orderBy('name').limit(p.limit).offset(p.offset),
+);
+
+export const assignmentByName = defineQuery('assignments/by name', (db, p: { name: string }) =>
+  db.selectFrom('assignments').selectAll().where('name', '=', p.name),
+);
+
+/** For preconditions: returns the assignment unless its mode or selector has changed. */
+export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { name: string; selector: string }) =>
+  db
+    .selectFrom('assignments')
+    .select('name')
+    .where('name', '=', p.name)
+    .where('mode', '=', 'audit')
+    .where('selector', '=', p.selector),
+);
+
+export const assignmentsNaming = defineQuery('assignments/naming module', (db, p: { module: string }, d) =>
+  db.selectFrom('assignments').select('name').where(d.jsonArrayHas('modules', p.module)).orderBy('name').limit(20),
+);
+
+type AssignmentField = 'modules' | 'selector' | 'description' | 'mode' | 'window_only' | 'parameters';
+
+/**
+ * Sets only the fields of the variant, so that concurrent changes of different fields do not undo each other. Changes
+ * nothing if the modules or their parameters, which must match, have changed since they were read.
+ */
+export const updateAssignmentFields = defineVariants(
+  'assignments/update',
+  (
+    db,
+    p: {
+      name: string;
+      former_modules: JsonText<string[]>;
+      former_parameters: JsonText<Record<string, Record<string, unknown>>>;
+      modules: JsonText<string[]>;
+      selector: string;
+      description: string | null;
+      mode: 'enforce' | 'audit';
+      window_only: boolean;
+      parameters: JsonText<Record<string, Record<string, unknown>>>;
+    },
+    _d,
+    v: { [K in AssignmentField]?: boolean },
+  ) =>
+    db
+      .updateTable('assignments')
+      .set({
+        ...(v.modules ? { modules: p.modules } : {}),
+        ...(v.selector ? { selector: p.selector } : {}),
+        ...(v.description ? { description: p.description } : {}),
+        ...(v.mode ? { mode: p.mode } : {}),
+        ...(v.window_only ? { window_only: p.window_only } : {}),
+        ...(v.parameters ? { parameters: p.parameters } : {}),
+      })
+      .where('name', '=', p.name)
+      .where('modules', '=', p.former_modules)
+      .where('parameters', '=', p.former_parameters),
+);
+
+export const insertAssignment = defineQuery(
+  'assignments/insert',
+  (
+    db,
+    p: {
+      name: string;
+      modules: JsonText<string[]>;
+      selector: string;
+      description: string | null;
+      mode: 'enforce' | 'audit';
+      window_only: boolean;
+      parameters: JsonText<Record<string, Record<string, unknown>>>;
+      created_at: number;
+      created_by: string;
+    },
+  ) =>
+    db.insertInto('assignments').values({
+      name: p.name,
+      modules: p.modules,
+      selector: p.selector,
+      description: p.description,
+      mode: p.mode,
+      window_only: p.window_only,
+      parameters: p.parameters,
+      created_at: p.created_at,
+      created_by: p.created_by,
+    }),
+);
+
+export const deleteAssignment = defineQuery('assignments/delete', (db, p: { name: string }) =>
+  db.deleteFrom('assignments').where('name', '=', p.name),
+);

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
+import { route } from './definition/route.ts';
+import { operatorId } from './operators.ts';
+
+export const assignmentSchema = z
+  .strictObject({
+    name: z.string(),
+    modules: z.array(z.string()),
+    selector: z.string(),
+    description: z.string().nullable(),
+    mode: z.enum(['enforce', 'audit']),
+    window_only: z.boolean(),
+    parameters: z.record(z.string(), z.record(z.string(), z.json())),
+    created_at: unixSeconds,
+    created_by: z.string(),
+  })
+  .meta({ id: 'Assignment' });
+export type Assignment = z.infer<typeof assignmentSchema>;
+const assignmentExample: Assignment = {
+  name: 'base',
+  modules: ['motd'],
+  selector: 'role=web',
+  description: null,
+  mode: 'enforce',
+  window_only: false,
+  parameters: {},
+  created_at: 1795000000,
+  created_by: operatorId,
+};
+
+export const listAssignments = route({
+  id: 'listAssignments',
+  method: 'GET',
+  path: '/assignments',
+  tag: 'Assignments',
+  summary: 'List assignments',
+  description: 'Sorted by name, which is also their order of precedence.',
+  access: 'operator',
+  query: z.strictObject(pageQuery(1000, 1000)),
+  paged: true,
+  answers: { 200: z.array(assignmentSchema) },
+  errors: [],
+  example: { answer: [assignmentExample] },
+});
+
+export const createAssignment = route({
+  id: 'createAssignment',
+  method: 'POST',
+  path: '/assignments',
+  tag: 'Assignments',
+  summary: 'Assign modules to the agents that a selector matches',
+  access: 'operator',
+  body: z.strictObject({
+    name: z.string().min(1).max(128),
+    modules: z.array(z.string()).min(1).max(256),
+    selector: z.string().max(2048),
+    description: optional(z.string().max(1024)),
+    mode: optional(z.enum(['enforce', 'audit'])),
+    window_only: optional(z.boolean()),
+    parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+  }),
+  answers: { 201: assignmentSchema },
+  errors: ['unknown_module', 'selector_invalid', 'name_taken'],
+  example: { body: { name: 'base', modules: ['motd'], selector: 'role=web' }, answer: assignmentExample },
+});
+
+export const getAssignment = route({
+  id: 'getAssignment',
+  method: 'GET',
+  path: '/assignments/{name}',
+  tag: 'Assignments',
+  summary: 'Show an assignment with the agents it matches now',
+  access: 'operator',
+  params: nameParams,
+  answers: { 200: assignmentSchema.extend({ matches: z.array(z.string()) }).meta({ id: 'AssignmentWithMatches' }) },
+  errors: ['assignment_not_found'],
+  example: {
+    params: { name: 'base' },
+    answer: { ...assignmentExample, matches: ['3f8c2b0a9d7e41568c1b2a3d4e5f6071'] },
+  },
+});
+
+export const updateAssignment = route({
+  id: 'updateAssignment',
+  method: 'PUT',
+  path: '/assignments/{name}',
+  tag: 'Assignments',
+  summary: 'Change an assignment',
+  description:
+    'Absent fields stay unchanged; an empty `description` removes it, and `parameters` replaces all earlier parameters. Agents change at their next apply.',
+  access: 'operator',
+  params: nameParams,
+  body: z.strictObject({
+    modules: optional(z.array(z.string()).min(1).max(256)),
+    selector: optional(z.string().max(2048)),
+    description: optional(z.string().max(1024)),
+    mode: optional(z.enum(['enforce', 'audit'])),
+    window_only: optional(z.boolean()),
+    parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
+  }),
+  answers: { 200: assignmentSchema },
+  errors: ['assignment_not_found', 'assignment_changed', 'unknown_module', 'selector_invalid'],
+  example: {
+    params: { name: 'base' },
+    body: { selector: 'role in (web, proxy)' },
+    answer: { ...assignmentExample, selector: 'role in (web, proxy)' },
+  },
+});
+
+export const removeAssignment = route({
+  id: 'removeAssignment',
+  method: 'DELETE',
+  path: '/assignments/{name}',
+  tag: 'Assignments',
+  summary: 'Remove an assignment',
+  description: 'Applied resources stay until the next apply on each agent.',
+  access: 'operator',
+  params: nameParams,
+  answers: { 204: null },
+  errors: ['assignment_not_found'],
+  example: { params: { name: 'base' } },
+});
