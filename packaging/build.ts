@@ -1,4 +1,4 @@
-// `npm run build`: writes all release artifacts to dist/. `--fast` compresses them lightly, for tests.
+// `npm run build`: writes all release artifacts to dist/. With `--fast`, compresses them lightly, for tests.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -62,13 +62,13 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
   const debs = buildPackages({ ...wish, compression, completions: completions(program) });
   writeSums(folder);
-  // An orchestrator of this clone serves this install folder.
+  // An orchestrator that runs from this clone serves this install folder.
   writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
   linkSync(program, join(folder, 'install', 'muster'));
   return artifacts;
 }
 
-/** Paths of all artifacts of a build in a folder. */
+/** Returns the paths of all artifacts of a build in a folder. */
 export function artifactsIn(folder: string, build: Build): Artifacts {
   const tarball = join(folder, `${tarballName(build)}.tar.gz`);
   return { folder, build, tarball, debs: packagesIn(folder, build.version, 'amd64') };
@@ -83,7 +83,7 @@ function writeTarballOf(parts: {
   licences: string;
   bill: string;
   path: string;
-  /** Compression level of gzip, 1 to 9. */
+  /** Gzip level, 1 to 9. */
   level: number;
 }): void {
   const { program, build, licences, bill, path, level } = parts;
@@ -104,13 +104,13 @@ function writeTarballOf(parts: {
   writeTarball({ name: tarballName(build), files, epoch: Date.parse(build.date) / 1000, level }, path);
 }
 
-/** Shell completions, printed by the program. */
+/** Returns the shell completions that the program prints. */
 function completions(program: string): Record<'bash' | 'zsh' | 'fish', string> {
   const of = (shell: string) => execFileSync(program, ['completion', shell], { encoding: 'utf8' });
   return { bash: of('bash'), zsh: of('zsh'), fish: of('fish') };
 }
 
-/** A checksum line in the format of `sha256sum --check`. */
+/** Writes the checksums of all files in a folder, in the format of `sha256sum --check`. */
 function writeSums(folder: string): void {
   const lines = readdirSync(folder)
     .sort()

@@ -7,8 +7,8 @@ import { buildPackages, packagesIn } from './deb/packages.ts';
 import { describeBuild, executable } from './executable.ts';
 
 /**
- * Output of `npm run build`, for tests: lightly compressed, once per state of the sources, plus the packages of an older
- * version for upgrade tests.
+ * Output of `npm run build` for tests: lightly compressed, built once per state of the sources, with packages of an
+ * older version for upgrade tests.
  */
 export interface Built extends Artifacts {
   readonly older: Artifacts['debs'];
@@ -18,10 +18,7 @@ const here = import.meta.dirname;
 const cache = join(here, '../.cache/built');
 const olderVersion = '0.0.9';
 
-/**
- * Builds the artifacts unless the cache has them.
- * @returns paths in the cache: read-only
- */
+/** Builds the artifacts unless the cache contains them. @returns paths in the cache, which are read-only */
 export async function built(): Promise<Built> {
   const about = describeBuild({});
   const hash = createHash('sha256').update(basename(await executable(about)));

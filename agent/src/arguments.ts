@@ -51,15 +51,15 @@ export interface AgentArguments {
   connect: { host: string; port: number; orchestratorKey: string | null; token: string | null } | null;
   /** Whether to save the target and exit. */
   save?: true;
-  /** Set: rotate the key and exit. */
+  /** If set, the program rotates the key and exits. */
   rotateKey?: {
-    /** Seconds for which the former key remains valid. */
+    /** Seconds for which the former key stays valid. */
     graceSecs: number;
     json: boolean;
   };
 }
 
-/** The command line is invalid. The message says how to fix it. */
+/** The command line is invalid. The message says how to correct it. */
 export class UsageError extends Error {}
 
 const options = {
@@ -82,6 +82,7 @@ const options = {
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
 /**
+ * Parses the command line.
  * @param argv the arguments after `muster agent`
  * @throws UsageError
  */
@@ -141,7 +142,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Removes Node's advice for programmers ("To specify a positional …").
+    // Removes Node's advice for programmers ("To specify a positional …"), which follows the first sentence.
     throw new UsageError((error as Error).message.split('. ')[0]!);
   }
 }

@@ -7,9 +7,9 @@ export type AgentConfig = z.infer<typeof agentConfigSchema>;
 
 export const defaultConfig: AgentConfig = agentConfigSchema.parse({});
 
-/** The configuration is invalid. The message names each position and the remedy. */
+/** The configuration is invalid. The message names each setting and how to correct it. */
 export class ConfigError extends Error {
-  /** @param file as the user named it; null: unknown */
+  /** @param file the path as the user entered it; null if unknown */
   constructor(faults: readonly string[], file: string | null = null) {
     super(`${file === null ? '' : `${file}: `}${faults.join('; ')}`);
     this.name = 'ConfigError';
@@ -17,7 +17,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * @param text YAML; an empty text or only comments give all defaults
+ * Parses a configuration.
+ * @param text YAML; without any settings, all have their defaults
  * @throws ConfigError
  */
 export function parseConfig(text: string): AgentConfig {
@@ -35,8 +36,8 @@ export function parseConfig(text: string): AgentConfig {
 }
 
 /**
- * Finds all faults of a file, with line numbers where known.
- * @param file its name for the messages
+ * Returns all faults of a configuration, with line numbers where known.
+ * @param file name of the file, for the messages
  */
 export function faultsOfFile(text: string, file: string): string[] {
   const lines = new LineCounter();
@@ -83,7 +84,7 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${place || 'the file'} ${inWords(issue)}`];
 }
 
-/** The requirement, in words for the author of the file. */
+/** Describes the requirement for the author of the file. */
 function inWords(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `must be ${things[issue.expected] ?? issue.expected}`;
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`;

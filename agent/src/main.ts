@@ -7,7 +7,7 @@ import { NoOrchestratorError, startAgent, version } from './compose/start.ts';
 import { endProcess } from './host/processes/end-process.ts';
 import { createLog } from './log.ts';
 
-/** After this time the process is killed, which the journal makes safe. */
+/** After this time, the process is killed. The journal makes that safe. */
 const stopLimitMs = 25_000;
 
 function fail(message: string, exitCode: number): never {
@@ -63,13 +63,13 @@ async function handledInfoOption(args: readonly string[]): Promise<boolean> {
 }
 
 /**
- * Takes the token from its variable, and deletes the variable so that started programs do not inherit it.
+ * Returns the token from its environment variable, and deletes the variable so that started programs do not inherit it.
  */
 function takeToken(env: NodeJS.ProcessEnv): string | null {
   const token = env.MUSTER_TOKEN ?? '';
   delete env.MUSTER_TOKEN;
   if (token === '') return null;
-  // The variable may hold an operator's session token, which must not be sent.
+  // The variable may contain an operator's session token, which must not be sent.
   if (!/^mt_[\x21-\x7e]{1,125}$/.test(token))
     fail('MUSTER_TOKEN is not an enrollment token; those start with mt_, and "muster agents enroll" makes them', 2);
   return token;
@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   if (options.connect) options.connect.token ??= takeToken(process.env);
   delete process.env.MUSTER_TOKEN;
   if (options.connect?.token === '-') options.connect.token = await readToken();
-  // `rotate-key` sends SIGHUP to the holder of the data directory, which would end this process by default.
+  // `rotate-key` sends SIGHUP to the holder of the data directory, which would end the process by default.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
     const { saveTarget } = await import('./connection/save-target.ts');
@@ -108,15 +108,15 @@ async function main(): Promise<void> {
     now: Date.now,
     write: (line) => process.stdout.write(line),
   });
-  // Node's default message includes the source line, which in a bundle is the whole program.
+  // Node's default message would include the source line, which in a bundle is the whole program.
   process.on('uncaughtException', (error: unknown) => {
     log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'bug: the agent ends');
     endProcess(1);
   });
-  // Keeps the process alive between two attempts to connect, because the agent's timers do not.
+  // Keeps the process alive between attempts to connect, because the agent's timers do not.
   const alive = setInterval(() => {}, 2 ** 30);
-  // Without a handler, SIGHUP would end the agent, even during its start. A changed file is also found without SIGHUP;
-  // this reports immediately whether it is valid.
+  // Without a handler, SIGHUP would end the agent, even during its start. The agent also notices a changed file without
+  // SIGHUP; SIGHUP reports immediately whether the file is valid.
   let reload = async () => {};
   process.on('SIGHUP', () => {
     void reload().then(
@@ -142,7 +142,7 @@ async function main(): Promise<void> {
     agent.stop(signal).then(
       () => {
         clearInterval(alive);
-        // Fires only if a pending operation keeps the process alive, such as a query of a hanging disk.
+        // Fires only if a pending call keeps the process alive, such as a query of a hanging disk.
         setTimeout(() => endProcess(0), 1_000).unref();
         log.info({}, 'agent stopped');
         process.exitCode = 0;
@@ -158,7 +158,7 @@ async function main(): Promise<void> {
   if (process.env.NOTIFY_SOCKET) manager = await notifyManager(log);
 }
 
-/** Loaded only if a service manager listens. */
+/** Loads the code only if a service manager listens. */
 async function notifyManager(log: Log): Promise<ServiceManager | null> {
   const { serviceManager } = await import('../../lib/src/service-manager.ts');
   const manager = serviceManager(process.env, 'agent', systemClock, (message) => log.warn({}, message));

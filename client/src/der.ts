@@ -9,7 +9,7 @@ export const derTags = { integer: 0x02, octets: 0x04, oid: 0x06, sequence: 0x30 
 
 /**
  * Reads consecutive values.
- * @throws RangeError if one is truncated
+ * @throws RangeError if a value is truncated
  */
 export function derValues(bytes: Uint8Array): DerValue[] {
   const values: DerValue[] = [];
@@ -20,7 +20,7 @@ export function derValues(bytes: Uint8Array): DerValue[] {
     at += 2;
     if (length >= 0x80) {
       const count = length & 0x7f;
-      // A key has at most some kilobytes, so a length never needs more than three bytes.
+      // A key has at most a few kilobytes, so a length never needs more than three bytes.
       if (count === 0 || count > 3) throw new RangeError('invalid length');
       length = 0;
       for (let index = 0; index < count; index++) length = length * 256 + (bytes[at++] ?? Number.NaN);
@@ -32,14 +32,14 @@ export function derValues(bytes: Uint8Array): DerValue[] {
   return values;
 }
 
-/** The content of the value at an index. @throws RangeError if its tag differs */
+/** Returns the content of the value at an index. @throws RangeError if its tag differs */
 export function derContent(values: readonly DerValue[], index: number, tag: number): Uint8Array {
   const value = values[index];
   if (value?.tag !== tag) throw new RangeError('unexpected tag');
   return value.content;
 }
 
-/** A nonnegative safe integer. @throws RangeError */
+/** Returns the integer at an index. @throws RangeError if it is not a nonnegative safe integer */
 export function derNumber(values: readonly DerValue[], index: number): number {
   const number = derContent(values, index, derTags.integer).reduce((sum, byte) => sum * 256 + byte, 0);
   if (!Number.isSafeInteger(number)) throw new RangeError('number too large');
@@ -48,7 +48,7 @@ export function derNumber(values: readonly DerValue[], index: number): number {
 
 /**
  * Encodes a value.
- * @param content at most 65,535 bytes together
+ * @param content at most 65,535 bytes in total
  */
 export function derValue(tag: number, ...content: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const length = content.reduce((sum, part) => sum + part.length, 0);
@@ -67,16 +67,19 @@ export function derValue(tag: number, ...content: readonly Uint8Array[]): Uint8A
 export const derSequence = (...content: readonly Uint8Array[]): Uint8Array<ArrayBuffer> =>
   derValue(derTags.sequence, ...content);
 
-/** @param value nonnegative, below 2^31 */
+/**
+ * Encodes an integer.
+ * @param value from 0 to 2^31 - 1
+ */
 export function derInteger(value: number): Uint8Array<ArrayBuffer> {
   const bytes: number[] = [];
   for (let rest = value; rest > 0 || bytes.length === 0; rest >>= 8) bytes.unshift(rest & 0xff);
-  // A first bit that is set would make the value negative.
+  // A leading zero byte, because the first bit is the sign.
   if ((bytes[0] as number) >= 0x80) bytes.unshift(0);
   return derValue(derTags.integer, Uint8Array.from(bytes));
 }
 
-/** Object identifiers of encrypted PKCS#8 (RFC 8018, RFC 7914), as hexadecimal content. */
+/** Object identifiers of encrypted PKCS#8 (RFC 8018, RFC 7914), in hexadecimal. */
 export const derOids = {
   pbes2: '2a864886f70d01050d',
   pbkdf2: '2a864886f70d01050c',
@@ -89,7 +92,7 @@ export const derOids = {
 /** The PKCS#8 prefix of an Ed25519 seed of 32 bytes (RFC 8410, section 7). */
 const ed25519Prefix = Uint8Array.of(48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 112, 4, 34, 4, 32);
 
-/** PKCS#8 of an Ed25519 seed. The caller must overwrite it. */
+/** Encodes an Ed25519 seed as PKCS#8. The caller must overwrite the result after use. */
 export function ed25519Pkcs8(seed: Uint8Array): Uint8Array<ArrayBuffer> {
   const wrapped = new Uint8Array(ed25519Prefix.length + seed.length);
   wrapped.set(ed25519Prefix);

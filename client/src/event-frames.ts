@@ -2,12 +2,12 @@ import { createParser } from 'eventsource-parser';
 
 /** An event of a stream of Server-Sent Events. */
 export interface EventFrame {
-  /** `message` if the stream does not name the event. */
+  /** Name of the event; `message` if the stream does not name it. */
   readonly event: string;
   readonly data: string;
 }
 
-/** Characters of an incomplete event that are kept. The events of Muster are far shorter. */
+/** Maximum characters of an incomplete event. The events of Muster are far shorter. */
 const maxEventLength = 4 * 1024 * 1024;
 
 /** Parses Server-Sent Events from chunks that may end anywhere, even within a character. */
@@ -17,7 +17,7 @@ export class EventFrameReader {
   #frames: EventFrame[] = [];
   #lastId: string | null;
 
-  /** @param lastId the id that the stream resumes after; null from the beginning */
+  /** @param lastId id of the event after which the stream resumes; null to start at the beginning */
   constructor(lastId: string | null = null) {
     this.#lastId = lastId;
     this.#parser = createParser({
@@ -35,14 +35,17 @@ export class EventFrameReader {
     });
   }
 
-  /** The id of the last complete event, to resume after; null before the first one. An event without data counts. */
+  /**
+   * The id of the last complete event, after which the stream can resume; null before the first event. An event without
+   * data counts.
+   */
   get lastId(): string | null {
     return this.#lastId;
   }
 
   /**
-   * Returns the events that this chunk completes.
-   * @throws Error for an event of more than 4 Mi characters
+   * Parses a chunk, and returns the events that it completes.
+   * @throws Error if an event has more than 4 Mi characters
    */
   feed(piece: Uint8Array): EventFrame[] {
     this.#parser.feed(this.#decoder.decode(piece, { stream: true }));

@@ -8,7 +8,7 @@ const words = {
   ids: 'list of ids',
 } as const;
 
-/** The allowed values of a field, in words. */
+/** Describes the allowed values of a field. */
 export function kindFieldValues({ type, values, minimum, maximum }: KindField): string {
   if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
   return type === 'choice' ? (values ?? []).join(', ') : words[type];

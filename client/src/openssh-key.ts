@@ -1,4 +1,7 @@
-/** Fields of the OpenSSH key format, each with its length before it (RFC 4253, section 5). @throws RangeError if truncated */
+/**
+ * Reads the fields of the OpenSSH key format, each of which follows its length (RFC 4253, section 5). @throws
+ * RangeError if a field is truncated
+ */
 export class SshFields {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -31,19 +34,20 @@ const magic = 'openssh-key-v1\0';
 
 /** The part of a private key file before the private half (PROTOCOL.key of OpenSSH). */
 export interface SshKeyHead {
-  /** `none` for a plain key. */
+  /** Name of the cipher; `none` for an unencrypted key. */
   readonly cipher: string;
   readonly kdf: string;
   readonly kdfOptions: Uint8Array;
   readonly publicBlob: Uint8Array;
-  /** Reader at the start of the private half. */
+  /** Reader that is positioned at the private half. */
   readonly fields: SshFields;
 }
 
 /**
- * @param bytes the decoded body between the first and last lines of the file
- * @returns null if it is not an OpenSSH key, or holds several
- * @throws RangeError if it is truncated
+ * Reads the part of a private key file before the private half.
+ * @param bytes the decoded text between the first and the last line of the file
+ * @returns null if the file is not an OpenSSH key or contains several keys
+ * @throws RangeError if the file is truncated
  */
 export function readSshKeyHead(bytes: Uint8Array): SshKeyHead | null {
   const fields = new SshFields(bytes);

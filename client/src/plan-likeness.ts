@@ -3,21 +3,23 @@ import type { Operation } from '@muster/protocol/http';
 /** Maximum characters of a diff that is certainly complete. The agent may have truncated a longer diff. */
 const maxCompleteDiff = 60_000;
 
-/** Drops the content hash if a complete diff shows the content, because the hash differs with every agent name in it. */
+/**
+ * Omits the content hash if a complete diff shows the content, because an agent's name in the content changes the hash.
+ */
 const comparedChanges = ({ changes, diff }: Operation['resources'][number]) =>
   diff === null || diff === '' || diff.length > maxCompleteDiff
     ? changes
     : changes.filter(({ field }) => field !== 'content');
 
-/** Replacement for the agent's name in compared texts. */
+/** Placeholder for the agent's name in compared texts. */
 export const ownName = '\u241fagent\u241f';
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * The text by which operations of several agents are compared: changed resources without durations, with the agent's
- * name replaced by {@link ownName}. Files that differ only in the name of their machine compare as equal.
- * @param name null if the agent has none
+ * Returns a text that is equal for equal operations of several agents: the changed resources without durations, with
+ * {@link ownName} in place of the agent's name. Files that differ only in the name of their machine are equal.
+ * @param name null if the agent has no name
  */
 export function likenessOf({ status, error, resources }: Operation, name: string | null): string {
   const reported = resources.filter((result) => result.status !== 'unchanged' || result.message !== null);

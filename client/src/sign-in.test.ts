@@ -9,7 +9,7 @@ const tls = `tls:${'c'.repeat(64)}`;
 const refusal = (code: string, errors?: { path: string; message: string }[]) =>
   new ApiError({ type: 'about:blank', title: '', status: 400, code, detail: code, errors } as never);
 
-/** @param answers responses in order: to the challenge, then to each signature */
+/** @param answers responses in order: first to the challenge, then to each signature */
 function rig(...answers: unknown[]) {
   const bodies: Record<string, unknown>[] = [];
   const signed: string[] = [];

@@ -16,9 +16,9 @@ export class UnboundSignIn extends Error {
   }
 }
 
-/** The orchestrator does not know the key, or its operator was removed. */
+/** The orchestrator does not know the key, or the operator with this key was removed. */
 export class UnknownKey extends Error {
-  /** 64 lower-case hexadecimal characters. */
+  /** Public key as 64 lower-case hexadecimal characters. */
   readonly publicKey: string;
   constructor(publicKey: string, cause: unknown) {
     super('This orchestrator does not know this key, or its operator was removed.', { cause });
@@ -28,9 +28,9 @@ export class UnknownKey extends Error {
 }
 
 export interface SignInParts {
-  /** Calls the orchestrator without a session. */
+  /** Sends requests to the orchestrator without a session. */
   readonly call: Client;
-  /** 64 lower-case hexadecimal characters. */
+  /** Public key as 64 lower-case hexadecimal characters. */
   readonly publicKey: string;
   /** Returns the server names that the signature may contain, best first. Called after the challenge was received. */
   readonly servers: () => readonly string[];
@@ -39,8 +39,8 @@ export interface SignInParts {
 }
 
 /**
- * Signs in with an operator's key. Signs only messages that contain the server's name as this client sees it. A server
- * could pass a signature over a bare nonce on to another orchestrator, so there is no fallback to such signatures.
+ * Signs in with an operator's key. Signs only messages that contain the server's name as this client sees it. There is
+ * no fallback to signatures of a bare nonce, because a server could use such a signature at another orchestrator.
  * @throws UnboundSignIn, UnknownKey; ApiError if the orchestrator refuses
  */
 export async function signIn({ call, publicKey, servers, sign }: SignInParts) {
@@ -70,7 +70,7 @@ export async function signIn({ call, publicKey, servers, sign }: SignInParts) {
 function challengeFailure(error: unknown, publicKey: string): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code, errors } = error.problem;
-  // Orchestrators older than bound sign-ins refuse the field.
+  // Orchestrators of releases before bound sign-ins refuse the `form` field.
   if (code === 'invalid_input' && errors?.some(({ path }) => path === '/form')) return new UnboundSignIn(error);
   return code === 'operator_unknown' ? new UnknownKey(publicKey, error) : error;
 }

@@ -1,10 +1,10 @@
-/** A text message from the orchestrator on the WebSocket of a terminal. Binary messages carry output. */
+/** A text message that the orchestrator sends on the WebSocket of a terminal. Binary messages contain output. */
 export type TerminalNotice =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'exit'; readonly code: number | null; readonly signal: string | null }
   | { readonly type: 'error'; readonly code: string; readonly message: string };
 
-/** Returns null for text that is not a notice, and for kinds that a later orchestrator may add. */
+/** Parses a text message. Returns null if it is not a notice, or has a type that only a later orchestrator sends. */
 export function readTerminalNotice(text: string): TerminalNotice | null {
   let value: Record<string, unknown> | null = null;
   try {

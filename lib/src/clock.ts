@@ -1,11 +1,11 @@
-/** Time, passed in so that tests control it. */
+/** Time. Passed in, so that tests control it. */
 export interface Clock {
-  /** Wall clock: milliseconds since the Unix epoch. */
+  /** Returns the wall-clock time in milliseconds since the Unix epoch. */
   now(): number;
-  /** Milliseconds since a fixed point; never goes back. */
+  /** Returns milliseconds since a fixed point. Never decreases. */
   monotonic(): number;
   /**
-   * Calls `action` once after `ms` milliseconds; does not keep the process alive.
+   * Calls `action` once after `ms` milliseconds. Does not keep the process alive.
    * @returns a function that cancels the call
    */
   after(ms: number, action: () => void): () => void;

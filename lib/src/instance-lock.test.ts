@@ -15,7 +15,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     const link = `${place}-link`;
     symlinkSync(place, link);
     await expect(lockDirectory(link, 'orchestrator')).rejects.toThrow(DirectoryInUse);
-    // Another program may share the directory, and another directory has its own lock.
+    // Another program may share the directory. Another directory has its own lock.
     (await lockDirectory(place, 'agent'))();
     (await lockDirectory(directory(), 'orchestrator'))();
     release();

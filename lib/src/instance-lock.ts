@@ -3,21 +3,21 @@ import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { identityOf, isRunning, type ProcessIdentity } from './process-identity.ts';
 
-/** Another process holds the directory. */
+/** Another process has locked the directory. */
 export class DirectoryInUse extends Error {}
 
 export type Program = 'agent' | 'orchestrator';
 
-/** How often to retry while another process, which may be retrying too, holds the directory. */
+/** Number of attempts while another process, which may also be retrying, has locked the directory. */
 const attempts = 5;
 
 /**
- * Locks a data directory for this process: two programs on one directory would overwrite each other's state.
- *
- * Each process creates a file whose name identifies it, then looks for the files of other running processes. Of two
- * processes, the later one sees both files, so they never both hold the lock; both may back off and retry after a random
- * delay. Files of processes that have ended are removed; names are never reused, so no file in use is removed. The lock
- * works between processes that see each other in /proc, on Linux. Other users must not be able to write to the directory.
+ * Locks a data directory for this process, because two programs on one directory would overwrite each other's state.
+ * Each process creates a file whose name identifies it, and then looks for the files of other running processes. Of two
+ * processes, the later one sees both files, so the two never both have the lock. Both may back off and retry after a
+ * random delay. Files of processes that have ended are removed. Names are never reused, so no file in use is removed.
+ * The lock works between processes that see each other in /proc, on Linux. Other users must not be able to write to the
+ * directory.
  * @param program programs of different kinds may share a directory
  * @returns a function that releases the lock
  * @throws DirectoryInUse
@@ -44,7 +44,9 @@ export async function lockDirectory(directory: string, program: Program): Promis
   }
 }
 
-/** Returns the PID of the process that holds the directory; null if none does, and on other systems than Linux. */
+/**
+ * Returns the PID of the process that has locked the directory; null if there is none, and on systems other than Linux.
+ */
 export function holderOf(directory: string, program: Program): number | null {
   for (const name of readdirSync(directory)) {
     const holder = processIn(name, program);
@@ -53,7 +55,7 @@ export function holderOf(directory: string, program: Program): number | null {
   return null;
 }
 
-/** The process that a lock file belongs to; null for any other file. */
+/** Returns the process that a lock file belongs to; null for any other file. */
 function processIn(name: string, program: Program): ProcessIdentity | null {
   if (!name.startsWith(`${program}-lock.`)) return null;
   const [, pid, startTicks, bootId] = /\.(\d+)\.(\d+)\.([\w-]*)\.[0-9a-f]+$/.exec(name) ?? [];

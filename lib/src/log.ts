@@ -1,4 +1,7 @@
-/** A log. Methods take the fields first, then the message. Neither may contain a secret. pino implements this interface. */
+/**
+ * A log. Methods take the fields first and then the message, neither of which may contain a secret. pino implements
+ * this interface.
+ */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

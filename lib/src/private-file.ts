@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
-/** Other users have access to a file or directory that holds keys. */
+/** Other users have access to a file or directory that contains keys. */
 class LoosePermissionsError extends Error {
   constructor(path: string, mode: number, wanted: string) {
     const found = (mode & 0o777).toString(8).padStart(4, '0');
@@ -25,8 +25,8 @@ class LoosePermissionsError extends Error {
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 /**
- * Creates the directory with mode 0700 if it is missing, and its parents.
- * @throws LoosePermissionsError if it exists and group or others have any permission
+ * Creates a directory with mode 0700, and its parents, if it does not exist.
+ * @throws LoosePermissionsError if the directory exists, and group or others have any permission
  */
 export function ensurePrivateDirectory(path: string): void {
   makeDirectory(resolve(path));
@@ -35,8 +35,8 @@ export function ensurePrivateDirectory(path: string): void {
 }
 
 /**
- * Creates one level at a time. The recursive `mkdir` of Node never returns if the system reports that a name is missing
- * below a directory that exists, as /proc does.
+ * Creates one level at a time, because Node's recursive `mkdir` never returns if the system reports that a name is
+ * missing below an existing directory, as /proc does.
  */
 function makeDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
@@ -46,14 +46,15 @@ function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process created it in the meantime.
+    // Another process has created the directory since the check.
     if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
 
 /**
+ * Reads a file that must be private.
  * @param forbidden bits of the mode that must not be set; by default, every permission of group and others
- * @returns null if there is no such file
+ * @returns null if the file does not exist
  * @throws LoosePermissionsError if a forbidden bit is set
  */
 export function readPrivateFile(path: string, forbidden = 0o077): string | null {
@@ -68,7 +69,7 @@ export function readPrivateFile(path: string, forbidden = 0o077): string | null 
 }
 
 /**
- * Writes a file with mode 0600 and syncs it: after a power cut the file is old or new, never mixed.
+ * Writes a file with mode 0600 and syncs it. After a power cut, the file has either the old or the new content.
  * @param existing whether to `replace` an existing file, or `keep` it and throw an error with code EEXIST
  */
 export function writePrivateFile(path: string, text: string, existing: 'replace' | 'keep'): void {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
 import { type Notify, serviceManager } from './service-manager.ts';
 
-/** A clock whose timers fire on demand. */
+/** Returns a clock whose timers fire on demand. */
 function handClock() {
   const calls: { ms: number; action: () => void }[] = [];
   const clock: Clock = {
@@ -50,7 +50,7 @@ describe('the service manager', () => {
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);
     turn();
     expect(said).toEqual(['--ready --status=up', 'WATCHDOG=1']);
-    // The next message is scheduled when the last one was sent.
+    // The next notification is scheduled after the last one was sent.
     expect(calls).toHaveLength(0);
     ends[1]?.(null);
     expect(calls.map(({ ms }) => ms)).toEqual([60_000]);

@@ -3,29 +3,30 @@ import type { Clock } from './clock.ts';
 import type { Program } from './instance-lock.ts';
 
 /**
- * Notifies systemd of the state of a service that it started. systemd listens on a Unix datagram socket, which Node does
- * not support, so `systemd-notify` sends the messages; each costs some milliseconds of processor time.
+ * Notifies systemd of the state of a service that systemd started. systemd listens on a Unix datagram socket, which
+ * Node does not support, so `systemd-notify` sends the messages. Each message costs some milliseconds of CPU time.
  */
 export interface ServiceManager {
   /**
-   * Reports that the service is up. After that, if systemd's watchdog is set, the event loop sends it signs of life.
+   * Reports that the service is up. If systemd's watchdog is enabled, the event loop then sends watchdog notifications.
    * @param status text that `systemctl status` shows
    */
   ready(status?: string): void;
   stopping(): void;
 }
 
-/** Sends words to systemd; calls `ended` with null, or with the reason if that failed. */
+/** Sends words to systemd. Calls `ended` with null, or with the reason of a failure. */
 export type Notify = (words: readonly string[], ended: (failure: string | null) => void) => void;
 
-/** Signs of life within the timeout of the watchdog. */
+/** Number of watchdog notifications within the timeout of the watchdog. */
 const signsPerTimeout = 3;
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * @param env the variables of systemd are removed from it: they are not for child processes
- * @param program named in warnings
- * @param warn called once at most
+ * Connects to the service manager that started this process.
+ * @param env the variables of systemd are removed from it, because child processes must not use them
+ * @param program name of the program, for warnings
+ * @param warn called at most once
  * @returns null if no service manager listens
  */
 export function serviceManager(
@@ -49,7 +50,7 @@ export function serviceManager(
     warned = true;
     warn(failure);
   };
-  // Each sign of life schedules the next one when it was sent, so that they never pile up.
+  // Each notification schedules the next one only after it was sent, so that notifications never pile up.
   const scheduleSign = (): void => {
     clock.after(everyMs, () => {
       if (hasStopped) return;
@@ -75,7 +76,7 @@ const notifyOver =
   (socket: string, service: Program): Notify =>
   (words, ended) => {
     const child = spawn('systemd-notify', words, { env: { PATH: searchPath, NOTIFY_SOCKET: socket }, stdio: 'ignore' });
-    // The service does not wait for it when it ends.
+    // The service does not wait for this process when it ends.
     child.unref();
     child.once('error', (error: NodeJS.ErrnoException) =>
       ended(

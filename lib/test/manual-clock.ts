@@ -21,24 +21,24 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Sets the wall clock forward, or back with a negative number. Timers are not affected. */
+  /** Sets the wall clock forward, or back if `ms` is negative. Timers are not affected. */
   jump(ms: number): void {
     this.#wallOffset += ms;
   }
 
-  /** Simulates a stopped process: each timer that becomes due in this time fires once, at the end. */
+  /** Simulates a suspended process: each timer that becomes due in this time fires once, at the end. */
   stall(ms: number): void {
     this.#time += ms;
     this.advance(0);
   }
 
-  /** Milliseconds until the next timer is due; null without a timer. */
+  /** Milliseconds until the next timer is due; null if there is no timer. */
   get next(): number | null {
     const earliest = this.#earliest();
     return earliest === null ? null : earliest.at - this.#time;
   }
 
-  /** Lets time pass and fires the timers that are due, in the order of their times. */
+  /** Advances the time, and fires the timers that become due, in order. */
   advance(ms: number): void {
     const end = this.#time + ms;
     for (;;) {

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** A `.deb` that dpkg-deb writes: owned by root, and byte-identical for the same content. */
+/** A `.deb` that dpkg-deb writes. It is owned by root, and byte-identical for the same content. */
 
 export interface DebianPackage {
   /** Fields of `control`, in this order. `Installed-Size` is computed. */
@@ -31,10 +31,10 @@ export interface DebianPackage {
 /** The content of an installed file, or the path of a file to copy. */
 export type PackagedFile = { content: string | Buffer; mode?: number } | { copy: string; mode?: number };
 
-/** `quick`: gzip at its lowest level, for temporary packages. */
+/** `quick` is gzip at its lowest level, for temporary packages. */
 export type Compression = 'xz' | 'gzip' | 'quick' | 'none';
 
-/** Whether this machine has the programs that build packages. */
+/** Reports whether this machine has the program that builds packages. */
 export function canBuild(): boolean {
   try {
     execFileSync('dpkg-deb', ['--version'], { stdio: 'ignore' });
@@ -95,7 +95,7 @@ export function writePackage(wanted: DebianPackage, path: string, epoch: number,
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
 
-/** Sets the mode explicitly, independent of the builder's umask. */
+/** Sets the mode explicitly, so that it does not depend on the builder's umask. */
 function put(target: string, file: PackagedFile): void {
   makeFolder(dirname(target));
   if ('content' in file) writeFileSync(target, file.content);

@@ -7,21 +7,22 @@ export type ScriptName = 'postinst' | 'prerm' | 'postrm';
 
 export interface UnitPackage {
   unit: string;
-  /** A timer that is inactive until an administrator enables it. Removing the package stops it. */
+  /** A timer that is inactive until an administrator enables it. Removing the package stops the timer. */
   timer?: string;
   /** Message that a first installation prints. */
   welcome: string;
-  /** Absolute paths of all files that the service created. Only a purge removes them. */
+  /** Absolute paths of files that the service creates. Only a purge removes them. */
   leftBehind: readonly string[];
-  /** A configuration file that may hold secrets: only root and this system group may read it. */
+  /** A configuration file that may contain secrets. Only root and this system group may read it. */
   closedConfig?: { path: string; group: string };
 }
 
 const head = '#!/bin/sh\nset -e\n';
 
 /**
- * Restricts access to the configuration file: version 0.1 installed it readable by all users, and dpkg keeps the mode of an
- * existing file. Keeps a stricter mode, and one from dpkg-statoverride, because an administrator has set it.
+ * Restricts access to the configuration file, because version 0.1 installed it readable by all users, and dpkg keeps
+ * the mode of an existing file. Keeps a stricter mode, and one from dpkg-statoverride, because an administrator has set
+ * it.
  */
 const closeConfig = ({ path, group }: NonNullable<UnitPackage['closedConfig']>) => `
     getent group ${group} > /dev/null || groupadd --system ${group}
@@ -90,7 +91,7 @@ ${leftBehind.map((path) => `  rm -rf --one-file-system ${path}`).join('\n')}
 fi
 `;
 
-/** The scripts of a package with a unit, by name. */
+/** Returns the maintainer scripts of a package with a systemd unit, by name. */
 export const maintainerScripts = (wanted: UnitPackage): Record<ScriptName, string> => ({
   postinst: postinst(wanted),
   prerm: prerm(wanted),

@@ -27,7 +27,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** Lines of `dpkg-deb --contents`: mode, owner, and path. */
+  /** Returns the lines of `dpkg-deb --contents`: mode, owner, and path. */
   const contents = (path: string): string[] =>
     execFileSync('dpkg-deb', ['--contents', path], { encoding: 'utf8' })
       .split('\n')

@@ -6,23 +6,24 @@ import { type Compression, type DebianPackage, type PackagedFile, writePackage }
 import { maintainerScripts } from './maintainer-scripts.ts';
 
 /**
- * Builds three packages: `muster` has the program; `muster-agent` and `muster-orchestrator` each have a unit and its
- * configuration. `muster-orchestrator` contains the other two, so that machines can install the agent from the orchestrator.
+ * Builds three packages: `muster` contains the program; `muster-agent` and `muster-orchestrator` contain a systemd unit
+ * and its configuration. `muster-orchestrator` also contains the other two packages, so that machines can install the
+ * agent from the orchestrator.
  */
 
 export interface PackagesWish {
-  /** The program for all roles. */
+  /** Path of the executable for all roles. */
   executable: string;
   version: string;
-  /** Debian's name of the architecture: `amd64`. */
+  /** Debian's name of the architecture, such as `amd64`. */
   architecture: string;
   /** Output folder. */
   out: string;
   /** Unix seconds: modification time of all files in the packages. */
   epoch: number;
-  /** License texts of third-party components, which the package includes. */
+  /** License texts of third-party components, to include in the package. */
   licences: string;
-  /** Compression of the program: xz takes twenty seconds, and makes the package a third smaller. */
+  /** Compression of the program. xz takes twenty seconds but makes the package a third smaller. */
   compression?: Compression;
   /** Completion files, by shell. */
   completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
@@ -36,7 +37,7 @@ const completionPlaces = {
   fish: '/usr/share/fish/vendor_completions.d/muster.fish',
 };
 
-/** Folder, in the orchestrator's package, of the files that machines install. */
+/** Folder of the orchestrator's package with the files that machines install. */
 const servedFolder = '/usr/share/muster/install';
 
 const orchestratorWelcome = `
@@ -59,7 +60,7 @@ export interface Packages {
   readonly orchestrator: string;
 }
 
-/** Paths of the three packages in a folder. */
+/** Returns the paths of the three packages in a folder. */
 export const packagesIn = (folder: string, version: string, architecture: string): Packages => ({
   muster: join(folder, `muster_${version}_${architecture}.deb`),
   agent: join(folder, `muster-agent_${version}_all.deb`),
@@ -77,17 +78,17 @@ export function buildPackages(wish: PackagesWish): Packages {
   write(programPackage(wish), paths.muster, epoch, compression);
   write(agentPackage(version), paths.agent, epoch, 'gzip');
   const served = servedFiles(installFolder(version, executable, [paths.muster, paths.agent]));
-  // The packages inside are already compressed.
+  // The packages in it are already compressed.
   write(orchestratorPackage(version, served), paths.orchestrator, epoch, 'none');
   return paths;
 }
 
-/** The parts of a package that differ between packages. */
+/** The parts that differ between packages. */
 type Contents = Omit<DebianPackage, 'control'> & {
   readonly about: Readonly<{ Depends: string; Recommends?: string; Description: string }>;
 };
 
-/** Writes a package. The file name gives its name, version, and architecture. */
+/** Writes a package, with the name, version, and architecture from the file name. */
 function write({ about, files, conffiles, scripts }: Contents, path: string, epoch: number, how: Compression): void {
   const [name = '', version = '', architecture = ''] = basename(path, '.deb').split('_');
   rmSync(path, { force: true });
@@ -106,7 +107,7 @@ function write({ about, files, conffiles, scripts }: Contents, path: string, epo
 
 const programPackage = ({ executable, licences, completions = {} }: PackagesWish): Contents => ({
   about: {
-    // Node's own requirements, which Debian 10, Ubuntu 20.04, and later releases meet.
+    // Requirements of Node, which Debian 10, Ubuntu 20.04, and later releases meet.
     Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
     Description:
       'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
@@ -148,10 +149,13 @@ const agentPackage = (version: string): Contents => ({
 
 const orchestratorConfig = '/etc/muster/orchestrator.yml';
 
-/** @param served the packages that machines install the agent from */
+/**
+ * Describes the package of the orchestrator.
+ * @param served the files that machines install the agent from
+ */
 const orchestratorPackage = (version: string, served: Record<string, PackagedFile>): Contents => ({
   about: {
-    // passwd provides groupadd.
+    // The passwd package provides groupadd.
     Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
     Recommends: 'systemd',
     Description:
@@ -176,7 +180,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
     welcome: orchestratorWelcome,
     closedConfig: { path: orchestratorConfig, group: 'muster' },
     leftBehind: [
-      // Contains native addons that commands of root, such as backup and export, extract.
+      // Contains native addons, which commands that root runs extract, such as backup and export.
       '/var/cache/muster',
       ...['lib', 'cache', 'log'].flatMap((kind) => [
         `/var/${kind}/muster-orchestrator`,
@@ -184,7 +188,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
       ]),
       '/etc/muster/orchestrator.env',
       '/etc/muster/backup.env',
-      // Created by `systemctl enable` and `systemctl edit`. The backups stay.
+      // `systemctl enable` and `systemctl edit` create these. The backups are kept.
       '/etc/systemd/system/timers.target.wants/muster-backup.timer',
       '/etc/systemd/system/muster-backup.timer.d',
       '/etc/systemd/system/muster-backup.service.d',

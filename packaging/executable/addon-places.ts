@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Owner and mode of a folder, with links resolved, and of each of its ancestors. */
+/** Owner and mode of a folder or of one of its ancestors, with links resolved. */
 export interface Step {
   readonly path: string;
   readonly uid: number;
@@ -15,10 +15,10 @@ const sticky = 0o1000;
 
 /**
  * Checks who can replace one of these folders. A user who can replace an ancestor controls the code that this process
- * loads, even if the innermost folder is protected: the file is checked and then loaded by its path.
+ * loads, even if the innermost folder is protected, because the file is checked and then loaded by its path.
  * @param steps the folder first, then each ancestor
  * @param uid user of this process
- * @returns the folder that others can change, and what to do; null if there is none
+ * @returns the folder that other users can change, and what to do; null if there is none
  */
 export function unguarded(steps: readonly Step[], uid: number): string | null {
   for (const [above, { path, uid: owner, gid, mode }] of steps.entries()) {
@@ -32,7 +32,10 @@ export function unguarded(steps: readonly Step[], uid: number): string | null {
   return null;
 }
 
-/** The real path of a folder, and of each ancestor. Resolves symbolic links, and skips folders that do not exist. */
+/**
+ * Returns the real path of a folder, and of each ancestor. Resolves symbolic links, and skips folders that do not
+ * exist.
+ */
 export function stepsTo(folder: string): Step[] {
   let path = folder;
   while (lstatSync(path, { throwIfNoEntry: false }) === undefined && dirname(path) !== path) path = dirname(path);

@@ -152,7 +152,7 @@ describe('a native addon', () => {
     for (const name of old) writeFileSync(join(folder, name), 'old', { mode: 0o500 });
     utimesSync(join(folder, 'sqlite-4567.node.ab.tmp'), 1, 1);
     const path = bringOut();
-    // Keeps a recent temporary file, which may belong to a write in progress, and files of another addon.
+    // Keeps a recent temporary file, which may belong to a write in progress, and the files of another addon.
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 

@@ -19,18 +19,24 @@ import { stepsTo, unguarded } from './addon-places.ts';
 
 export interface CarriedAddon {
   readonly name: string;
-  /** The addon is extracted to the folder `addons` of this directory if this user owns it, else of the cache. */
+  /**
+   * The addon is extracted to the folder `addons` of this directory if this user owns the directory, and otherwise of
+   * the cache.
+   */
   readonly directory: string;
   readonly sha256: string;
   content(): Buffer;
 }
 
-/** A killed start left a temporary file that is older than this, in milliseconds. */
+/** Age in milliseconds from which a temporary file counts as left by a killed start. */
 const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
 
-/** Whether this user owns the directory. Root must not load a service user's files there, nor leave files unreadable to them. */
+/**
+ * Reports whether this user owns the directory. Root must not load a service user's files from it, nor leave files in
+ * it that the service user cannot read.
+ */
 function isOwn(directory: string): boolean {
   const stats = statSync(directory, { throwIfNoEntry: false });
   return stats === undefined || stats.uid === process.geteuid?.();
@@ -44,12 +50,12 @@ function ownCache(): string {
 const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), process.geteuid?.() ?? 0);
 
 /**
- * Finds a folder for native addons that only this user can change.
- * @throws Error if others can change the directory and the cache
+ * Returns a folder for native addons that only this user can change.
+ * @throws Error if other users can change both the directory and the cache
  */
 function ownFolder(directory: string, cache: () => string): string {
   const faults: string[] = [];
-  // A service user may have no home, so the path of the cache is computed only if needed.
+  // The path of the cache is computed only if needed, because a service user may have no home directory.
   for (const place of isOwn(directory) ? [() => directory, cache] : [cache]) {
     const folder = join(place(), 'addons');
     const fault = faultOf(folder);
@@ -69,7 +75,7 @@ function ownFolder(directory: string, cache: () => string): string {
 
 /**
  * Extracts the native addon unless its file exists. The file name depends on the content, so releases do not conflict.
- * @param cache returns the cache, which is used if others own the directory or can write to it
+ * @param cache returns the cache, which is used if other users own the directory or can write to it
  * @returns the path of the file
  */
 export function addonPath({ name, directory, sha256, content }: CarriedAddon, cache = ownCache): string {
@@ -89,7 +95,7 @@ export function addonPath({ name, directory, sha256, content }: CarriedAddon, ca
   return path;
 }
 
-/** Refuses files that others can write, because their code would run with the rights of this process. */
+/** Refuses files that other users can write to, because their code would run with the rights of this process. */
 function requireOwn(path: string, stats: ReturnType<typeof fstatSync>, kind: 'directory' | 'file'): void {
   const isKind = kind === 'directory' ? stats.isDirectory() : stats.isFile();
   const own = stats.uid === process.geteuid?.() || stats.uid === 0;
@@ -113,7 +119,7 @@ function isIntact(path: string, sha256: string): boolean {
   }
 }
 
-/** Removes files of former releases and of killed starts. A process that has one loaded keeps its mapping. */
+/** Removes files of former releases and of killed starts. A process that has loaded such a file keeps its mapping. */
 function removeOthers(folder: string, name: string, current: string): void {
   for (const entry of readdirSync(folder)) {
     const path = join(folder, entry);
@@ -125,7 +131,10 @@ function removeOthers(folder: string, name: string, current: string): void {
   }
 }
 
-/** @param said message of the system's loader */
+/**
+ * Explains a failed load.
+ * @param said message of the system's loader
+ */
 export function whyNotLoaded(path: string, said: string): string {
   const remedy = said.includes('failed to map segment')
     ? '. Its file system is mounted noexec: choose another data directory, or mount it with exec'
@@ -134,7 +143,8 @@ export function whyNotLoaded(path: string, said: string): string {
 }
 
 /**
- * @returns the exports of the native addon
+ * Extracts and loads a native addon.
+ * @returns its exports
  * @throws Error if it cannot be extracted or loaded
  */
 export function loadAddon(addon: CarriedAddon): unknown {

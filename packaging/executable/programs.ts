@@ -16,7 +16,7 @@ export interface Contents {
   readonly build: Build;
   /** SHA-256 of each native addon. */
   readonly addons: Readonly<Record<string, string>>;
-  /** Programs with a code cache. */
+  /** Names of the programs that have a code cache. */
   readonly compiled: readonly string[];
 }
 
@@ -28,14 +28,14 @@ function requireFromWithin(name: string): unknown {
   if (inside !== undefined) return run(inside);
   const builtin = process.getBuiltinModule(name);
   if (builtin !== undefined) return builtin;
-  // Callers that require another module treat it as optional, and check for this code.
+  // Callers that require another module treat the module as optional and check for this code.
   throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
 }
 
-/** Loads a program. @returns a function that runs it. V8 ignores a code cache of another V8 version. */
+/** Loads a program. V8 ignores a code cache of another V8 version. @returns a function that runs the program */
 export function prepare(name: string): () => object {
   const cachedData = contents.compiled.includes(name) ? bytes(`${name}.code`) : undefined;
-  // The program is ASCII, and Latin-1 strings take one byte per character in V8.
+  // The program is ASCII, and V8 stores a Latin-1 string with one byte per character.
   const script = new Script(bytes(`${name}.cjs`).toString('latin1'), {
     filename: `muster:${name}`,
     ...(cachedData ? { cachedData } : {}),
@@ -49,7 +49,7 @@ export function prepare(name: string): () => object {
 
 export const run = (name: string): object => prepare(name)();
 
-/** Sets `globalThis.muster`, by which programs access the contents of the executable. */
+/** Sets `globalThis.muster`, through which programs access the contents of the executable. */
 export function announce(): void {
   const muster: Executable = {
     build: contents.build,

@@ -1,4 +1,4 @@
-/** Programs by first word, and whether the program receives that word. cli/bin/muster has the same table. */
+/** Program for each first word, and whether the program receives that word. cli/bin/muster has the same table. */
 const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsWord: boolean }>> = {
   orchestrator: { program: 'orchestrator', keepsWord: false },
   agent: { program: 'agent', keepsWord: false },
@@ -12,7 +12,10 @@ const roles: Readonly<Record<string, { program: 'orchestrator' | 'agent'; keepsW
 /** First words that start a separate program instead of a verb of the command line. */
 export const launchedWords: readonly string[] = Object.keys(roles);
 
-/** @param words the arguments of `muster` */
+/**
+ * Returns the program for a command line, and its arguments.
+ * @param words the arguments of `muster`
+ */
 export function programFor(words: readonly string[]): { program: 'orchestrator' | 'agent' | 'cli'; words: string[] } {
   const [first = '', ...rest] = words;
   const role = Object.hasOwn(roles, first) ? roles[first] : undefined;

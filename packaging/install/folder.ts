@@ -9,11 +9,14 @@ import { basename, join } from 'node:path';
  */
 
 export interface InstallFolder {
-  /** By name: the content of a file, or the path of a file to copy. */
+  /** Files by name: the content of a file, or the path of a file to copy. */
   files: Readonly<Record<string, { content: string } | { copy: string }>>;
 }
 
-/** @param packages paths of the `.deb` files, if any could be built */
+/**
+ * Returns the content of the install folder.
+ * @param packages paths of the `.deb` files, if they could be built
+ */
 export function installFolder(version: string, executable: string, packages: readonly string[]): InstallFolder {
   const unit = join(import.meta.dirname, '../systemd/muster-agent.service');
   const sums = [

@@ -2,15 +2,15 @@ import type { AgentConfig } from '../config.ts';
 import type { Listener } from '../connection/listener.ts';
 
 /**
- * Decides when to listen for announcements. If enabled, an agent listens whenever it has no link; if disabled, never.
- * Without a setting, an agent that started without a known orchestrator listens until its first link.
+ * Decides when to listen for announcements. If discovery is enabled, an agent listens whenever it has no link; if
+ * disabled, never. Without a setting, an agent that started without a known orchestrator listens until its first link.
  */
 export class Discovery {
   private readonly listener: Listener;
   private isLost: boolean;
   private isLinked = false;
 
-  /** @param isLost whether the agent knows no orchestrator */
+  /** @param isLost whether the agent started without a known orchestrator */
   constructor(listener: Listener, isLost: boolean) {
     this.listener = listener;
     this.isLost = isLost;

@@ -1,10 +1,10 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** Time after the last report until the agent counts as idle and releases memory. */
+/** Milliseconds after the last report until the agent counts as idle and releases memory. */
 const idleMs = 10_000;
 
 /**
- * Collects garbage once when the agent becomes idle. V8 has no reason to while nothing is allocated, so the garbage of
+ * Collects garbage once when the agent becomes idle. V8 does not collect while nothing is allocated, so the garbage of
  * the last apply would stay resident until the next apply, perhaps for a month. The launcher exposes the collector.
  */
 export class Idle {

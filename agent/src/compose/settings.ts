@@ -9,13 +9,13 @@ import type { TerminalSettings } from '../terminal/shell-choice.ts';
 
 /** The configuration in force. */
 export interface Settings {
-  /** A function, because the value may change; so are all members. */
+  /** A function, because the value may change. The same applies to `terminal` and `metrics`. */
   discovery(): AgentConfig['discovery'];
-  /** Reads the current values at each access. */
+  /** Its properties return the current values. */
   readonly limits: ProviderLimits;
   terminal(): TerminalSettings;
   metrics(): AgentConfig['metrics'];
-  /** Calls the listener after each change of the file. */
+  /** Registers a listener for changes of the configuration. */
   onChange(listener: () => void): void;
   /** Reads the file again immediately. */
   again(): Promise<void>;
@@ -30,7 +30,7 @@ const noTerminals: TerminalSettings = {
   user: '',
 };
 
-/** Defaults without a file, so that most agents never load the memory-hungry parser. */
+/** Settings without a configuration file, so that most agents never load the parser, which needs much memory. */
 const unconfigured: Settings = {
   discovery: () => ({ enabled: null, port: discoveryPort }),
   limits: defaultLimits,
@@ -42,8 +42,8 @@ const unconfigured: Settings = {
 };
 
 /**
- * Reads the configuration now and after each change. An invalid change has no effect.
- * @param path null: the agent has no configuration file
+ * Reads the configuration now and after each change of the file. An invalid change has no effect.
+ * @param path null if the agent has no configuration file
  * @throws ConfigError if the file is missing or invalid
  */
 export async function loadSettings(path: string | null, clock: Clock, log: Log): Promise<Settings> {

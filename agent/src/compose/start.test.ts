@@ -57,7 +57,7 @@ const operation: OperationMessage = {
 };
 
 test('measures the machine, and stops and starts again when its configuration changes', async () => {
-  // Seconds that pass twenty times as fast.
+  // Seconds, on a clock that runs twenty times as fast.
   const began = { at: systemClock.now(), monotonic: systemClock.monotonic() };
   const clock: Clock = {
     now: () => began.at + 20 * (systemClock.monotonic() - began.monotonic),
@@ -76,7 +76,7 @@ test('measures the machine, and stops and starts again when its configuration ch
   await configure(false);
   await vi.waitFor(() => expect(changes()).toBe(1));
   const before = measured();
-  // The time of ten samples.
+  // Waits for the time of ten samples.
   await new Promise<void>((resolve) => void clock.after(10_000, resolve));
   expect(measured()).toBe(before);
   await configure(true);
@@ -89,7 +89,7 @@ test('stops cleanly when acknowledgements and operations arrive late, and contin
   const { link } = await orchestrator.welcomed();
   link.send(operation);
   const report = await link.next('report');
-  // After this, all messages from the orchestrator arrive late.
+  // From here on, all messages from the orchestrator arrive late.
   const bye = link.next('bye').then(() => {
     link.send({ type: 'ack', seq: report.seq });
     link.send({ type: 'cancel', operation_id: operation.operation_id });
@@ -167,7 +167,7 @@ describe('an agent without a known orchestrator', () => {
       orchestrator_key: announcer.hex,
       token: null,
     });
-    // The agent has an orchestrator, so it no longer listens, even after the link breaks.
+    // The agent knows its orchestrator, so it no longer listens, even after the link breaks.
     expect(await isFree(port)).toBe(true);
     link.ws.terminate();
     while (!logged.some(({ message }) => message === 'not connected')) await new Promise(setImmediate);
@@ -184,7 +184,7 @@ describe('an agent without a known orchestrator', () => {
     const impostor = new TestAnnouncer();
     const dialled = orchestrator.nextLink();
     void dialled.catch(() => {});
-    // The announcement is signed by another key than the server's.
+    // The announcement is signed with another key than the server's.
     await announce(
       () => impostor.datagram({ port: orchestrator.port }),
       port,

@@ -30,18 +30,18 @@ export const version = packageJson.version;
 
 export interface Agent {
   readonly nodeId: string;
-  /** Reads the configuration immediately instead of at the next event, and checks for a waiting new key. */
+  /** Reads the configuration again immediately, and checks for a waiting new key. */
   reload(): Promise<void>;
-  /** Finishes the current resource, reports it, and ends the link. */
+  /** Finishes and reports the current resource, and ends the link. */
   stop(reason: string): Promise<void>;
 }
 
-/** No orchestrator is configured; the command line must name one. */
+/** No orchestrator is known, so the command line must name one. */
 export class NoOrchestratorError extends Error {}
 
 /**
  * Builds and starts the agent.
- * @throws NoOrchestratorError, LoosePermissionsError, DirectoryInUse, ConfigError, or an error of opening the journal
+ * @throws NoOrchestratorError, LoosePermissionsError, DirectoryInUse, ConfigError, or an error from opening the journal
  */
 export async function startAgent(options: AgentArguments, clock: Clock, log: Log): Promise<Agent> {
   const identity = await loadAgentIdentity(options.dataDir);
@@ -57,7 +57,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
   const idle = new Idle(clock, () => !engine.busy());
   const engine = createEngine({
     dataDir: options.dataDir,
-    // Derived from the identity, so it is as stable as the identity. The key never leaves the machine.
+    // Derived from the agent's private key, so it changes only with that key. It never leaves the machine.
     planKey: identity.current.sign(Buffer.from(signedContexts.planDigestKey)),
     clock,
     log,
@@ -133,7 +133,7 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
       sampler.end();
       endClockWatch();
       idle.end();
-      // In this order, the link still sends the last results, and receives no message after the journal is closed.
+      // This order lets the link send the last results, and receive no message after the journal is closed.
       await Promise.all([engine.halt(), terminals.stop(reason)]);
       await connection.stop(reason);
       await Promise.all([saved.end(), engine.stop()]);
@@ -150,7 +150,7 @@ const createListener = (connection: Connection, clock: Clock, log: Log): Listene
     announced: (found) => connection.announced(found),
   });
 
-/** @returns the samples that wait to be sent, their copy on disk, and the sampler that fills them */
+/** Creates the buffer of unsent samples, its copy on disk, and the sampler that fills it. */
 function createSampling(dataDir: string, nodeId: () => string, settings: Settings, clock: Clock, log: Log) {
   const samples = new SampleBuffer();
   const path = join(dataDir, 'unsent-samples.log');
@@ -169,7 +169,7 @@ function createSampling(dataDir: string, nodeId: () => string, settings: Setting
 
 /**
  * Chooses the orchestrator to connect to, and pins its key.
- * @returns null if the agent waits for an announcement
+ * @returns null if the agent must wait for an announcement
  * @throws NoOrchestratorError
  */
 function pinTarget(file: OrchestratorFile, options: AgentArguments, settings: Settings, log: Log) {

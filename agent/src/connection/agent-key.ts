@@ -14,7 +14,11 @@ export interface AgentKey {
 export const newKeyPem = (): string =>
   generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
 
-/** @param path the file of the key, for the message. @throws Error if it is not an Ed25519 key */
+/**
+ * Reads a private key.
+ * @param path file of the key, for the error message
+ * @throws Error if the key is not an Ed25519 key
+ */
 export function keyOfPem(pem: string, path: string): AgentKey {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawEd25519Key(createPublicKey(privateKey));
@@ -24,7 +28,7 @@ export function keyOfPem(pem: string, path: string): AgentKey {
 
 export const hexOf = ({ publicKey }: Pick<AgentKey, 'publicKey'>): string => publicKey.toString('hex');
 
-/** The 32 bytes of an Ed25519 public key; null for a key of another type. */
+/** Returns the 32 bytes of an Ed25519 public key; null if the key has another type. */
 export function rawEd25519Key(key: KeyObject): Buffer | null {
   if (key.asymmetricKeyType !== 'ed25519') return null;
   return key.export({ format: 'der', type: 'spki' }).subarray(spkiPrefixLength);

@@ -53,7 +53,7 @@ describe('an announcement', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );
-    // A key of small order: plain Ed25519 accepts this signature for any message.
+    // With a key of small order, plain Ed25519 accepts this signature for any message.
     const identity = Buffer.alloc(32);
     identity[0] = 1;
     const forged = datagram({ orchestratorKey: identity });
@@ -113,8 +113,8 @@ describe('an announcement', () => {
       clock.advance(200);
       expect(judge(datagram())).toBe('127.0.0.1:4747');
     }
-    // The first announcement was evicted, so its replay is accepted. Bounding memory takes priority over rejecting
-    // every replay.
+    // The record of the first announcement was evicted, so its replay is accepted. Bounded memory takes priority over
+    // rejecting every replay.
     clock.advance(200);
     expect(judge(first)).toBe('127.0.0.1:4747');
   });

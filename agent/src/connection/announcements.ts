@@ -15,19 +15,19 @@ export interface AnnouncementsOptions {
   /** Unix milliseconds. */
   now: () => number;
   monotonic: () => number;
-  /** Hex of the only accepted key; null: any key is accepted. */
+  /** Returns the only accepted key in hexadecimal; null if any key is accepted. */
   pinnedKey: () => string | null;
 }
 
-/** Rate limit of signature checks, because anyone can send datagrams, and each valid one makes this agent dial. */
+/** Rate limit of signature checks. Anyone can send datagrams, and each valid one makes this agent dial. */
 const verifiedPerSecond = 5;
 const verifiedBurst = 20;
-/** Maximum number of announcements to remember, to follow each only once. */
+/** Maximum number of followed announcements to remember, so that each is followed only once. */
 const maxRemembered = 1_024;
 /** An earlier time means that the clock was never set. Such a machine must not ignore announcements as stale. */
 const clockIsSetFrom = Date.UTC(2026, 0, 1);
 
-/** Decides which announcements to follow. Cheap checks come first, the signature last. */
+/** Decides which announcements to follow. Makes the cheap checks first and verifies the signature last. */
 export class Announcements {
   private readonly options: AnnouncementsOptions;
   private readonly followed = new Map<string, number>();

@@ -1,12 +1,12 @@
 import { limits, type RefusalCode } from '@muster/protocol/wire';
 
-/** How a link, or the attempt to establish one, ended. */
+/** How a link, or an attempt to establish one, ended. */
 export interface LinkEnd {
   /** Milliseconds from the welcome to the end; 0 without a welcome. */
   livedMs: number;
   /** Retry delay that the orchestrator requested. */
   retryAfterSecs: number | null;
-  /** Null: the orchestrator did not refuse the agent. */
+  /** Null if the orchestrator did not refuse the agent. */
   refused: RefusalCode | null;
 }
 
@@ -17,25 +17,26 @@ export interface Waits {
   /** Short links in a row. */
   shortLinks: number;
   /**
-   * Monotonic milliseconds of the end of the last link, or of the start of the process if an earlier process had a
-   * link; null: the agent never had a link.
+   * Monotonic milliseconds of the end of the last link, or of the start of this process if an earlier process had a
+   * link; null if the agent never had a link.
    */
   linkedAt: number | null;
 }
 
 export const noWaits: Waits = { attempts: 0, shortLinks: 0, linkedAt: null };
 
-/** Refusals independent of this agent: the orchestrator, this machine, or the network is slow or in trouble. */
+/** Refusals that do not depend on this agent, because the orchestrator, this machine, or the network is slow. */
 const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeout', 'unavailable']);
 
 /**
  * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
- * that agents that lost their links together do not return together. Shortly after a link the ceiling stays at seconds,
- * because an orchestrator that restarts is back soon and admits its agents as fast as it can. A busy orchestrator gets
- * these waits immediately, and longer ones after five minutes. Other refusals, and repeated links that end before they are
- * stable, get the long ceiling. A delay that the orchestrator requested takes precedence, with a little jitter added.
- * @param random in [0, 1)
- * @param now    monotonic milliseconds
+ * that agents that lost their links together do not return together. Shortly after a link, the ceiling stays at
+ * seconds, because a restarting orchestrator is back soon and limits the admission of agents itself. A busy
+ * orchestrator gets the same short waits from the start, and longer ones after five minutes. Other refusals, and
+ * repeated links that end before they are stable, get the long ceiling. A delay that the orchestrator requested takes
+ * precedence, with a little jitter.
+ * @param random a number in [0, 1)
+ * @param now monotonic milliseconds
  * @returns the wait in milliseconds, and the state for the next call
  */
 export function backOff(before: Waits, end: LinkEnd, random: number, now: number): { waitMs: number; waits: Waits } {

@@ -1,6 +1,6 @@
 import type { Target } from './pin.ts';
 
-/** Bounded, because anyone on the network can announce an orchestrator. */
+/** Limits the number of targets, because anyone on the network can announce an orchestrator. */
 const maxCandidates = 8;
 
 const isSame = (a: Target, b: Target): boolean =>
@@ -17,7 +17,7 @@ export class Candidates {
     return this.newCount > 0;
   }
 
-  /** @returns false if the target already waits for its first attempt */
+  /** Adds a target. @returns false if the target is already waiting for its first attempt */
   add(target: Target): boolean {
     const at = this.queue.findIndex((each) => isSame(each, target));
     if (at >= 0 && at < this.newCount) return false;
@@ -32,8 +32,8 @@ export class Candidates {
   }
 
   /**
-   * The target to try now.
-   * @param home the agent's known orchestrator, which takes turns with the announced ones
+   * Returns the target to try now.
+   * @param home the agent's known orchestrator, which alternates with the announced ones
    * @returns null if no target is known
    */
   next(home: Target | null): Target | null {

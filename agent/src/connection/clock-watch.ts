@@ -6,8 +6,8 @@ const checkIntervalMs = 60_000;
 const minStepMs = 5_000;
 
 /**
- * Detects that the clock of this machine was set. Timers of the agent use the monotonic clock and are not affected, but
- * the orchestrator shows the difference of the clocks.
+ * Watches for changes of this machine's clock. The agent's timers use the monotonic clock and are not affected, but the
+ * orchestrator shows the difference between the clocks.
  * @returns a function that ends the watch
  */
 export function watchClock(clock: Clock, log: Log, changed: () => void): () => void {

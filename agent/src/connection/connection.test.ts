@@ -80,7 +80,7 @@ function connect(
 const has = (message: string) => logged.some((entry) => entry.message.includes(message));
 const entry = (message: string) => logged.find((line) => line.message.includes(message));
 
-/** Resolves once an event that is already in progress fulfills `condition`. */
+/** Resolves once an event in progress fulfills `condition`. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -265,7 +265,7 @@ describe('samples', () => {
     await until(() => has('not connected'));
     clock.advance(375);
     const old = await come({});
-    // This answer belongs to no message.
+    // The agent sent no message that this could answer.
     old.send({ type: 'metrics_stored', collected_at: 10 });
     clock.advance(60_000);
     await old.settled();
@@ -312,7 +312,7 @@ describe('connecting', () => {
     expect(line?.fields).toMatchObject({ shown, pinned });
     expect(line?.message).toContain('impostor');
     expect(line?.message).toContain('muster status');
-    // The message contains no command that would trust the peer without a check.
+    // The log line contains no command that would trust the peer without a check.
     expect(line?.message).not.toContain(shown);
     const tries = () => logged.filter(({ message }) => message === 'not connected').length;
     clock.advance(120_000);
@@ -399,7 +399,7 @@ describe('connecting', () => {
     expect(JSON.stringify(hello).length).toBeLessThan(32 * 1024);
     expect(Object.values(hello.attributes)[0]).toHaveLength(1024);
     expect(JSON.stringify(hello.attributes).length).toBeGreaterThan(23 * 1024);
-    // The longest host name, with each of its characters escaped.
+    // Uses the longest host name, with every character escaped.
     expect(JSON.stringify({ ...hello, hostname: '\u0001'.repeat(255), token: 't'.repeat(128) }).length).toBeLessThan(
       32 * 1024,
     );
@@ -564,7 +564,7 @@ describe('reconnecting', () => {
     ]);
     expect(await refuse(1)).toBe(63_000);
     expect(named()).toHaveLength(1);
-    // Another report gets new attempts.
+    // The count starts over with another report.
     engine.spool.acknowledge(1);
     engine.spool.add([accepted(2)]);
     expect(await refuse(2)).toBeLessThan(60_000);
@@ -614,7 +614,7 @@ describe('reconnecting', () => {
 
   test('waits 8 s for a host that drops packets, and retries', async () => {
     connect();
-    // Handles no network event in between, as if no answer came.
+    // Handles no network events, as if the host did not answer.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
       await new Promise<void>((resolve) => process.nextTick(resolve));
     clock.advance(8_000);

@@ -16,33 +16,33 @@ import { Session } from './session.ts';
 export interface ConnectionOptions {
   identity: AgentIdentity;
   introduction: Introduction;
-  /** Null: the address of the orchestrator is unknown, and the agent waits for an announcement. */
+  /** Null if the address of the orchestrator is unknown. The agent then waits for an announcement. */
   target: Target | null;
   file: OrchestratorFile;
   engine: Engine;
   /** Null for a simulated agent. */
   terminals: Terminals | null;
-  /** Samples for an orchestrator that wants them; null for a simulated agent. */
+  /** Samples to send if the orchestrator wants them; null for a simulated agent. */
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
   /** Returns a number in [0, 1). */
   random: () => number;
-  /** The current attributes, read for each hello. */
+  /** Returns the current attributes. Called for each hello. */
   attributes: () => Record<string, string>;
-  /** Resolves the orchestrator's name; the system's lookup unless a test replaces it. */
+  /** Resolves the orchestrator's name; by default, as the system does. */
   lookup?: LookupFunction;
   /** Called when the link comes up or goes down. */
   linked?: (isUp: boolean) => void;
 }
 
-/** Refusals that only an operator can resolve, so that an early retry has no use. */
+/** Refusals that only an operator can resolve, so retrying early is useless. */
 const permanentRefusals: ReadonlySet<string> = new Set(['cloned', 'token_invalid', 'version_unsupported']);
 const permanentRetrySecs = 60;
-/** Number of refusals in a row after which the first pending report is considered their cause. */
+/** Number of consecutive refusals after which the first pending report is considered their cause. */
 const suspectRefusals = 3;
 
-/** Keeps a link to the orchestrator up while the agent runs. */
+/** Keeps a link to the orchestrator while the agent runs. */
 export class Connection {
   private readonly options: ConnectionOptions;
   /** The orchestrator that the agent belongs to, once known. */
@@ -56,13 +56,13 @@ export class Connection {
   private session: Session | null = null;
   private running: Promise<void> | null = null;
   private wake: () => void = () => {};
-  /** The first pending report at the last protocol violation, and the number of violations with it. */
+  /** The first pending report at the last protocol violation, and the number of consecutive violations with it. */
   private suspect = { seq: 0, refusals: 0 };
-  /** Whether the last link was ended to show a new key. */
+  /** Whether the last link was ended to present a new key. */
   private isRenewing = false;
-  /** Failed attempts; each next one begins with the next address of the orchestrator's name. */
+  /** Number of failed attempts. Each attempt begins with the next address of the orchestrator's name. */
   private failures = 0;
-  /** The last wrong key that a target presented. */
+  /** The last wrong key that a peer presented. */
   private lastWrongKey: string | null = null;
 
   constructor(options: ConnectionOptions) {
@@ -70,24 +70,24 @@ export class Connection {
     this.home = options.target === null ? null : { ...options.target };
   }
 
-  /** Hex of the key that the orchestrator must have; null if any key is accepted. */
+  /** The key that the orchestrator must have, in hexadecimal; null if any key is accepted. */
   get pinnedKey(): string | null {
     return this.home?.orchestrator_key ?? null;
   }
 
-  /** Handles an announcement of an orchestrator with this key, which becomes the next target. */
+  /** Handles an announcement of an orchestrator. If its key is acceptable, the orchestrator becomes the next target. */
   announced({ host, port, orchestratorKey }: Announcement): void {
     if (this.isLinked) return;
     const key = Buffer.from(orchestratorKey).toString('hex');
     if (this.pinnedKey !== null && this.pinnedKey !== key) return;
-    // A token is only for the known orchestrator, never for an announced one.
+    // A token is only for the known orchestrator, so it is never sent to an announced one.
     const { token, pinSource } =
       this.home?.orchestrator_key === key ? this.home : { token: null, pinSource: 'discovery' as const };
     const candidate: Target = { host, port, orchestrator_key: key, token, pinSource, replacedKey: null };
     if (this.candidates.add(candidate)) this.wake();
   }
 
-  /** Starts to connect; returns immediately. */
+  /** Starts to connect, and returns immediately. */
   start(): void {
     this.running ??= this.run();
   }
@@ -100,29 +100,27 @@ export class Connection {
     await this.running;
   }
 
-  /** Call when reports were added to the spool. */
+  /** Handles new reports in the spool. */
   reportsReady(): void {
     this.session?.reportsReady();
   }
 
-  /** Call when a running program has printed output. */
+  /** Handles new output of a running program. */
   outputReady(): void {
     this.session?.outputReady();
   }
 
-  /** Call when attributes have changed. */
+  /** Handles changed attributes. */
   attributesChanged(): void {
     this.session?.sendAttributes(fitAttributes(this.options.attributes()));
   }
 
-  /** Sends a hint that applied resources have changed. @returns false when the link is not up */
+  /** Sends a hint that applied resources have changed. @returns false if the link is down */
   hintDrift(keys: string[]): boolean {
     return this.session?.hintDrift(keys) ?? false;
   }
 
-  /**
-   * Reconnects to show a waiting new key. Delays that while terminals are open, because they would end with the link.
-   */
+  /** Reconnects to present a new key. Waits while terminals are open, because they would end with the link. */
   keysChanged(): void {
     const { identity, terminals, log } = this.options;
     try {
@@ -145,12 +143,12 @@ export class Connection {
       return;
     }
     this.isRenewing = true;
-    // Asks the orchestrator to keep the agent's slot, because a thief of the former key could use the gap to show
+    // Asks the orchestrator to keep the agent's slot. Otherwise, a thief of the former key could use the gap to present
     // another key.
     void this.session.leave('to show a new key', true);
   }
 
-  /** The key for a hello. An unreadable new key does not prevent the connection. */
+  /** Returns the key for a hello. A new key that cannot be read does not prevent the connection. */
   private keyToShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     const { identity, log } = this.options;
     try {
@@ -163,7 +161,7 @@ export class Connection {
 
   private async run(): Promise<void> {
     const { log, clock, random } = this.options;
-    // After a power cut, agents and orchestrator start together, so an agent with an orchestrator keeps retrying
+    // After a power cut, agents and orchestrator start together, so an agent that knows its orchestrator retries
     // quickly.
     let backoffState: Waits = this.home === null ? noWaits : { ...noWaits, linkedAt: clock.monotonic() };
     while (!this.stopping.signal.aborted) {
@@ -201,7 +199,7 @@ export class Connection {
     this.options.linked?.(isUp);
   }
 
-  /** Makes one attempt to connect, and runs the link if it succeeds. */
+  /** Makes one attempt to connect. If it succeeds, runs the link to its end. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {
@@ -255,7 +253,7 @@ export class Connection {
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
           this.welcomed(welcome, shownKey);
-          // Only for a key that was created after the hello, not for a key that could not be put in force.
+          // Called only if a key was created after the hello, and not if a key could not be put in force.
           if (identity.inForce().key === shown.key) this.keysChanged();
         },
         statusChanged: (status) => this.logStatus(status),
@@ -292,16 +290,16 @@ export class Connection {
     }
   }
 
-  /** @returns whether every hello will be refused like this one until an operator intervenes */
+  /** Handles a refusal of the key. @returns whether later hellos will be refused too until an operator intervenes */
   private keyRefused(shown: ShownKey, orchestratorKey: string, versions: readonly number[]): boolean {
     const { log } = this.options;
     if (this.dropNext(shown)) return false;
-    // An orchestrator of an earlier release gives this refusal even for unknown keys.
+    // Orchestrators of earlier releases also send this refusal for unknown keys.
     if (!versions.includes(5)) {
       this.keyUnknown(shown, orchestratorKey);
       return false;
     }
-    // Without the statement, the agent would enroll as a new one and lose its name, tags, and secrets.
+    // Without the statement, the agent would enroll as a new agent and lose its name, tags, and secrets.
     log.error(
       {},
       'the orchestrator knows this agent and refuses its key; the agent keeps its identity and retries every minute. If this machine is the right one, remove the agent there; this one then enrolls as a new agent',
@@ -315,7 +313,7 @@ export class Connection {
     this.options.log.warn({}, 'the orchestrator knows none of the keys of this agent; enrolling as a new agent');
   }
 
-  /** Drops the key that this connection presented if it was a new key. @returns whether it was */
+  /** Drops the key that this connection presented if it was a new key. @returns whether it was a new key */
   private dropNext(shown: ShownKey): boolean {
     const { identity, log } = this.options;
     try {
@@ -329,9 +327,9 @@ export class Connection {
   }
 
   /**
-   * Counts a violation against the first unacknowledged report. The report is never discarded, because an orchestrator
-   * of another version may accept it.
-   * @returns whether to retry slowly, because the next attempt would fail like the last ones
+   * Counts a violation against the first unacknowledged report. Never discards the report, because an orchestrator of
+   * another version may accept it.
+   * @returns whether to retry slowly, because the next attempt is likely to fail too
    */
   private suspectReport(reason: string): boolean {
     const [entry] = this.options.engine.spool.pending(0);
@@ -355,7 +353,7 @@ export class Connection {
     return true;
   }
 
-  /** Logs once for each wrong key, because an agent may wait for its orchestrator for months. */
+  /** Logs each wrong key once, because an agent may wait for its orchestrator for months. */
   private logWrongKey({ host, port, orchestrator_key: pinned }: Target, shown: string): void {
     if (this.lastWrongKey === shown) return;
     this.lastWrongKey = shown;
@@ -368,7 +366,7 @@ export class Connection {
   private welcomed(welcome: Welcome, shownKey: string): void {
     const { log, file, identity } = this.options;
     const target = this.target!;
-    // The orchestrator accepted the token, and its key is pinned.
+    // The orchestrator has consumed the token.
     target.token = null;
     target.orchestrator_key = shownKey;
     this.lastWrongKey = null;

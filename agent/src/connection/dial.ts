@@ -7,11 +7,11 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { rawEd25519Key } from './agent-key.ts';
 
 /**
- * Milliseconds. The kernel sends SYNs at 0, 1, 3, 7, and 15 s. A host that drops packets while it starts is reached
- * sooner by the next attempt.
+ * Milliseconds. The kernel sends SYNs after 0, 1, 3, 7, and 15 s. If the host drops packets because it is starting, a
+ * new attempt reaches it sooner than the SYN after 15 s.
  */
 const connectTimeoutMs = 8_000;
-/** Milliseconds for each address of a name except the last, because the first may not answer. */
+/** Milliseconds for each address of a name except the last, because the others may not answer. */
 const addressTimeoutMs = 1_000;
 /** Milliseconds. A busy orchestrator may queue an agent before it answers. */
 const tlsTimeoutMs = 45_000;
@@ -32,9 +32,9 @@ export class WrongOrchestratorError extends Error {
 export interface Dialled {
   /** Open and paused. */
   ws: WebSocket;
-  /** Secret that only the two ends of this TLS connection know. */
+  /** Secret that only the two ends of this TLS connection can derive. */
   exporter: Buffer;
-  /** 32 bytes, proven in the TLS handshake. */
+  /** The raw key of 32 bytes. The TLS handshake proved that the peer has it. */
   orchestratorKey: Buffer;
 }
 
@@ -61,7 +61,8 @@ export async function dial(
       ),
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
-    // Names, dates, and issuers have no meaning here: the key is checked below, and TLS proves its possession.
+    // Names, dates, and issuers have no meaning here: the key is checked below, and the handshake proves its
+    // possession.
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,
     sigalgs: 'ed25519',
@@ -98,7 +99,7 @@ export async function dial(
     });
     await within(upgradeTimeoutMs, clock, 'the WebSocket', socket, (done, failed) => {
       ws.once('open', () => {
-        // Paused, because the first message may arrive before the caller listens. The listener resumes it.
+        // Paused, because the first message may arrive before the caller listens. The caller resumes it.
         ws.pause();
         done();
       });
@@ -115,7 +116,7 @@ export async function dial(
   }
 }
 
-/** @returns the items, starting with index `turn` modulo their number */
+/** Returns the items in order, starting with index `turn` modulo their number. */
 export function rotated<T>(items: readonly T[], turn: number): T[] {
   const first = items.length === 0 ? 0 : turn % items.length;
   return [...items.slice(first), ...items.slice(0, first)];
@@ -123,7 +124,10 @@ export function rotated<T>(items: readonly T[], turn: number): T[] {
 
 const wrongPort = 'is that the port of the API? Agents use another port, by default 4747';
 
-/** Agents do not offer the signature type of the API's certificate, and a web server may not speak TLS at all. */
+/**
+ * Explains a TLS failure. The port may be wrong: agents do not offer the signature type of the API's certificate, and a
+ * web server may not speak TLS at all.
+ */
 function tlsFault(error: Error): Error {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const isTls = code.startsWith('ERR_SSL_') || /\bssl\b/i.test(message);
@@ -131,9 +135,8 @@ function tlsFault(error: Error): Error {
 }
 
 /**
- * The orchestrator's key, whose possession this handshake proved.
- * @returns 32 bytes
- * @throws Error when the handshake proved no key or one of another type
+ * Returns the orchestrator's key, 32 bytes, whose possession this handshake proved.
+ * @throws Error if the handshake proved no key or one of another type
  */
 export function provenKey(socket: TLSSocket): Buffer {
   // A resumed session has no certificate. Sessions are never passed in, so this cannot happen.

@@ -2,7 +2,7 @@ import { type Hello, handshakeBytes, limits, type PinSource, supportedProtocolVe
 import type { OpenOperation } from '../converge/engine.ts';
 import type { ShownKey } from './identity.ts';
 
-/** Data about this agent process in each hello. */
+/** Data about this agent process for each hello. */
 export interface Introduction {
   agentVersion: string;
   instanceId: string;
@@ -11,7 +11,7 @@ export interface Introduction {
 
 /**
  * Builds the hello for one connection.
- * @param connection the exporter, the nonce of the challenge, and the key that TLS proved
+ * @param connection the TLS exporter, the nonce of the challenge, and the key that TLS proved
  */
 export function makeHello(
   { key, statement, earlier }: ShownKey,
@@ -22,7 +22,7 @@ export function makeHello(
     token: string | null;
     attributes: Record<string, string>;
     openOperations: readonly OpenOperation[];
-    /** Null for an orchestrator that does not support it. */
+    /** Null if the orchestrator does not support this field. */
     clockMs: number | null;
   },
 ): Hello {
@@ -47,7 +47,7 @@ export function makeHello(
 }
 
 /**
- * Cuts attributes to the limits of a frame. A safeguard: the collector applies the same limits, and knows which
+ * Cuts attributes to the limits of a frame. This is a safeguard: the collector applies the same limits and knows which
  * attributes matter most.
  */
 export function fitAttributes(attributes: Record<string, string>): Record<string, string> {

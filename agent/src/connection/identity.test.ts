@@ -58,7 +58,7 @@ describe('the keys of a data directory', () => {
       expect(hex(keys)).toBe(next.key.publicKey.toString('hex'));
       expect(keys.nodeId).toBe(nodeId);
       expect(keys.hasNext()).toBe(false);
-      // The orchestrator may be restored from a backup from before the change.
+      // The orchestrator may be restored from a backup that is older than the change.
       expect(keys.toShow(versions, orchestrator).statement).toEqual(shown.statement);
     }
     expect(readFileSync(join(dir, 'agent.key'), 'utf8')).toBe(next.key.pem);
@@ -69,12 +69,12 @@ describe('the keys of a data directory', () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
-    // The second change, after which the id is derived from neither key.
+    // After the second change, the id follows from neither key.
     const next = makeNextKey(dir, identity.current, 0, now);
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
-    // After each write: checks the id and the key, and that no new key waits.
+    // Checks the id, the key, and the removal of the new key's file after a kill at each write.
     const steps = [[], ['agent-keys.json'], ['agent-keys.json', 'agent.key']];
     for (const written of steps) {
       const killed = join(root, `killed-${written.length}`);
@@ -106,7 +106,7 @@ describe('the keys of a data directory', () => {
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(false);
     expect(identity.toShow(versions, orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
-    // A key that was created in the meantime is not dropped.
+    // A key that was created since is not dropped.
     makeNextKey(dir, identity.current, 0, now);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(true);
@@ -121,7 +121,7 @@ describe('the keys of a data directory', () => {
     identity.unknownTo(orchestrator);
     expect(identity.toShow(versions, orchestrator)).toEqual({ key: identity.current, statement: null, earlier: [] });
     expect(identity.toShow(versions, 'ef'.repeat(32))).toMatchObject({ statement: shown.statement });
-    // The next new key is shown with all statements.
+    // The next new key is presented with all statements.
     const next = makeNextKey(dir, identity.current, 0, now);
     expect(identity.toShow(versions, orchestrator)).toMatchObject({
       statement: next.statement,
@@ -208,7 +208,7 @@ describe('the keys of a data directory', () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));
-    // Without a check, the last ones would result in an invalid hello and lock the agent out permanently.
+    // Without a check, the last two would result in an invalid hello and lock the agent out permanently.
     const damaged = [
       '{"private_key":',
       JSON.stringify({ private_key, statement: { ...statement, signature: `${statement.signature.slice(1)}z` } }),

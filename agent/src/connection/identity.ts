@@ -15,7 +15,7 @@ const keyChangeVersion = 4;
 /** First protocol version in which an orchestrator accepts the statements of earlier key changes. */
 const earlierStatementsVersion = 5;
 
-/** A key for a hello, with the statements that prove its origin. */
+/** A key to present in a hello, with the statements that prove its origin. */
 export interface ShownKey {
   key: AgentKey;
   statement: Statement | null;
@@ -27,49 +27,50 @@ export interface ShownKey {
 export interface AgentIdentity {
   readonly nodeId: string;
   /**
-   * The key for a hello to an orchestrator that speaks these versions; a new key takes precedence.
-   * @param orchestratorKey hex
-   * @throws Error when a new key exists but cannot be read
+   * Returns the key for a hello to an orchestrator that speaks these versions. Prefers a new key.
+   * @param orchestratorKey in hexadecimal
+   * @throws Error if a new key exists but cannot be read
    */
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey;
-  /** The key in force, for a hello. */
+  /** Returns the key in force, for a hello. */
   inForce(): ShownKey;
-  /** Whether a new key is waiting. @throws Error when it cannot be read */
+  /** Reports whether a new key is waiting. @throws Error if the new key cannot be read */
   hasNext(): boolean;
   /**
    * Records that the orchestrator has welcomed this agent under a key.
-   * @param nodeId the agent's id at the orchestrator; undefined: not sent
-   * @returns true when the key is a new one, which is now in force
-   * @throws Error when it cannot be written to disk; the next hello then shows the key again
+   * @param nodeId the agent's id at the orchestrator; undefined if the orchestrator did not send it
+   * @returns true if the key is new, and is now in force
+   * @throws Error if the key cannot be written to disk; the next hello then presents it again
    */
   welcomed(shown: ShownKey, nodeId: string | undefined): boolean;
   /**
-   * Records that the orchestrator refused a key with its statement. A new key is dropped.
-   * @returns true when it was a new key
+   * Records that the orchestrator refused a key with its statement, and drops the key if it is new.
+   * @returns true if the key is new
    */
   refused(shown: ShownKey): boolean;
   /**
-   * Records that the orchestrator knows none of the former keys. Until this process ends, it gets the key in force
-   * without statements. They stay on disk, because the orchestrator may be restored from a later backup.
-   * @param orchestratorKey hex
+   * Records that the orchestrator knows none of the former keys. Until this process ends, that orchestrator gets the
+   * key in force without statements. The statements stay on disk, because the orchestrator may be restored from a later
+   * backup.
+   * @param orchestratorKey in hexadecimal
    */
   unknownTo(orchestratorKey: string): void;
 }
 
-/** Record of key changes; valid while one of its keys is in force. */
+/** Record of key changes. Valid while one of its keys is in force. */
 interface History {
   node_id: string;
-  /** Hex: the former key and its successor. */
+  /** The former key and its successor, in hexadecimal. */
   keys: string[];
   statement: Statement | null;
-  /** Earlier statements, newest first. Absent: written by an earlier release. */
+  /** Statements of earlier changes, newest first. Absent in files of earlier releases. */
   earlier?: Statement[];
 }
 
 /**
- * The keys of a data directory. `agent.key` is the key in force, `agent.key.next` a waiting new key with the former
- * key's statement about it, and `agent-keys.json` the agent's id, once that no longer follows from the key. A new key
- * comes into force by replacing `agent.key` in one rename; until then both exist.
+ * The keys of a data directory. `agent.key` is the key in force. `agent.key.next` is a new key that waits for the next
+ * hello, with the former key's statement about it. `agent-keys.json` contains the agent's id if it does not follow from
+ * the key. One rename of `agent.key` puts a new key in force; until then, both exist.
  */
 export class AgentKeys implements AgentIdentity {
   readonly #dataDir: string;
@@ -93,11 +94,11 @@ export class AgentKeys implements AgentIdentity {
     return this.#current;
   }
 
-  /** The waiting key, if any. @throws Error when it cannot be read */
+  /** Returns the waiting new key; null if there is none. @throws Error if the key cannot be read */
   next(): NextKey | null {
     const next = readNextKey(this.#dataDir);
     if (next === null || !isSame(next.key, this.#current)) return next;
-    // The key is in force already; the agent was killed before it removed the file.
+    // The key is already in force. The agent was killed before it removed the file.
     this.#removeNext();
     return null;
   }
@@ -109,7 +110,7 @@ export class AgentKeys implements AgentIdentity {
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     if (!versions.includes(keyChangeVersion)) return this.inForce();
     const next = this.next();
-    // An orchestrator restored from a backup knows the key that was in force at the time of the backup.
+    // An orchestrator that was restored from a backup knows only the key that was in force at the time of the backup.
     const before = this.#statements();
     const [statement = null, ...earlier] = next === null ? before : [next.statement, ...before];
     if (statement === null || (next === null && this.#unknownTo === orchestratorKey)) return this.inForce();
@@ -124,7 +125,7 @@ export class AgentKeys implements AgentIdentity {
     return { key: this.#current, statement: null, earlier: [] };
   }
 
-  /** The statements of the key changes up to the key in force, newest first. */
+  /** Returns the statements of the key changes up to the key in force, newest first. */
   #statements(): Statement[] {
     if (this.#history === null) return [];
     const { keys, statement, earlier = [] } = this.#history;
@@ -139,15 +140,15 @@ export class AgentKeys implements AgentIdentity {
     const isNew = !isSame(key, this.#current);
     const id = nodeId ?? this.#nodeId;
     if (isNew) {
-      // Writes the id first: it is valid under both keys, so a kill in between is harmless.
+      // Writes the id first. It is valid under both keys, so a kill between the two writes is harmless.
       const earlier = this.#statements().slice(0, keyStatementLimits.mostEarlier);
       this.#remember({ node_id: id, keys: [hexOf(this.#current), hexOf(key)], statement, earlier });
-      // Writes the key from memory, because the orchestrator now expects it, and the file may be missing.
+      // Writes the key from memory, because the orchestrator now expects the key and the file may be missing.
       writePrivateFile(join(this.#dataDir, 'agent.key'), key.pem, 'replace');
       this.#current = key;
       this.#removeNext();
     } else if (id !== this.#nodeId) {
-      // This is another orchestrator, for which the key is the first one.
+      // Another orchestrator has enrolled this key as a first key.
       const { keys = [hexOf(key)], statement: kept = null, earlier = [] } = this.#history ?? {};
       this.#remember({ node_id: id, keys, statement: kept, earlier });
     }
@@ -157,7 +158,7 @@ export class AgentKeys implements AgentIdentity {
 
   refused({ key }: ShownKey): boolean {
     if (isSame(key, this.#current)) return false;
-    // Drops only this key, not a key that was created in the meantime.
+    // Drops only the refused key, and not a key that was created since.
     const next = this.next();
     if (next !== null && isSame(next.key, key)) this.#removeNext();
     return true;
@@ -178,8 +179,8 @@ export class AgentKeys implements AgentIdentity {
 }
 
 /**
- * The identity of this data directory, created at the first call.
- * @throws LoosePermissionsError when other users can access the directory or the key
+ * Returns the identity of this data directory, and creates it on the first call.
+ * @throws LoosePermissionsError if other users can access the directory or the key
  */
 export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
   ensurePrivateDirectory(dataDir);
@@ -198,7 +199,7 @@ export async function loadAgentIdentity(dataDir: string): Promise<AgentKeys> {
 const isSame = (a: AgentKey, b: AgentKey): boolean => a.publicKey.equals(b.publicKey);
 const historyPath = (dataDir: string) => join(dataDir, 'agent-keys.json');
 
-/** @returns null without a file, and for a damaged one: the orchestrator sends the agent's id again */
+/** Returns the history; null if the file is missing or damaged, because the orchestrator sends the agent's id again. */
 function readHistory(dataDir: string): History | null {
   const text = readPrivateFile(historyPath(dataDir));
   if (text === null) return null;
@@ -206,7 +207,7 @@ function readHistory(dataDir: string): History | null {
     const { node_id, keys, statement, earlier = [] } = JSON.parse(text) as History;
     if (!/^[0-9a-f]{32}$/.test(node_id) || !Array.isArray(keys) || !Array.isArray(earlier)) return null;
     const statements = [statement, ...earlier].map((each) => keyStatementSchema.safeParse(each).data ?? null);
-    // Statements before an unreadable one do not connect to the key in force.
+    // Statements before an unreadable one are not linked to the key in force.
     const read = statements.slice(0, statements.concat(null).indexOf(null)) as Statement[];
     return { node_id, keys, statement: read[0] ?? null, earlier: read.slice(1) };
   } catch {

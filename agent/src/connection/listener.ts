@@ -4,7 +4,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import { Announcements, type Ignored } from './announcements.ts';
 
-/** Delay after a failure, such as a port in use or a network that is not up yet. */
+/** Delay after a failure, such as a port that is in use or a network that is not up yet. */
 const retryMs = 30_000;
 /** Minimum time between log lines about ignored datagrams, because anyone can send them. */
 const minIgnoredLogMs = 60_000;
@@ -12,12 +12,12 @@ const minIgnoredLogMs = 60_000;
 export interface ListenerOptions {
   clock: Clock;
   log: Log;
-  /** Hex of the only accepted key; null: any key is accepted. */
+  /** Returns the only accepted key in hexadecimal; null if any key is accepted. */
   pinnedKey: () => string | null;
   announced: (announcement: Announcement) => void;
 }
 
-/** Listens for announcements of orchestrators. Never sends. */
+/** Listens for announcements of orchestrators. Never sends a datagram. */
 export class Listener {
   private readonly options: ListenerOptions;
   private readonly announcements: Announcements;
@@ -33,7 +33,7 @@ export class Listener {
     this.announcements = new Announcements({ now: () => clock.now(), monotonic: () => clock.monotonic(), pinnedKey });
   }
 
-  /** Listens on this port instead; null: stops listening. */
+  /** Listens on another port, or stops listening if the port is null. */
   listen(port: number | null): void {
     if (port === this.port) return;
     this.port = port;
@@ -43,7 +43,8 @@ export class Listener {
 
   private open(port: number, type: 'udp4' | 'udp6'): void {
     const { log, clock } = this.options;
-    // An IPv6 socket also receives IPv4. The address is shared, so that all agents of a machine receive a broadcast.
+    // An IPv6 socket also receives IPv4 datagrams. The address is shared, so that all agents of a machine receive a
+    // broadcast.
     const socket = createSocket({ type, reuseAddr: true });
     this.socket = socket;
     socket.on('error', (error: NodeJS.ErrnoException) => {

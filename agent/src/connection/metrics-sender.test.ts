@@ -61,7 +61,7 @@ describe('samples on a link', () => {
     expect(sentTimes()).toEqual([[1, 2]]);
     add(3);
     clock.advance(60_000);
-    // Only one message is unanswered at a time.
+    // Only one message may be unanswered.
     expect(sent).toHaveLength(1);
     sender.stored(2);
     random = 0.999999;
@@ -98,7 +98,7 @@ describe('samples on a link', () => {
         write: (text) => {
           const { samples } = JSON.parse(text) as { samples: Sample[] };
           moments.push(time.now() - began);
-          // Answers after this turn, and adds another sample before the next turn.
+          // Answers in the next turn of the event loop, and adds a sample before the turn after it.
           time.after(0, () => {
             sender.stored(samples.at(-1)!.collected_at);
             own.push(sampleOf(samples.at(-1)!.collected_at + 60));
@@ -112,7 +112,7 @@ describe('samples on a link', () => {
     }
     const perSecond = new Array<number>(180).fill(0);
     for (const at of moments) perSecond[Math.min(179, Math.floor(at / 1_000))]!++;
-    // The average is 16.7 a second; 50 is seven standard errors above it.
+    // The average is 16.7 messages a second. 50 is seven standard errors above it.
     expect(Math.max(...perSecond)).toBeLessThan(50);
     for (let minute = 0; minute < 3; minute++) {
       const inMinute = perSecond.slice(minute * 60, minute * 60 + 60).reduce((sum, n) => sum + n, 0);
@@ -135,7 +135,7 @@ describe('samples on a link', () => {
     expect(Math.max(...sent.map(({ bytes }) => bytes))).toBeLessThanOrEqual(4_096);
     expect(sent.length).toBeLessThan(70);
     expect(window).toBe(limits.unacknowledgedBytes);
-    // Samples that are taken in between wait for the interval, so not every sample causes a message.
+    // Samples taken in between wait for the next message, so that not every sample causes one.
     add(1_900_000_000);
     expect(buffer.end - buffer.first).toBe(1);
     const before = sent.length;
@@ -184,7 +184,7 @@ describe('samples on a link', () => {
     expect(sent).toHaveLength(1);
     clock.advance(1);
     expect(sentTimes()).toEqual([[1], [1, 2]]);
-    // The late answer to the first message settles its samples, and the rest is sent immediately.
+    // The late answer to the first message settles its samples. The other samples are sent immediately.
     sender.stored(1);
     expect(sentTimes().at(-1)).toEqual([2]);
     sender.stored(2);
@@ -205,7 +205,7 @@ describe('samples on a link', () => {
     sender.refused(30_000);
     expect(window).toBe(limits.unacknowledgedBytes);
     add(2);
-    // All agents get the same delay, so each adds a random part.
+    // All agents receive the same delay, so each agent adds a random part.
     clock.advance(44_999);
     expect(sent).toHaveLength(1);
     clock.advance(1);

@@ -4,24 +4,24 @@ import type { SampleBuffer } from '../metrics/sample-buffer.ts';
 
 type MetricsMessage = Extract<AgentMessage, { type: 'metrics' }>;
 
-/** Half of the window, so that results can be sent in parallel. */
+/** Half of the window, so that results can be sent at the same time. */
 const frameBytes = limits.unacknowledgedBytes / 2;
-/** An empty frame, to measure its size. */
+/** An empty frame, for measuring its size. */
 const frame: MetricsMessage = { type: 'metrics', samples: [] };
 const frameExtra = JSON.stringify(frame).length;
 /** Milliseconds between attempts while reports fill the window. */
 const retryMs = 1_000;
-/** Milliseconds after which a frame counts as read, so that it no longer keeps reports from being sent. */
+/** Milliseconds after which a frame counts as read, so that it no longer delays reports. */
 const readMs = 10_000;
 /**
- * Milliseconds after which unanswered samples are sent again: before protocol version 3, the orchestrator does not
- * report samples that it could not store. Longer than a slow store takes, because a second message before the answer is
- * a violation.
+ * Milliseconds after which unanswered samples are sent again, because orchestrators before protocol version 3 do not
+ * report samples that they could not store. A store may be slow, and a second message before the answer would be a
+ * violation.
  */
 const answerMs = 300_000;
-/** Maximum of a Node timer; a longer one would fire immediately. */
+/** Maximum delay of a Node timer. A timer with a longer delay would fire immediately. */
 const maxTimerMs = 2 ** 31 - 1;
-/** Each pause varies by up to this fraction, so that agents do not synchronize. */
+/** Maximum random change of each delay, as a fraction, so that agents do not synchronize. */
 const jitter = 0.1;
 
 export interface MetricsSenderOptions {
@@ -32,22 +32,22 @@ export interface MetricsSenderOptions {
   /** Interval at which the orchestrator wants samples. */
   intervalMs: number;
   write: (text: string) => void;
-  /** Reserves bytes of the window. @returns false when reports need them */
+  /** Reserves bytes of the window. @returns false if reports need them */
   reserve: (bytes: number) => boolean;
   release: (bytes: number) => void;
 }
 
 /**
- * Sends samples over one link, oldest first, one message at a time: new ones at the wanted interval, and those from
- * before the link without a pause. They stay in the buffer until the orchestrator has stored them.
+ * Sends samples over one link, oldest first, one message at a time: new ones at the requested interval, and those from
+ * before the link without a delay. A sample stays in the buffer until the orchestrator has stored it.
  */
 export class MetricsSender {
   readonly #options: MetricsSenderOptions;
   #isWanted = false;
-  /** Index after the last sample sent, while its acknowledgment is pending; null: none pending. */
+  /** Index after the last sample of the unanswered message; null if there is none. */
   #unanswered: number | null = null;
   #reserved = 0;
-  /** Samples before this index are sent without a pause. */
+  /** Samples before this index are sent without a delay. */
   #catchUpTo = 0;
   #cancelNext = () => {};
   #cancelRead = () => {};
@@ -56,13 +56,17 @@ export class MetricsSender {
     this.#options = options;
   }
 
-  /** @param isWanted whether the agent is approved; the orchestrator wants no samples of other agents */
+  /**
+   * Starts or stops sending.
+   * @param isWanted whether the agent is approved; the orchestrator wants no samples from other agents
+   */
   setWanted(isWanted: boolean): void {
     if (isWanted === this.#isWanted) return;
     this.#isWanted = isWanted;
     if (isWanted) {
       const { random, intervalMs } = this.#options;
-      // A random start within the interval, because all agents reconnect at the same time after a restart of the orchestrator.
+      // Starts at a random moment of the interval, because all agents reconnect together after a restart of the
+      // orchestrator.
       this.#next(random() * intervalMs);
       return;
     }
@@ -77,7 +81,7 @@ export class MetricsSender {
     if (this.#unanswered === null || !this.#isWanted) return;
     let done = buffer.first;
     while (done < this.#unanswered && done < buffer.end && buffer.timeOf(done) <= collectedAt) done++;
-    // This answer belongs to another message; the answer to the last one may still come.
+    // The answer belongs to an earlier message. The answer to the last message may still come.
     if (done === buffer.first && done < this.#unanswered) return;
     this.#unanswered = null;
     buffer.drop(done);
@@ -86,7 +90,7 @@ export class MetricsSender {
     else this.#nextInterval();
   }
 
-  /** Handles a refusal: retries after this time or up to twice as long, because many agents receive it at the same time. */
+  /** Handles a refusal. Retries after one to two times this delay, because many agents receive the refusal together. */
   refused(afterMs: number): void {
     if (this.#unanswered === null || !this.#isWanted) return;
     this.#unanswered = null;
@@ -94,7 +98,7 @@ export class MetricsSender {
     this.#next(afterMs * (1 + this.#options.random()));
   }
 
-  /** Call when the link has ended. */
+  /** Stops sending when the link has ended. */
   end(): void {
     this.#isWanted = false;
     this.#cancelNext();

@@ -15,10 +15,10 @@ export interface NextKey {
 export const nextKeyPath = (dataDir: string): string => join(dataDir, 'agent.key.next');
 
 /**
- * Makes a new key, signed by the key in force. It waits on disk until the agent shows it.
- * @param graceSecs validity of the key in force after the change
- * @param now       Unix seconds
- * @throws Error with code EEXIST when a new key is already waiting
+ * Creates a new key, signed by the key in force, and stores it on disk until the agent presents it.
+ * @param graceSecs how long the key in force stays valid after the change
+ * @param now Unix seconds
+ * @throws Error with code EEXIST if a new key is already waiting
  */
 export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: number, now: number): NextKey {
   if (!Number.isInteger(graceSecs) || graceSecs < 0 || graceSecs > keyStatementLimits.longestGraceSecs)
@@ -38,8 +38,9 @@ export function makeNextKey(dataDir: string, current: AgentKey, graceSecs: numbe
 }
 
 /**
- * @returns null when no key is waiting
- * @throws Error when the file is not one that `makeNextKey` wrote
+ * Reads the new key that is waiting.
+ * @returns null if no key is waiting
+ * @throws Error if `makeNextKey` did not write the file
  */
 export function readNextKey(dataDir: string): NextKey | null {
   const path = nextKeyPath(dataDir);

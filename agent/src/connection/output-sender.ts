@@ -2,10 +2,10 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { OutputTail } from '../converge/report/live-output.ts';
 
-/** Milliseconds to collect a burst before its first part is sent. */
+/** Milliseconds for which output is collected before the first message of a burst. */
 const collectMs = 200;
 
-/** Sends live output: at most once a second, one message at a time, and after waiting results. */
+/** Sends live output at most once a second, one message at a time, and after pending results. */
 export class OutputSender {
   private readonly options: OutputSenderOptions;
   private waiting: (() => void) | null = null;
@@ -18,7 +18,7 @@ export class OutputSender {
     this.options = options;
   }
 
-  /** Call when output is available. */
+  /** Schedules a message for new output. */
   printed(): void {
     if (this.waiting !== null || this.unanswered !== null || this.ended) return;
     const { clock } = this.options;
@@ -26,7 +26,7 @@ export class OutputSender {
     this.waiting = clock.after(Math.max(collectMs, pause), () => this.send());
   }
 
-  /** Call when the orchestrator has taken the last message. */
+  /** Handles an answer: the orchestrator has received the last message. */
   taken(): void {
     if (this.unanswered === null) return;
     this.options.release(this.unanswered);
@@ -43,7 +43,7 @@ export class OutputSender {
   private send(): void {
     const { clock, output, reserve, write } = this.options;
     this.waiting = null;
-    // Reserves the maximum size, because output cannot be put back after it is taken.
+    // Reserves the maximum size, because output that was taken cannot be returned.
     if (!reserve(limits.outputProgressBytes)) {
       this.sentAt = clock.monotonic();
       this.printed();

@@ -1,11 +1,11 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Maximum bytes of a piece inside its frame. Two frames fit the window. */
+/** Maximum bytes of a piece as JSON text. Two frames with such pieces fit the window. */
 const pieceBytes = 3_900;
 
 /**
- * Cuts the JSON text of a large report into pieces that fit the window after they are encoded again in their frames. Their
- * concatenation is the original text, even if a cut splits a surrogate pair.
+ * Cuts the JSON text of a large report into pieces whose frames fit the window. The concatenated pieces are the
+ * original text, even if a cut splits a surrogate pair.
  */
 export function cutIntoPieces(text: string): string[] {
   const pieces: string[] = [];

@@ -6,7 +6,7 @@ import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file
 export interface KnownOrchestrator {
   host: string;
   port: number;
-  /** Hex of the pinned key; null before the first link. */
+  /** The pinned key in hexadecimal; null before the first link. */
   orchestrator_key: string | null;
   /** The enrollment token, until it is used. */
   token: string | null;
@@ -22,14 +22,15 @@ export interface ConnectOrder {
 
 export interface Target extends KnownOrchestrator {
   pinSource: PinSource;
-  /** The previously pinned key that the configured key replaces; logged at the start. */
+  /** The previously pinned key that the configured key replaces, for a log line; null if none is replaced. */
   replacedKey: string | null;
 }
 
 /**
- * Where to connect and which key to expect. Sources in order: the flag, a key pinned before, first use.
+ * Chooses the orchestrator to connect to. The expected key is, in this order: the key from the command line, the pinned
+ * key, or any key at the first connection.
  * @param known content of the data directory
- * @returns null when no address is known
+ * @returns null if no address is known
  */
 export function chooseTarget(known: KnownOrchestrator | null, order: ConnectOrder | null): Target | null {
   const address = order ?? known;
@@ -56,8 +57,9 @@ export class OrchestratorFile {
   }
 
   /**
-   * @returns null when the file does not exist
-   * @throws Error when the agent did not write it
+   * Reads the file.
+   * @returns null if the file does not exist
+   * @throws Error if the agent did not write the content
    */
   read(): KnownOrchestrator | null {
     const text = readPrivateFile(this.path);
@@ -69,14 +71,14 @@ export class OrchestratorFile {
       if (typeof host === 'string' && Number.isInteger(port) && isKey && (token === null || typeof token === 'string'))
         return { host, port, orchestrator_key, token };
     } catch {
-      // Handled below.
+      // The text is not JSON; the error below reports it.
     }
     throw new Error(
       `${this.path} is damaged; remove it and connect again: muster agent connect HOST:PORT --orchestrator-key HEX`,
     );
   }
 
-  /** Writes the file if the content differs. */
+  /** Writes the file if its content changes. */
   write(known: KnownOrchestrator): void {
     const { host, port, orchestrator_key, token } = known;
     const text = `${JSON.stringify({ host, port, orchestrator_key, token })}\n`;

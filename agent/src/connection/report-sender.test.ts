@@ -15,7 +15,7 @@ const output = (stdout: string): Report => ({
   truncated: false,
 });
 
-/** Text with all kinds of characters, including unpaired surrogates. */
+/** Generates text of all kinds of characters, including unpaired surrogates. */
 const anyText = (maxLength: number) =>
   fc
     .array(fc.oneof(fc.constantFrom('a', '"', '\\', '\n', '\u0000', 'é', '漢', '😀', '\ud83d', '\ude00')), {
@@ -23,7 +23,7 @@ const anyText = (maxLength: number) =>
     })
     .chain((units) => fc.nat(maxLength).map((length) => units.join('').padEnd(length, units.join('') || 'x')));
 
-/** Simulates the orchestrator: checks the window, and decides when to answer. */
+/** Simulates the orchestrator: checks the window, and lets the test decide when to answer. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
   /** Unanswered frames. */
@@ -89,7 +89,7 @@ describe('the report sender', () => {
           while (receiver.open.length > 0) {
             const credit = receiver.open.find((frame) => frame.part !== null);
             const whole = receiver.open.filter((frame) => frame.part === null);
-            // Acknowledges some of the complete reports, or credits a piece.
+            // Acknowledges some complete reports or one piece.
             if (credit && (whole.length === 0 || choices.next().value === 0)) {
               receiver.open = receiver.open.filter((frame) => frame !== credit);
               sender.credited(credit.seq, credit.part!);

@@ -4,23 +4,23 @@ import { cutIntoPieces } from './pieces.ts';
 
 type ReportFrame = Extract<AgentMessage, { type: 'report' | 'report_part' }>;
 
-/** Sends the spool over one link, in order, with no more unacknowledged bytes than the window holds. */
+/** Sends the spool over one link, in order, and never exceeds the window of unacknowledged bytes. */
 export class ReportSender {
   private readonly spool: ReportSpool;
   private readonly write: (text: string) => void;
   private readonly tooLarge: (seq: number, length: number) => void;
-  /** Last entry whose sending has begun. */
+  /** Sequence number of the last entry whose sending has begun. */
   private sentSeq: number;
-  /** Frames that count against the window, oldest first; `part` is null for a whole report or its last piece. */
+  /** Frames that count against the window, oldest first. `part` is null for a whole report or its last piece. */
   private outstanding: { seq: number; part: number | null; bytes: number }[] = [];
   private outstandingBytes = 0;
   /** The report that is being sent in pieces. */
   private pieces: { seq: number; texts: string[]; next: number } | null = null;
 
   /**
-   * @param acknowledged last sequence number that the orchestrator holds, from its welcome
-   * @param write        sends one frame
-   * @param tooLarge     called for an entry that no link can carry, which is skipped
+   * @param acknowledged last sequence number that the orchestrator has stored, from its welcome
+   * @param write sends one frame
+   * @param tooLarge called for an entry that is too large for any link, and is skipped
    */
   constructor(
     spool: ReportSpool,
@@ -42,10 +42,10 @@ export class ReportSender {
     }
   }
 
-  /** @returns false when the window is full */
+  /** Begins to send an entry. @returns false if the window is full */
   private begin(entry: SpoolEntry): boolean {
     const { seq, reports } = entry;
-    // Small enough to try as one frame; the rest of the frame is less than a hundred bytes.
+    // Tried as one frame if it may fit. The other fields take less than a hundred bytes.
     if (entry.bytes <= limits.unacknowledgedBytes) {
       const text = JSON.stringify({ type: 'report', seq, reports } satisfies ReportFrame);
       const bytes = Buffer.byteLength(text);
@@ -56,7 +56,7 @@ export class ReportSender {
         return true;
       }
     }
-    // Cuts the report into pieces only when the first one fits, so that waiting costs no memory.
+    // Cuts the report only when the first piece fits, so that a waiting report needs no memory.
     if (!this.fits(limits.unacknowledgedBytes / 2)) return false;
     this.sentSeq = seq;
     const text = JSON.stringify(reports);
@@ -69,7 +69,7 @@ export class ReportSender {
     return this.pumpPieces();
   }
 
-  /** @returns false when some pieces are not sent yet */
+  /** Sends the remaining pieces of a report. @returns false if the window is full */
   private pumpPieces(): boolean {
     while (this.pieces !== null) {
       const { seq, texts, next } = this.pieces;
@@ -90,7 +90,7 @@ export class ReportSender {
     return true;
   }
 
-  /** Reserves bytes of the window for other frames. @returns false when they do not fit or reports wait */
+  /** Reserves bytes of the window for other frames. @returns false if they do not fit or a report is being sent */
   reserve(bytes: number): boolean {
     if (this.pieces !== null || !this.fits(bytes)) return false;
     this.outstandingBytes += bytes;
@@ -113,14 +113,14 @@ export class ReportSender {
     this.write(text);
   }
 
-  /** Handles an acknowledgement of everything up to `seq`. */
+  /** Handles an acknowledgment of all entries up to `seq`. */
   acknowledged(seq: number): void {
     this.spool.acknowledge(seq);
     this.drop((frame) => frame.seq <= seq);
     this.pump();
   }
 
-  /** Handles the arrival of one piece. */
+  /** Handles an acknowledgment of one piece. */
   credited(seq: number, part: number): void {
     this.drop((frame) => frame.seq === seq && frame.part === part);
     this.pump();

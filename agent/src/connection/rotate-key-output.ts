@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Rotation, rotateKey } from './rotate-key.ts';
 
-/** Maximum wait for a running agent, which has to reconnect, possibly to a busy orchestrator. */
+/** Maximum time to wait for a running agent, which has to reconnect, perhaps to a busy orchestrator. */
 const waitMs = 30_000;
 const exitCodes = { in_force: 0, refused: 1, waiting: 5 } as const;
 
@@ -21,7 +21,10 @@ export async function printRotation(dataDir: string, options: { graceSecs: numbe
   return exitCodes[rotation.state];
 }
 
-/** @param now Unix seconds */
+/**
+ * Returns the text for the user.
+ * @param now Unix seconds
+ */
 export function textOf(rotation: Rotation, now: number): string {
   const { node_id, state, key, former_until, was_waiting, agent_runs } = rotation;
   const until =

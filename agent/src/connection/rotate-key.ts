@@ -5,18 +5,20 @@ import { hexOf } from './agent-key.ts';
 import { loadAgentIdentity } from './identity.ts';
 import { makeNextKey, type NextKey, readNextKey } from './next-key.ts';
 
-/** `waiting`: the new key was not shown yet, or there was no answer. `refused`: the new key was dropped. */
+/**
+ * `waiting`: the orchestrator has not answered yet. `refused`: the orchestrator refused the new key, which was dropped.
+ */
 export type RotationState = 'in_force' | 'waiting' | 'refused';
 
 export interface Rotation {
   node_id: string;
   state: RotationState;
-  /** Hex of the new key. */
+  /** The new key in hexadecimal. */
   key: string;
   former_key: string;
   /** Unix seconds. */
   former_until: number;
-  /** Whether an earlier call had created the key. */
+  /** Whether an earlier call created the key. */
   was_waiting: boolean;
   /** Whether an agent runs on the directory and was notified. */
   agent_runs: boolean;
@@ -25,20 +27,20 @@ export interface Rotation {
 export interface RotationTools {
   /** Unix seconds. */
   now(): number;
-  /** Notifies the running agent of the new key. Throws an error with code ESRCH if the process has ended. */
+  /** Notifies the running agent of the new key. @throws Error with code ESRCH if the process has ended */
   notify(pid: number): void;
   sleep(ms: number): Promise<void>;
 }
 
-/** Milliseconds between checks of the agent's progress. */
+/** Milliseconds between checks of the key's state. */
 const pollMs = 100;
 
 /**
- * Makes a new key for the agent of this directory, and waits until it is in force. A key that is already waiting is not
- * replaced, because the orchestrator may have accepted it.
- * @param graceSecs validity of the former key after the change
- * @param waitMs    maximum wait for a running agent
- * @throws Error when there is no agent, or the directory belongs to another user
+ * Creates a new key for the agent of this directory, and waits until it is in force. A key that is already waiting is
+ * not replaced, because the orchestrator may have accepted it.
+ * @param graceSecs how long the former key stays valid after the change
+ * @param waitMs maximum time to wait for a running agent
+ * @throws Error if the directory has no agent or belongs to another user
  */
 export async function rotateKey(
   dataDir: string,
@@ -70,7 +72,7 @@ export async function rotateKey(
   };
 }
 
-/** Returns whether an agent runs on the directory and was notified. */
+/** Notifies the agent that runs on the directory. @returns false if no agent runs */
 function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {
   const pid = holderOf(dataDir, 'agent');
   if (pid === null) return false;
@@ -78,13 +80,13 @@ function notifyHolder(dataDir: string, notify: (pid: number) => void): boolean {
     notify(pid);
     return true;
   } catch (error) {
-    // The agent has ended since the lookup.
+    // The agent has ended since `holderOf` found it.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
     throw error;
   }
 }
 
-/** Handles a concurrent call that creates a key at the same moment. */
+/** Creates a key, or reads the key that a concurrent call has just created. */
 function makeOrRead(dataDir: string, make: () => NextKey): NextKey {
   try {
     return make();
@@ -96,7 +98,7 @@ function makeOrRead(dataDir: string, make: () => NextKey): NextKey {
 }
 
 async function stateOf(dataDir: string, { key }: NextKey): Promise<RotationState> {
-  // Checks the waiting key first, because the agent puts it in force before it removes the file.
+  // Checks the waiting key first, because the agent puts the key in force before it removes the file.
   if (readNextKey(dataDir)?.key.publicKey.equals(key.publicKey) === true) return 'waiting';
   const { current } = await loadAgentIdentity(dataDir);
   return current.publicKey.equals(key.publicKey) ? 'in_force' : 'refused';

@@ -3,9 +3,9 @@ import { loadAgentIdentity } from './identity.ts';
 import { type ConnectOrder, chooseTarget, OrchestratorFile } from './pin.ts';
 
 /**
- * Saves which orchestrator this machine belongs to, for the next start of the agent.
+ * Saves the orchestrator of this machine for the next start of the agent.
  * @returns the node id of the agent
- * @throws DirectoryInUse while an agent runs on the directory, because it would overwrite the file
+ * @throws DirectoryInUse if an agent runs on the directory, because the agent would overwrite the file
  */
 export async function saveTarget(dataDir: string, order: ConnectOrder): Promise<string> {
   const identity = await loadAgentIdentity(dataDir);

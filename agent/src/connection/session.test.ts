@@ -16,7 +16,7 @@ const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}
 const key = Buffer.alloc(32, 1);
 
 test('stops reading from a peer that does not read the answers', async () => {
-  // The kernel buffers little on a local socket.
+  // The kernel buffers only a little data on a local socket.
   const directory = mkdtempSync(join(tmpdir(), 'muster-session-'));
   const server = createServer().listen(join(directory, 'socket'));
   await once(server, 'listening');

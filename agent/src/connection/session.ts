@@ -30,7 +30,7 @@ export interface SessionOptions {
   dialled: Dialled;
   engine: Engine;
   terminals: Terminals | null;
-  /** Collected samples; null: none are collected. */
+  /** Collected samples; null if none are collected. */
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
@@ -43,11 +43,11 @@ export interface SessionOptions {
   statusChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
 }
 
-/** Milliseconds until the challenge, and after it the welcome, must have arrived. */
+/** Milliseconds within which the challenge, and after it the welcome, must arrive. */
 const handshakeTimeoutMs = 60_000;
-/** Milliseconds of silence after which the link counts as broken; the orchestrator sends pings. */
+/** Milliseconds of silence after which the link counts as broken. The orchestrator sends pings. */
 const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
-/** Remedies for refusals. */
+/** What to do about a refusal. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
     '; make a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that it prints',
@@ -55,10 +55,10 @@ const advice: Partial<Record<RefusalCode, string>> = {
     '; this data directory is a copy or was restored: if this machine is the right one, reject and remove the agent, then enroll it again with `muster agents enroll`',
 };
 const byeTimeoutMs = 1_000;
-/** Maximum bytes in the send buffer before reading pauses; far more than regular traffic needs. */
+/** Maximum bytes in the send buffer before reading pauses. Regular traffic needs far less. */
 const unsentBytes = 1024 * 1024;
 const unsentPollMs = 50;
-/** Maximum bytes in the send buffer before terminals pause, so that results can be sent in between. */
+/** Maximum bytes in the send buffer before terminals pause, so that results can still be sent. */
 const terminalBacklogBytes = 64 * 1024;
 
 /** A link from its challenge to its end. */
@@ -74,14 +74,14 @@ export class Session {
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
   private heardAt: number;
-  /** Protocol version, once welcomed. */
+  /** Version of the protocol, known after the welcome. */
   version = 1;
   private welcomedAt: number | null = null;
   private retryAfterSecs: number | null = null;
   private refused: RefusalCode | null = null;
   private reason: string | null = null;
   private cancelWatch: () => void = () => {};
-  /** Operations and cancels in order, because a cancel must not overtake its operation. */
+  /** Operations and cancellations run in order, because a cancellation must not overtake its operation. */
   private orders: Promise<void> = Promise.resolve();
   private readonly over: Promise<SessionEnd>;
 
@@ -110,22 +110,22 @@ export class Session {
     this.ws.resume();
   }
 
-  /** Resolves when the link has ended for any reason. */
+  /** Waits for the end of the link. Never rejects. */
   run(): Promise<SessionEnd> {
     return this.over;
   }
 
-  /** Call when reports were added to the spool. */
+  /** Sends new reports. */
   reportsReady(): void {
     if (this.phase === 'open') this.sender!.pump();
   }
 
-  /** Call when a running program has printed output. */
+  /** Sends new live output. */
   outputReady(): void {
     if (this.phase === 'open') this.outputSender?.printed();
   }
 
-  /** @returns false when the link is not up; the next hello then sends the attributes */
+  /** Sends the attributes. @returns false if the link is down; the next hello then contains them */
   sendAttributes(attributes: Record<string, string>): boolean {
     if (this.phase !== 'open') return false;
     const clock_ms = Math.max(0, Math.round(this.options.clock.now()));
@@ -133,7 +133,7 @@ export class Session {
     return true;
   }
 
-  /** @returns false when the link is not up */
+  /** Sends a hint that applied resources have changed. @returns false if the link is down */
   hintDrift(keys: string[]): boolean {
     if (this.phase !== 'open') return false;
     this.send({ type: 'drift_hint', keys });
@@ -141,7 +141,8 @@ export class Session {
   }
 
   /**
-   * Sends a bye and ends. Ignores later messages, because the caller may close the components that they would change.
+   * Sends a bye and ends the link. Ignores later messages, because the caller may close the components that they would
+   * change.
    * @param returns whether this process reconnects immediately; an orchestrator of protocol version 4 then keeps the
    * agent's slot
    */
@@ -152,7 +153,7 @@ export class Session {
     const cancelTimeout = this.options.clock.after(byeTimeoutMs, () => this.ws.terminate());
     await this.over;
     cancelTimeout();
-    // Accepted operations are on disk or reported as missing.
+    // Afterwards, each received operation is on disk or was refused.
     await this.orders;
   }
 
@@ -183,7 +184,10 @@ export class Session {
     this.heardAt = this.options.clock.monotonic();
   }
 
-  /** Pauses reading while the peer does not read the answers, so that they do not fill this process's memory. */
+  /**
+   * Pauses reading while the peer does not read the answers, so that unsent answers do not fill the memory of this
+   * process.
+   */
   private pauseIfFull(): void {
     if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
     this.ws.pause();
@@ -256,7 +260,7 @@ export class Session {
   }
 
   private onDrain(retryAfterSecs: number): void {
-    // The link stays up until the orchestrator has committed the operations in progress and closes the link.
+    // The orchestrator closes the link after it has committed the operations in progress.
     this.retryAfterSecs = retryAfterSecs;
     this.reason = 'the orchestrator is stopping';
   }
@@ -317,7 +321,7 @@ export class Session {
     this.metricsSender?.setWanted(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
-    // Output from before the link.
+    // Sends output from before the link.
     this.outputSender?.printed();
     return;
   }
@@ -374,7 +378,7 @@ export class Session {
   }
 
   private order(execute: () => Promise<void>): void {
-    // An order that arrived before the bye and is still waiting will be sent again after the next start.
+    // The orchestrator sends a skipped operation or cancellation again after the next start.
     this.orders = this.orders
       .then(() => (this.phase === 'over' ? undefined : execute()))
       .catch((error: unknown) =>
@@ -399,7 +403,7 @@ export class Session {
 function decode(data: Buffer): OrchestratorMessage | null {
   try {
     const parsed = orchestratorMessageSchema.safeParse(JSON.parse(data.toString()));
-    // The provider of a resource checks its body.
+    // Resource bodies are checked later, by their providers.
     return parsed.success ? (parsed.data as OrchestratorMessage) : null;
   } catch {
     return null;

@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, temporaryDirectory } from './test/agent.ts
 import { directory, file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Applies random modules to a real tree: an apply does what its plan says, and removal leaves no trace. */
+/** Applies random modules to a real tree. An apply must do what its plan says, and a removal must leave no trace. */
 
 const paths = ['/a', '/a/b', '/a/b/c', '/a/b/d', '/a/e', '/f', '/g/h/i', '/g/h'];
 const mode = fc.constantFrom('0600', '0644', '0755', '4750');
@@ -108,7 +108,7 @@ const essence = (results: ResourceResult[]) =>
     corrective,
   }));
 
-/** Nested paths, each declared in a random way or not at all, so that directories often change their owner. */
+/** Random nested paths, some of them undeclared, so that directories often change their owner. */
 const nested: fc.Arbitrary<(root: string) => ResolvedResource[]> = fc
   .tuple(
     fc.tuple(
@@ -166,7 +166,7 @@ describe('random modules', () => {
     );
   });
 
-  // Cases that the random test below rarely produces.
+  // Cases that the random test below rarely generates.
   test.each([
     ['when a file replaces it', (root: string) => file(`${root}/a/b`)],
     ['when a file below it fails', (root: string) => file(`${root}/a/b/x/y`, { owner: 'nobody-of-ours' })],

@@ -9,7 +9,7 @@ import { directory, file, operation, script } from './test/desired.ts';
 import { planAndApplyOn } from './test/provider-contract.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** The guarantees of `only_if`, for every kind of resource. */
+/** Tests the guarantees of `only_if` for every kind of resource. */
 
 let home: string;
 let root: string;
@@ -89,13 +89,13 @@ describe('a resource whose path does not exist', () => {
     expect(await drift()).toMatchObject({ results: [], finished: { status: 'succeeded', summary: { skipped: 1 } } });
     writeFileSync(`${root}/f`, 'first');
     writeFileSync(`${root}/there`, '');
-    // The last applied resource is the first.
+    // `first` is the content that was applied last.
     expect((await drift()).results).toEqual([]);
     writeFileSync(`${root}/f`, 'by hand');
     expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
     expect(statuses((await apply([conditioned('second')])).results)).toEqual(['changed']);
     rmSync(`${root}/there`);
-    // A removal checks no condition.
+    // A removal ignores the condition.
     expect(statuses((await apply([])).results)).toEqual(['changed']);
     expect(existsSync(`${root}/f`)).toBe(false);
   });
@@ -145,7 +145,7 @@ describe('an earlier resource', () => {
     ]);
     rmSync(`${root}/done`);
     expect(statuses((await apply(wanted)).results)).toEqual(['changed', 'changed']);
-    // No resource changes, so none creates the path.
+    // No resource changes, so no resource creates the path.
     rmSync(`${root}/there`);
     expect(statuses((await plan(wanted)).results)).toEqual(['unchanged', 'skipped']);
   });
@@ -194,7 +194,10 @@ describe('the existence check', () => {
 });
 
 describe('an agent that is cut off at any step', () => {
-  /** Applies with a cut at each step, from the same initial state, and compares with the apply that was not cut. */
+  /**
+   * Applies with an interruption at each step, always from the same initial state, and compares the result with an
+   * uninterrupted apply.
+   */
   async function cutEverywhere(desired: () => ResolvedResource[], prepare: () => void): Promise<void> {
     const begin = async () => {
       await agent.forget();
@@ -225,7 +228,7 @@ describe('an agent that is cut off at any step', () => {
 
   test('applies what its plan said after a cut at any step', { timeout: 120_000 }, async () => {
     const desired = () => [
-      // Skipped, although a later resource creates its path.
+      // The resource is skipped, although a later resource creates the path of its condition.
       conditioned(),
       file(`${root}/there`, { content: '' }, { id: 'there' }),
       onlyIf(`${root}/there`, file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] })),

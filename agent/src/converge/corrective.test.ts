@@ -5,7 +5,7 @@ import { decide, Picture } from './plan/plan.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** Distinguishes repairs of drift from intended changes. */
+/** Tests that repairs of drift are distinguished from intended changes. */
 
 const h = useAgent();
 const correctiveOf = (results: { id: string | null; status: string; corrective: boolean }[]) =>

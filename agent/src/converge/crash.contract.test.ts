@@ -42,7 +42,7 @@ const first = () => [
   file(`${root}/d/last`, { content: 'last\n' }),
 ];
 
-/** Checks the result after a kill: exactly one end, no lost or repeated step, and no mixed states. */
+/** Checks the state after a kill: exactly one end, each step executed exactly once, and no mixed states. */
 function expectWhole(told: Reported, died: string): void {
   expect(told.results.length, died).toBe(6);
   const triggered = told.results.find(({ id }) => id === 'triggered');
@@ -85,7 +85,7 @@ describe('an agent that is killed at any durable step', () => {
       expect(killed, died).toBe(true);
       expect(['old\n', 'new\n'], died).toContain(readFileSync(`${root}/there`, 'utf8'));
       const agent = await startAgent(dataDir);
-      // The orchestrator sends an operation again until it receives its end.
+      // The orchestrator sends an operation again until it receives the end of the operation.
       const outcome = await agent.engine.accept(apply);
       if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
       expectWhole(await agent.ended(apply.operation_id), died);
@@ -169,7 +169,7 @@ describe('an agent that is killed at any durable step', () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
-        // Kills only this agent, so that the next one is not killed if it runs the script again.
+        // Kills only this agent, so that the next agent survives if it runs the script again.
         apply: `test -e ${root}/once || { touch ${root}/once; kill -9 $PPID; }; sleep 0.7; echo x >> ${root}/count`,
       }),
       file(`${root}/after`, {}, { depends_on: ['script:slow'] }),

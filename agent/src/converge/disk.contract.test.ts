@@ -7,7 +7,7 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation, script } from './test/desired.ts';
 import { snapshotTree } from './test/tree.ts';
 
-/** Full and read-only disks, as far as this machine allows tests to create them. */
+/** Tests full and read-only disks, as far as this machine allows tests to create them. */
 
 let home: string;
 let mounts: string[];
@@ -114,7 +114,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     const errors: string[] = [];
     agent = await startAgent(dataDir, {
       log: { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(JSON.stringify(fields)) },
-      // Skips the pause before the retry.
+      // Shortens the wait before a retry.
       clock: { ...systemClock, after: (ms, action) => systemClock.after(ms === 5000 ? 20 : ms, action) },
     });
     const fill = `${dataDir}/fill`;

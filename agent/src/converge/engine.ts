@@ -14,49 +14,51 @@ import { LiveOutput, type OutputTail } from './report/live-output.ts';
 import { Publisher } from './report/publisher.ts';
 
 /**
- * Interface of the state engine to the connection. The engine accepts operations, executes them one at a time, and puts
- * its reports into the spool; it does not know about links. All methods except `start`, `accept`, `look`, `halt`, and
- * `stop` return immediately from memory.
+ * The state engine as the connection uses it. The engine accepts operations, executes them one at a time, and puts its
+ * reports into the spool. It does not know about links. `start`, `accept`, `look`, `halt`, and `stop` wait for the disk
+ * or for programs; all other methods return immediately.
  */
 export interface Engine {
   /**
-   * Opens the journal, recovers, and resumes unfinished operations. Call it once, before any other method. Resolves
-   * when the journal is read; unfinished operations continue in the background.
-   * @throws when the data directory is unusable or its mode is too permissive
+   * Opens the journal and resumes unfinished operations. Call it once, before any other method. Resolves when the
+   * journal has been read; unfinished operations continue in the background.
+   * @throws Error if the data directory is unusable or its mode is too permissive
    */
   start(): Promise<void>;
   /**
-   * Accepts an operation. Resolves once it is in the journal on disk. `known`: this id was accepted before; it is not
-   * executed again, and its reports are in the spool. `full`: the maximum number of open operations is reached; nothing
-   * was accepted, and the caller may send it again later.
+   * Accepts an operation. Resolves once the journal on disk contains it.
+   * @returns `known` if an operation with this id was accepted before: it does not run again, and its reports are in
+   * the spool; `full` if too many operations are open: nothing was accepted, and the caller may retry later
    */
   accept(operation: OperationMessage): Promise<AcceptOutcome>;
-  /** Ends an operation between two resources, or immediately if it has not begun. Ignores an unknown id. */
+  /** Ends an operation after its current resource, or immediately if it has not begun. Ignores an unknown id. */
   cancel(operationId: string): void;
-  /** @returns all operations whose end is not acknowledged, for the hello */
+  /** Returns all operations whose end the orchestrator has not acknowledged, for the hello. */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
   /** Unsent output of the running program. */
   readonly output: OutputTail;
   /**
-   * Closes operations whose end the orchestrator already holds. One that has not begun is dropped; one that runs ends
-   * between two resources.
+   * Closes operations whose end the orchestrator has stored. An operation that has not begun is dropped; a running one
+   * ends after its current resource.
    */
   settle(operationIds: readonly string[]): void;
-  /** True while an operation runs or waits. */
+  /** Reports whether an operation is running or waiting. */
   busy(): boolean;
-  /** The applied resources: by key, the paths whose change may mean drift; and the number of applies so far. */
+  /**
+   * Returns the paths whose change may mean drift, by key of the applied resource, and the number of applies so far.
+   */
   applied(): { applies: number; watched: ReadonlyMap<string, readonly string[]> };
   /**
-   * Observes some resources as a drift check would, without a report.
-   * @returns the observed state by key, in the form of `onMeasured`; null if an operation runs or started in the
-   * meantime
+   * Observes resources as a drift check does, but reports nothing.
+   * @returns a fingerprint of each state by key, as in `onMeasured`; null if an operation was running or has started
+   * since
    */
   look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
   /** Finishes the current resource (up to a time limit) and starts no other. Still accepts acknowledgements. */
   halt(): Promise<void>;
   /**
-   * Halts and closes the journal. No method may be called afterwards. Unfinished operations resume at the next start.
+   * Finishes the current resource, up to a time limit, and starts no other. The spool still accepts acknowledgments.
    */
   stop(): Promise<void>;
 }
@@ -64,13 +66,13 @@ export interface Engine {
 export type AcceptOutcome = 'accepted' | 'known' | 'full';
 export type OpenOperation = Hello['open_operations'][number];
 
-/** Reports for the orchestrator. An entry is synced to disk before it becomes visible here. */
+/** Reports for the orchestrator. An entry becomes visible here after it was synced to disk. */
 export interface ReportSpool {
-  /** Entries with a sequence number above `afterSeq`, oldest first. The iteration may be abandoned. */
+  /** Iterates over the entries after `afterSeq`, oldest first. The caller may stop at any entry. */
   pending(afterSeq: number): Iterable<SpoolEntry>;
-  /** Deletes everything up to and including `seq`, which the orchestrator has committed. */
+  /** Deletes all entries up to and including `seq`, which the orchestrator has committed. */
   acknowledge(seq: number): void;
-  /** Highest sequence number so far; 0 if there is no entry yet. */
+  /** Returns the highest sequence number so far; 0 if there is no entry yet. */
   lastSeq(): number;
 }
 
@@ -89,7 +91,7 @@ export interface EngineLog {
 }
 
 export interface EngineOptions {
-  /** The agent's data directory, mode 0700. The engine keeps its files in `state/` below it. */
+  /** The agent's data directory, mode 0700. The engine stores its files in `state/` below it. */
   dataDir: string;
   clock: Clock;
   log: EngineLog;
@@ -97,28 +99,31 @@ export interface EngineOptions {
   onReports(): void;
   /** Called when `output` has new output. */
   onOutput?(): void;
-  /** Called when an operation has ended. @param succeeded whether it was an apply that succeeded */
+  /** Called when an operation has ended. `succeeded` is true only for an apply that succeeded. */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;
-  /** Called after a complete drift check: the observed state of each resource by key; empty: as applied. */
+  /**
+   * Called after a complete drift check with a fingerprint of each resource's state, by key; empty if the resource is
+   * as applied.
+   */
   onMeasured?: (looks: ReadonlyMap<string, string>) => void;
-  /** For tests that kill the agent: called with the name of each durable step. */
+  /** Called with the name of each durable step, for tests that kill the agent. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
-  /** Key for plan digests; must stay the same while plans with these digests may be applied. */
+  /** Key for plan digests. Must not change while a plan with such a digest may be applied. */
   planKey?: Uint8Array;
-  /** Maximum size of kept reports in bytes; beyond it, output of scripts is dropped. */
+  /** Maximum bytes of stored reports. Beyond it, the oldest script output is dropped. */
   spoolBytes?: number;
 }
 
-/** Maximum number of open operations; as many fit into a hello. */
+/** Maximum number of open operations, which is also the maximum in a hello. */
 const maxOpen = 64;
-/** Milliseconds. `accepted` is reported separately if the operation takes longer than this. */
+/** Milliseconds after which an operation that has not ended is reported as accepted. */
 const acceptedAloneMs = 200;
-/** Milliseconds that a script may continue after the agent received the request to stop. */
+/** Milliseconds for which a program may continue after the agent began to stop. */
 const stopGraceMs = 20_000;
-/** Maximum number of internal faults before an operation is abandoned. */
+/** Number of internal faults after which an operation is abandoned. */
 const maxFaults = 3;
-/** Milliseconds between two attempts to write to the disk. */
+/** Milliseconds to wait after a failure before an operation is retried. */
 const retryMs = 5_000;
 
 export const defaultLimits: ProviderLimits = {
@@ -129,7 +134,7 @@ export const defaultLimits: ProviderLimits = {
   packageLockMs: 10 * 60_000,
 };
 
-/** Builds an engine. It accesses nothing before `start`. */
+/** Creates an engine. It accesses no files before `start`. */
 export function createEngine(options: EngineOptions): Engine {
   return new ConvergeEngine(options);
 }
@@ -141,20 +146,20 @@ class ConvergeEngine implements Engine {
   #stopping = false;
   readonly #stop = new AbortController();
   #current: Promise<void> | null = null;
-  /** Operations being executed: the current one, and waiting ones that are ending because they were cancelled. */
+  /** Ids of the operations being executed: the current one, and cancelled ones that end before their turn. */
   readonly #executing = new Set<string>();
-  /** Internal faults by operation. */
+  /** Number of internal faults, by operation id. */
   readonly #faults = new Map<string, number>();
-  /** State of started operations that only this process knows. */
+  /** State of started operations that is not in the journal, by operation id. */
   readonly #attempts = new Map<string, Attempt>();
   #process: ProcessIdentity | null = null;
-  /** The last `check` or `validate` process and its operation. The process may have ended. */
+  /** The last `check` or `validate` process, which may have ended, and its operation. */
   #looking: { id: string; process: ProcessIdentity } | null = null;
-  /** The grace period of the stop is over: processes are killed as soon as they start. */
+  /** Whether the stop has exceeded its grace period. Observing processes are then killed as soon as they start. */
   #overdue = false;
-  /** Wake-ups of waits for the disk. */
+  /** Functions that end a wait before a retry. */
   readonly #wakes = new Set<() => void>();
-  /** Whether the disk refused a write, so that the journal is rewritten before the retry. */
+  /** Whether a write failed, so that the journal must be rewritten before the retry. */
   #needsRewrite = false;
   readonly spool: ReportSpool;
   readonly output: LiveOutput;
@@ -187,7 +192,7 @@ class ConvergeEngine implements Engine {
     const journal = this.#opened();
     const { operation_id: id } = operation;
     const { state } = journal;
-    // Repairs the journal first, so that no concurrent call repairs it.
+    // Awaited before the checks below, so that no other call runs between the checks and `record`.
     await this.#repairJournal();
     const known = state.operations.get(id);
     if (known !== undefined) {
@@ -205,7 +210,7 @@ class ConvergeEngine implements Engine {
     try {
       await journal.sync();
     } catch (error) {
-      // The operation is in the journal and may survive a restart, so it is executed once it is synced.
+      // The record may survive a restart, so the operation is executed once it is synced.
       this.#next();
       throw error;
     }
@@ -222,7 +227,7 @@ class ConvergeEngine implements Engine {
     this.#guard('cancel', () => journal.record('cancelled', [{ t: 'cancelled', id: operationId }]));
     // An observation can be killed immediately, because it changes nothing.
     if (this.#looking?.id === operationId) killIfRunning(this.#looking.process);
-    // A waiting operation ends without waiting for its turn.
+    // Ends a waiting operation before its turn.
     if (operation.cancelled && !this.#executing.has(operationId))
       this.#executeOne(operation).finally(() => this.#next());
   }
@@ -299,7 +304,7 @@ class ConvergeEngine implements Engine {
     return null;
   }
 
-  /** Executes waiting operations one after the other, unless that is already happening. */
+  /** Executes waiting operations one at a time. Does nothing if one is already running. */
   #next(): void {
     if (this.#current !== null || this.#stopping) return;
     const operation = this.#waiting();
@@ -333,9 +338,9 @@ class ConvergeEngine implements Engine {
     }
   }
 
-  /** Compacts the journal and removes copies that are no longer needed. Called between operations. */
+  /** Compacts the journal or removes unused copies of file contents. Called between operations. */
   async #cleanUp(kind: OperationMessage['kind']): Promise<void> {
-    // A cancelled operation may end while another is executed, which may be about to refer to a copy.
+    // Another operation may be running, and may be about to refer to a copy.
     if (this.#executing.size > 1) return;
     const journal = this.#opened();
     if (journal.needsCompaction) return journal.compact();
@@ -348,7 +353,10 @@ class ConvergeEngine implements Engine {
     }
   }
 
-  /** Handles an unexpected failure (disk error or a bug). Retries the operation later. */
+  /**
+   * Handles an unexpected failure: a disk error or a bug. The operation is retried later, or abandoned after too many
+   * bugs.
+   */
   async #failed(operation: OperationRecord, error: unknown): Promise<void> {
     const { log } = this.#options;
     const id = operation.message.operation_id;
@@ -366,12 +374,12 @@ class ConvergeEngine implements Engine {
       }
     }
     await this.#pause();
-    // The end of the operation is in the journal but unreported, and no later event would report it.
+    // The end of the operation is journaled but not reported, and no later event would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
       await this.#repairJournal().catch(() => this.#pause());
   }
 
-  /** Waits until the disk may be tried again or the agent stops. */
+  /** Waits before a retry. Ends early if the agent stops. */
   async #pause(): Promise<void> {
     if (this.#stopping) return;
     await new Promise<void>((resolve) => {
@@ -384,8 +392,8 @@ class ConvergeEngine implements Engine {
   }
 
   /**
-   * After a disk error: rewrites the journal and publishes its reports.
-   * @throws JournalFailure when the disk still refuses
+   * Rewrites the journal after a disk error, and publishes its reports.
+   * @throws JournalFailure if the disk still fails
    */
   async #repairJournal(): Promise<void> {
     const journal = this.#opened();
@@ -413,7 +421,7 @@ class ConvergeEngine implements Engine {
       },
       looking: (id, process) => {
         this.#looking = { id, process };
-        // The operation may have been cancelled just before the process existed.
+        // The operation may have been cancelled before the process was registered.
         if (this.#overdue || this.#journal?.state.operations.get(id)?.cancelled) killIfRunning(process);
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
@@ -438,8 +446,8 @@ class ConvergeEngine implements Engine {
         journal.record('acknowledged', [{ t: 'acknowledged', seq }]);
         return;
       }
-      // The orchestrator holds more reports than this agent ever numbered, so the data directory was lost or is an old
-      // copy. The reports here are new to the orchestrator and need higher numbers.
+      // The orchestrator has a higher sequence number than this agent ever used, so the data directory was lost or is
+      // an old copy. The reports in the spool are new to the orchestrator and need higher numbers.
       journal.record('renumbered', [{ t: 'renumbered', above: seq }]);
       journal
         .sync()
@@ -448,7 +456,7 @@ class ConvergeEngine implements Engine {
     });
   }
 
-  /** Records an event whose loss is harmless, because it is received again. */
+  /** Records an event that may be lost, because the orchestrator sends it again. */
   #guard(what: string, record: () => void): void {
     try {
       record();
@@ -460,7 +468,7 @@ class ConvergeEngine implements Engine {
   }
 }
 
-/** Guards against PID reuse. */
+/** Kills the process group, unless the PID now belongs to another process. */
 function killIfRunning(process: ProcessIdentity): void {
   if (isRunning(process)) killProcessGroup(process.pid);
 }

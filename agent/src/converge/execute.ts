@@ -8,15 +8,15 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 const executors = { apply: applyOperation, plan: planOperationOnMachine, drift: measureDrift };
 
 /**
- * Executes one operation, or the rest of it, to its end.
- * @throws Stopped when the agent stops first; the operation resumes at the next start
+ * Executes one operation, or the rest of it after a restart.
+ * @throws Stopped if the agent stops first; the operation resumes at the next start
  */
 export async function execute(operation: OperationRecord, context: ExecutionContext): Promise<void> {
   const progress = new Progress(operation, context);
   try {
     await executors[operation.message.kind](progress);
   } catch (error) {
-    // Publishes finished results, so that the next start does not have to determine them.
+    // Publishes finished results, so that the next start need not determine them again.
     if (error instanceof Stopped && operation.message.kind === 'apply') await progress.flush('left');
     throw error;
   } finally {
@@ -25,8 +25,8 @@ export async function execute(operation: OperationRecord, context: ExecutionCont
 }
 
 /**
- * Ends an operation that cannot be executed because of a fault in the agent. Its changes stay managed, and the triggers
- * from them remain due.
+ * Ends an operation that a fault in the agent prevents from running. Its changes stay managed, and their triggers
+ * remain due.
  */
 export async function abandon(operation: OperationRecord, context: ExecutionContext, reason: string): Promise<void> {
   const progress = new Progress(operation, context);
@@ -41,7 +41,7 @@ export async function abandon(operation: OperationRecord, context: ExecutionCont
   }
 }
 
-/** @returns the triggers that remain due */
+/** Manages the unreported changes, and returns the triggers that remain due. */
 async function pendingTriggers(progress: Progress): Promise<[string, string[]][]> {
   const { operation, context } = progress;
   const { state } = context.journal;

@@ -9,7 +9,7 @@ import { snapshotTree } from './test/tree.ts';
 const h = useAgent();
 const nobody = 65534;
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-/** Skips the pause before an operation is retried. */
+/** Ends the wait before a retry immediately. */
 const clock = {
   ...systemClock,
   after: (ms: number, action: () => void) => systemClock.after(ms === 5000 ? 1 : ms, action),
@@ -65,7 +65,7 @@ describe('an operation with faults', () => {
       const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       const restore = [
         replaceCall('fchmodSync', () => () => {
-          // After this, the disk returns errors.
+          // From here on, the disk returns errors.
           restore.push(
             replaceCall('lstatSync', (real) =>
               Object.assign(() => {
@@ -190,7 +190,7 @@ describe('an operation with faults', () => {
     const first = operation('apply', [file(`${h.root}/first`)]);
     failNextSync();
     await expect(engine.accept(first)).rejects.toThrow(/sync the journal/);
-    // The operation was written and may survive a restart, so it is executed once it is synced, and is known when it is
+    // The record may survive a restart, so the operation is executed once it is synced, and counts as known when it is
     // sent again.
     expect((await h.agent.ended(first.operation_id)).finished.status).toBe('succeeded');
     expect(await engine.accept(first)).toBe('known');

@@ -46,7 +46,7 @@ const members = [
   'diffRemoval',
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
-/** Methods whose fault does not affect the resource. */
+/** Methods in which a fault does not affect the resource. */
 const harmless = new Set(['weight', 'canTell']);
 
 describe('a bug in the code of one kind', () => {

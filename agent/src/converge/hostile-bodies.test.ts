@@ -16,8 +16,8 @@ import { directory, file, operation } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
 /**
- * Sends bodies as a hostile orchestrator, or one of another version, may send them. Executes only kinds that are safe on
- * the machine of the test; for the others, it checks only the validation.
+ * Sends bodies as a hostile orchestrator, or one of another version, may send them. Executes only kinds that are safe
+ * on the test machine; for the other kinds, it checks only the validation.
  */
 
 const h = useAgent();
@@ -35,7 +35,7 @@ const strangeText = fc.oneof(
   fc.string({ maxLength: 10 }),
 );
 const strange = fc.oneof({ weight: 9, arbitrary: strangeText }, fc.jsonValue({ maxDepth: 2 }));
-/** A body with some of the kind's own fields with any values, and maybe other fields. */
+/** Returns a body with some fields of the kind, with any values, and perhaps other fields. */
 const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
   fc
     .tuple(
@@ -47,7 +47,7 @@ const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
       fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, strangeText]))),
       fc.nat(9),
     )
-    // Serializes the body, as for the link.
+    // Serializes the body as the link does.
     .map(([own, more, required, chance]) =>
       JSON.parse(JSON.stringify({ ...(chance > 0 ? required : {}), ...own, ...(chance < 3 ? more : {}) })),
     );
@@ -99,13 +99,13 @@ describe('a body from the wire', () => {
   });
 
   test('fails only the resource with an invalid body', async () => {
-    // Scripts have an unknown program, so that nothing runs.
+    // The scripts name an unknown program, so nothing runs.
     const loose = fc.oneof(
       ...(['file-unix', 'directory-unix'] as const).map((type) => bodyOf(type).map((body) => ({ type, body }))),
       bodyOf('script').map((body) => ({ type: 'script' as const, body: { ...body, program: 'nothing' } })),
       fc.jsonValue().map((body) => ({ type: 'of-tomorrow' as ResourceType, body: { body } })),
     );
-    // A valid path stays inside the test's own tree.
+    // A valid path stays below the directory of the test.
     const inside = (root: string, body: Record<string, unknown>) =>
       typeof body.path === 'string' && body.path.startsWith('/') ? { ...body, path: `${root}/w${body.path}` } : body;
     await fc.assert(
@@ -138,7 +138,7 @@ describe('a body from the wire', () => {
         expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('ours\n');
         await h.agent.run(operation('apply', []));
         expect(existsSync(`${h.root}/f`)).toBe(false);
-        // Otherwise the spool would fill up.
+        // Acknowledges the reports, because the spool would otherwise fill up.
         h.agent.engine.spool.acknowledge(h.agent.engine.spool.lastSeq());
       }),
       { numRuns: 150 },

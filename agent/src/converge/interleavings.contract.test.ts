@@ -20,13 +20,13 @@ type Tree = Record<string, string>;
 /** A resource that may be declared, in one of several variants. */
 interface Part {
   resource(root: string, variant: number): ResolvedResource;
-  /** Overlays it on a tree. */
+  /** Adds the declared objects to a tree. */
   overlay(tree: Tree, variant: number): void;
-  /** The part that it requires in the set. */
+  /** The part that this part requires in the set. */
   with?: string;
 }
 
-/** A directory that exists only for its entries: created for them, or declared before and left unchanged. */
+/** A directory that exists only for its entries: it was created for them, or it was declared before and is left. */
 const anyDirectory = 'a directory';
 
 const variants = [0, 1];
@@ -117,13 +117,13 @@ const names = Object.keys(parts);
 
 interface Round {
   set: Record<string, number>;
-  /** Manual changes before the apply: edit or delete a file, create or remove an obstacle. */
+  /** Manual changes before the apply: editing or deleting a file, or creating or removing an obstacle. */
   hands: ('edit' | 'delete' | 'note' | 'block' | 'unblock')[];
-  /** The step at which the agent is cut off; null, or a number beyond the last step: it is not cut off. */
+  /** The step at which the agent is cut off; null or a number beyond the last step if it is not. */
   cutAt: number | null;
-  /** Runs the agent in its own process and kills it, so that its unfinished work stays as it is. */
+  /** Whether the agent runs in its own process and is killed, which leaves its work unfinished. */
   isKilled?: boolean;
-  /** Whether the apply is bound to a plan; `late`: with manual changes in between. */
+  /** Whether the apply is bound to a plan. `late`: manual changes happen after the plan. */
   plan: 'none' | 'bound' | 'late';
 }
 
@@ -175,7 +175,7 @@ class Machine {
   readonly home = temporaryDirectory();
   readonly root = `${this.home}/root`;
   agent: TestAgent | null = null;
-  /** The state without Muster. */
+  /** State of the machine without Muster. */
   base: Tree = {};
   /** Variants of the applied parts, by name. */
   placed: Record<string, number> = {};
@@ -209,7 +209,7 @@ class Machine {
     };
     switch (what) {
       case 'edit':
-        // An edit of an unmanaged file becomes part of the original state.
+        // An edit of an unmanaged file changes the original state.
         writeFileSync(`${root}/there`, 'by hand\n');
         if (!('/there' in this.placed)) takeUp('/there');
         return;
@@ -235,7 +235,7 @@ class Machine {
     }
   }
 
-  /** The tree after an apply of this set. */
+  /** Returns the tree that an apply of this set must leave. */
   expected(set: Record<string, number>): Tree {
     const tree = { ...this.base };
     for (const name of names) if (name in set) (parts[name] as Part).overlay(tree, set[name] as number);
@@ -284,7 +284,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   const isSure = JSON.stringify(found) === JSON.stringify(before) || bound;
   const isUnknown = results.some(({ status }) => status === 'unknown');
   if (isSure && !isUnknown) {
-    // The restarted agent reports an interrupted resource again, with the planned result.
+    // The restarted agent reports the interrupted resource with the planned result.
     const wasCut = ({ type, message }: ResourceResult) =>
       type === 'script' && message?.includes('while it ran') === true;
     const comparable = results.map((result, i) =>
@@ -295,7 +295,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
     expect(essence(comparable), why).toEqual(essence(planned.results));
   }
 
-  // An obstacle fails the resource below it and skips that resource's dependents. It affects no other resource.
+  // An obstacle fails the resource below it, skips the dependents of that resource, and affects no other resource.
   const statusOf = (id: string) => results.find((result) => result.id === id)?.status;
   const isBlocked = '/blocked/x' in set && machine.base['/blocked'] !== undefined;
   for (const { id, status, identity, message } of results) {
@@ -322,7 +322,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   expect(normalized(Object.fromEntries(there))).toEqual(normalized(expected));
   machine.placed = placed;
 
-  // The trigger fires exactly once for each change, in this operation or, if it was cut off, in the next.
+  // Each change fires the trigger exactly once: in this operation or, if it was interrupted, in the next.
   const fires = 'triggered' in set && (statusOf('/a') === 'changed' || machine.due);
   const trigger = 'triggered' in set ? statusOf('triggered') : undefined;
   if ('triggered' in set) {
@@ -343,18 +343,18 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   }
 }
 
-/** The agent is cut off after it has removed everything and before it has reported anything. */
+/** Cuts the agent off after it has removed everything and before it has reported a removal. */
 const removedBeforeTheKill = (cutAt: number): Round[] => [
   { set: { '/d': 0, '/d/e': 0, '/d/e/c': 0 }, hands: [], cutAt: null, plan: 'none' },
   { set: {}, hands: [], cutAt, plan: 'none' },
 ];
 
-/** The agent is killed or cut off while it writes several files. */
+/** Kills the agent or cuts it off while it writes several files. */
 const cutAmongFiles = (isKilled: boolean): Round[] => [
   { set: { '/a': 0, '/there': 0, '/d/b': 1, '/d/e/c': 0, triggered: 0 }, hands: [], cutAt: 11, isKilled, plan: 'none' },
 ];
 
-/** Rejects if the operation hangs, and names the steps that the agent passed. */
+/** Rejects with the names of the passed steps if the operation hangs. */
 async function withTimeout(machine: Machine, playing: Promise<void>): Promise<void> {
   let cancelTimeout = () => {};
   const late = new Promise<never>((_, reject) => {

@@ -5,11 +5,11 @@ import { conditionOf } from './plan/condition.ts';
 import { type Decision, decide, Picture, type Step } from './plan/plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
-/** Observes single resources like a drift check, without an operation and without a report. */
+/** Observes single resources as a drift check does, but without an operation or a report. */
 
 /**
- * Fingerprint of how a resource differs from its applied state: equal texts mean equal differences; empty: no
- * difference. The fingerprint never leaves the machine.
+ * Returns a fingerprint of how a resource differs from its applied state: equal for equal differences, and empty for
+ * none. It never leaves the machine.
  */
 export function lookOf(decision: Decision): string {
   if (decision.verdict === 'none' || decision.verdict === 'skip') return '';
@@ -20,14 +20,14 @@ export function lookOf(decision: Decision): string {
   return createHash('sha256').update(JSON.stringify(differs)).digest('base64');
 }
 
-/** Compares an applied resource with the machine. A resource whose condition does not hold now is skipped. */
+/** Compares an applied resource with the machine. Skips a resource whose condition does not hold now. */
 export async function driftOf(step: Step, progress: Progress, picture: Picture): Promise<Decision> {
   const condition = conditionOf(step, picture);
   if ('verdict' in condition) return condition;
   return decide(step, await progress.observe(step, picture), picture, progress.context.journal.copies);
 }
 
-/** The resources of the last successful apply, which drift is measured against. */
+/** Returns the resources of the last successful apply, against which drift is measured. */
 export const appliedResources = ({ snapshot }: JournalState): readonly ResolvedResource[] => snapshot?.resources ?? [];
 
 const noOperation: OperationRecord = {
@@ -53,7 +53,10 @@ const noOperation: OperationRecord = {
   finished: null,
 };
 
-/** @returns the fingerprints by key; null if the context stopped it */
+/**
+ * Observes applied resources.
+ * @returns their fingerprints by key; null if the agent stops or an operation has started
+ */
 export async function lookAt(
   resources: readonly ResolvedResource[],
   context: ExecutionContext,

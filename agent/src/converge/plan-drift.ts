@@ -5,7 +5,7 @@ import { PlanDigest } from './plan/plan-digest.ts';
 import { maxResultDelayMs, type Progress } from './progress.ts';
 import { resultOf } from './result.ts';
 
-/** Executes plan and drift operations, which only observe and decide. After a crash they start over. */
+/** Executes plan and drift operations. They only observe and decide, so they start over after a crash. */
 
 export async function planOperationOnMachine(progress: Progress): Promise<void> {
   const { state, copies } = progress.context.journal;
@@ -31,8 +31,8 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 }
 
 /**
- * The digest that a plan of these steps would have now. Observes and decides like a plan, without a report.
- * @returns null if the operation is cancelled in the meantime
+ * Computes the digest that a plan of these steps would have now. Observes and decides like a plan, but reports nothing.
+ * @returns null if the operation was cancelled
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {
   const { state, copies } = progress.context.journal;

@@ -27,39 +27,42 @@ import { redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 
-/** Dependencies of the execution of an operation. */
+/** Dependencies for executing an operation. */
 export interface ExecutionContext {
   journal: Journal;
   publisher: Publisher;
   clock: Clock;
   limits: ProviderLimits;
-  /** Key for plan digests, known to this machine only. */
+  /** Key for plan digests, known only to this machine. */
   planKey: Uint8Array;
   crashPoint(name: string): void;
-  /** True once the agent has to stop. The operation then pauses between two resources. */
+  /** Reports whether the agent must stop. The operation then pauses between two resources. */
   stopping(): boolean;
   /** Aborted when `stopping` becomes true. */
   stop: AbortSignal;
-  /** Registers a process that may have to be killed when the agent stops; null: no process runs. */
+  /** Registers the process to kill if it outlasts the grace period of a stop; null if no process runs. */
   running(process: ProcessIdentity | null): void;
-  /** Registers an observing process, which may be killed when the operation is cancelled or the agent stops. */
+  /**
+   * Registers an observing process, which is killed when the operation is cancelled or the grace period of a stop ends.
+   */
   looking(operationId: string, process: ProcessIdentity): void;
-  /** Streams output of a running program to live viewers. */
+  /** Streams output of the running program to live viewers. */
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
-  /** Logs a problem of the machine that has no other effect. */
+  /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
-  /** Called after a complete drift check with the observed state of each resource by key. */
+  /** Called after a complete drift check with a fingerprint of each resource's state, by key. */
   measured(looks: ReadonlyMap<string, string>): void;
   attempt: Attempt;
 }
 
 /**
- * State of an operation that only this process knows, needed when a journal write fails and the operation continues.
+ * State of an operation that is not in the journal. It is needed when a journal write fails and this process retries
+ * the operation.
  */
 export interface Attempt {
-  /** Whether this process tried the operation before and met a fault. */
+  /** Whether this process already tried the operation and met a fault. */
   isRetry: boolean;
-  /** Position of a step that may be journaled as started but certainly did not start. */
+  /** Position of a step that certainly did not start, although the journal may contain its start. */
   notBegun: number | null;
   /** Result of a step that cannot be observed again, kept until it is journaled. */
   ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
@@ -67,15 +70,15 @@ export interface Attempt {
 
 export const firstAttempt = (): Attempt => ({ isRetry: false, notBegun: null, ended: null });
 
-/** The agent stops; the operation resumes at its next start. */
+/** The agent stops. The operation resumes at the next start. */
 export class Stopped extends Error {}
 
-/** Maximum time that results wait to be reported together. */
+/** Maximum time for which results are collected before they are reported together. */
 export const maxResultDelayMs = 200;
 /** Time after which long work yields to the event loop. */
 const yieldAfterMs = 25;
 
-/** An operation in progress: its reports, its journal events, and the machine that it works on. */
+/** An operation in progress: its unpublished reports and journal events, and its access to the machine. */
 export class Progress {
   readonly operation: OperationRecord;
   readonly context: ExecutionContext;
@@ -93,13 +96,13 @@ export class Progress {
   accounts = readAccounts();
   readonly #unsyncedDirectories = new Set<string>();
   readonly #newDirectories = new Set<string>();
-  /** Every result so far, without the parts that only operators need. */
+  /** Every result so far, without diffs and changes. */
   readonly results: ResourceResult[] = [];
-  /** Digest of a completed plan. */
+  /** Digest of a completed plan; null for other operations. */
   planDigest: string | null = null;
-  /** Number of reported results: all except those of a drift check that found no drift. */
+  /** Number of reported results. A drift check reports only the resources that have drifted. */
   reported = 0;
-  /** Whether the journal does not contain a skipped resource with a condition yet. */
+  /** Whether a skipped resource with a condition is not in the journal yet. */
   hasUnflushedSkip = false;
   /** Databases that were read in this operation, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
@@ -128,28 +131,31 @@ export class Progress {
     this.#resources = steps.map(({ resource }) => resource);
   }
 
-  /** @param removals keys to remove, in order; fixed from now on, even if some are removed during the operation */
+  /**
+   * Journals the start of the operation.
+   * @param removals keys to remove, in order; a resumed operation uses the same list
+   */
   begin(removals: string[]): void {
     const at = Math.floor(this.context.clock.now() / 1000);
     this.context.journal.record('began', [{ t: 'began', id: this.id, at, removals }]);
   }
 
   /**
-   * @returns whether the operation is cancelled
-   * @throws Stopped when the agent is to stop
+   * Reports whether the operation is cancelled.
+   * @throws Stopped if the agent must stop
    */
   interrupted(): boolean {
     if (this.context.stopping()) throw new Stopped();
     return this.operation.cancelled;
   }
 
-  /** Observes one resource. A failure to observe it is an observation too. */
+  /** Observes one resource. Returns the reason if the resource cannot be observed. */
   async observe(step: Step, picture: Picture): Promise<Observation> {
     const { resource, kind, record } = step;
     const provider = providerFor(step);
     if (provider === null) return { failure: whyNoProvider(resource) };
     const before = record?.before ?? null;
-    // A removal without a record leaves everything as it is, so there is nothing to observe.
+    // A removal without a recorded original state changes nothing, so there is nothing to observe.
     if (kind === 'remove' && before === null) return { seen: null };
     try {
       provider.check(resource);
@@ -173,8 +179,8 @@ export class Progress {
   }
 
   /**
-   * Whether a resource was as declared before Muster managed it and has been changed since. The current state is then not
-   * the original one and must not be restored, so a removal leaves the declared state.
+   * Reports whether a resource was as declared before Muster managed it, and has changed since. Its current state is
+   * then not the original one and must not be restored, so a removal leaves the declared state.
    */
   async originalIsLost({ record }: Step, provider: Provider): Promise<boolean> {
     if (record?.succeeded == null || record.before !== null || record.succeeded.type !== provider.type) return false;
@@ -215,7 +221,7 @@ export class Progress {
       cancelled: () => this.operation.cancelled,
       warn: (message) => this.context.warn({ operation_id: this.id }, message),
       printed: (resource, stream, piece) => {
-        // The output is omitted completely, as in the final report.
+        // Sensitive output is omitted completely, as in the final report.
         if (sensitiveFields(resource, journal.state.managed.get(resource.key) ?? null).length > 0) return;
         const { module, identity } = resource;
         this.context.printed({ operation_id: this.id, resource: `${module}/${identity}` }, stream, piece);
@@ -234,7 +240,7 @@ export class Progress {
     return reading;
   }
 
-  /** Discards data that may be out of date; without arguments, all of it. */
+  /** Discards cached data of these databases, which may be out of date; without arguments, discards all of it. */
   stale(...databases: readonly Database<unknown>[]): void {
     for (const { name } of databases) this.#databases.delete(name);
     if (databases.length === 0) this.#databases.clear();
@@ -249,7 +255,7 @@ export class Progress {
     });
   }
 
-  /** Missing directories above this path, innermost first. */
+  /** Returns the missing directories above this path, innermost first. */
   missingAbove(path: string): string[] {
     const missing: string[] = [];
     for (const directory of ancestors(path)) {
@@ -263,7 +269,7 @@ export class Progress {
     return missing;
   }
 
-  /** The result of an applied step. */
+  /** Returns the result of an applied step, and collects its output for the report. */
   ended(step: Step, decision: Decision, outcome: Outcome, ms: number): ResourceResult {
     const sensitive = sensitiveFields(step.resource, step.record);
     const output = redactOutput(outcome.output, sensitive);
@@ -287,22 +293,22 @@ export class Progress {
     return resultOf(step, reported, 'changed', ms);
   }
 
-  /** Journals a process that was started for a step, so that the next agent can wait for it. */
+  /** Journals the process of a step, so that the next agent can wait for it. */
   recordProcess(position: number, process: ProcessIdentity, before: Json | null): void {
     try {
       this.context.journal.record('process', [{ t: 'step', id: this.id, position, process, before }]);
     } catch (error) {
-      // Only the ability to wait for the process is lost, because the start of the step is journaled.
+      // Only the ability to wait for the process is lost, because the journal already contains the start of the step.
       if (!(error instanceof JournalFailure)) throw error;
     }
   }
 
-  /** Keeps the result of a step in case the journal refuses it now. */
+  /** Stores the result of a step in memory, in case the journal write fails. */
   keepEnded({ position }: Step, result: ResourceResult, before: Json | null): void {
     this.context.attempt.ended = { position, result, before, outputs: [...this.#outputs] };
   }
 
-  /** @returns the result of a step that this process executed and could not journal */
+  /** Returns the result of a step that this process executed but could not journal; null if there is none. */
   takeEnded({ position, kind, resource }: Step): ResourceResult | null {
     const { ended } = this.context.attempt;
     if (ended?.position !== position) return null;
@@ -311,7 +317,7 @@ export class Progress {
     return ended.result;
   }
 
-  /** Why an operation was interrupted, as text. */
+  /** Why the operation was interrupted, for messages. */
   get interruption(): string {
     return this.context.attempt.isRetry ? 'the agent had an internal error' : 'the agent was restarted';
   }
@@ -321,12 +327,12 @@ export class Progress {
     this.#lateEvents.push(event);
   }
 
-  /** Adds the record of the previous state, to be journaled together with the result. */
+  /** Adds the record of the original state, to be journaled together with the result. */
   recordBefore(key: string, before: Json | null): void {
     if (before !== null) this.#events.push({ t: 'before', id: this.id, key, before });
   }
 
-  /** Adds a result, to be reported with the next flush. */
+  /** Adds a result, which the next flush reports. */
   add(step: Step, ended: ResourceResult): void {
     const result = fittingResult(ended, this.id);
     this.results.push({ ...result, diff: null, changes: [] });
@@ -337,7 +343,7 @@ export class Progress {
     this.reported++;
   }
 
-  /** Syncs the latest changes, then publishes their results. */
+  /** Syncs the changed directories, then publishes the collected results. */
   async flush(name: string, also: JournalEvent[] = []): Promise<void> {
     this.#syncDirectories();
     const accepted: Report[] = this.operation.acceptedReported ? [] : [{ type: 'accepted', operation_id: this.id }];
@@ -356,8 +362,8 @@ export class Progress {
   }
 
   /**
-   * Never throws: the owner of a directory may have replaced it, and the results must still be reported. A failure only
-   * means that the names in the directory may not survive a power cut.
+   * Syncs the changed directories. Never throws: the owner of a directory may have replaced it, and the results must
+   * still be reported. A failure only means that the names in the directory may not survive a power cut.
    */
   #syncDirectories(): void {
     for (const path of this.#unsyncedDirectories) {
@@ -379,9 +385,9 @@ export class Progress {
 
   /**
    * Ends the operation.
-   * @param total   number of its steps
-   * @param error   why it could not be executed at all
-   * @param applied for an apply: number of steps that were cut off, and the triggers that remain due
+   * @param total number of steps
+   * @param error why the operation could not be executed
+   * @param applied for an apply: the number of steps that were not executed, and the triggers that remain due
    */
   async finish(
     total: number,
@@ -415,7 +421,7 @@ export class Progress {
     return this.context.clock.monotonic();
   }
 
-  /** Yields to the event loop when it is time. */
+  /** Yields to the event loop if `yieldAfterMs` has passed. */
   async yieldIfDue(): Promise<void> {
     const now = performance.now();
     if (now - this.#lastYield < yieldAfterMs) return;

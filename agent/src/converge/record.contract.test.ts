@@ -9,11 +9,12 @@ import { cutOff } from './test/cut.ts';
 import { file, operation, script } from './test/desired.ts';
 
 /**
- * Compares the agent's record of managed resources with a model built from its reports: it contains everything that an
- * apply put in place or may have begun, and nothing else. A plan of the empty set shows it, as it would remove everything.
+ * Compares the agent's record of managed resources with a model that is built from its reports. The record must contain
+ * everything that an apply put in place or may have begun, and nothing else. A plan of the empty set shows the record,
+ * because it would remove everything.
  */
 
-/** `shared` moves between modules; the other names describe the use of the resource. */
+/** `shared` moves between modules. The other names describe how the test uses the resource. */
 const resources: Readonly<Record<string, (root: string, module: string) => ResolvedResource>> = {
   file: (root, module) => file(`${root}/file`, { content: 'x' }, { module }),
   shared: (root, module) => file(`${root}/shared`, { content: 'x' }, { module }),
@@ -116,7 +117,7 @@ class Machine {
     wanted.forEach(({ key, module, type }, i) => {
       const { status } = outcome.results[i] as ResourceResult;
       const isWell = status === 'changed' || status === 'unchanged';
-      // A failed script has run; a file behind an obstacle is unchanged.
+      // A failed script may have made changes. A file behind an obstacle is unchanged.
       if (isWell || (status !== 'skipped' && (this.record.has(key) || type === 'script'))) this.record.set(key, module);
     });
     for (const result of removals)

@@ -6,8 +6,8 @@ import { withinCaps } from './report/report-size-limit.ts';
 const maxError = 2000;
 
 /**
- * The result of a step.
- * @param whenActing status of a decision to act: `would_change` in a plan, `changed` in an apply
+ * Builds the result of a step.
+ * @param whenActing status of a step that acts: `would_change` in a plan, `changed` in an apply
  */
 export function resultOf(
   step: Step,
@@ -34,18 +34,21 @@ export function resultOf(
   return withinCaps(result);
 }
 
-/** The result of a failed step: the attempted change, and the reason of the failure. */
+/** Builds the result of a failed step from the attempted change and the reason of the failure. */
 export function failedResult(step: Step, decision: Decision, message: string, ms: number): ResourceResult {
   return withinCaps({ ...resultOf(step, decision, 'changed', ms), status: 'failed', message });
 }
 
-/** Adds a message to a decision to act. */
+/** Replaces the message of a step that acts. */
 export function noted(decision: Decision, message: string): Decision {
   if (decision.verdict !== 'act') return decision;
   return { ...decision, difference: { ...decision.difference, message } };
 }
 
-/** The first line of a message. Further lines, such as those of a journal, stay with the resource. */
+/**
+ * Returns the first line of a message. The other lines, such as those of a service's journal, are only in the result of
+ * the resource.
+ */
 const firstLine = (message: string | null): string | undefined =>
   message?.split('\n')[0]?.replace(/[;:] last in the journal:$|:$/, '');
 

@@ -19,7 +19,7 @@ test('hides the old value of a secret that is replaced or removed', async () => 
     const outcome = await both(file(path, next));
     expect(outcome.results).toMatchObject([{ status: 'changed', diff: null, sensitive: true }]);
     expect(all()).not.toContain('hunter2');
-    // After that, the value on the machine is not a secret.
+    // The replaced value is no longer a secret.
     const later = await both(file(path, { content: 'open\n' }));
     expect(later.results[0]?.diff).toContain('+open');
   }

@@ -7,8 +7,8 @@ import { removeDirectory, startAgent, type TestAgent, temporaryDirectory } from 
 import { file, operation } from './test/desired.ts';
 
 /**
- * Tests batches with simulated kinds that work on a directory: a package is a file, a transaction a line in a list, a
- * restart a line in a log. The e2e tests check the real kinds on real machines.
+ * Tests batches with simulated kinds in a directory: a package is a file, a transaction a line in a list, and a restart
+ * a line in a log. The e2e tests check the real kinds on real machines.
  */
 
 let home: string;
@@ -98,7 +98,7 @@ const packages: Provider<Seen, Json> = {
 
 const outputOf = (stderr: string) => ({ stdout: '', stderr, exitCode: 1, truncated: false });
 
-/** A unit, reduced to its number of restarts. */
+/** A simplified systemd unit, which only counts its restarts. */
 const units: Provider<{ restarts: number }, Json> = {
   ...(packages as unknown as Provider<{ restarts: number }, Json>),
   type: 'service-launchd',
@@ -249,7 +249,7 @@ test('expects a unit in a plan if a changing package may install it, and not oth
       message: 'will be available after `daemon`; now there is no unit from-package',
     },
   ]);
-  // Neither another change nor an installed package provides it.
+  // Neither another change nor an installed package provides the unit.
   expect((await plan([file(`${root}/f`, { content: 'x' }), service])).results).toMatchObject([
     { status: 'would_change' },
     { status: 'failed' },
@@ -267,7 +267,7 @@ test('plans that a package provides the source of its dependents only', async ()
   const available = { status: 'would_change', message: 'will be available after `release`; now nobody offers extra' };
   expect((await plan([release, dependent])).results).toMatchObject([{ status: 'would_change' }, available]);
   expect((await plan([release, between, through])).results.at(-1)).toMatchObject(available);
-  // The plan finds a wrong package name next to the provider of the source.
+  // The plan reports a wrong package name besides the provider of the source.
   const failed = { status: 'failed', message: 'nobody offers extra' };
   expect((await plan([release, pack('extra')])).results).toMatchObject([{ status: 'would_change' }, failed]);
   expect((await plan([dependent])).results).toMatchObject([failed]);

@@ -7,7 +7,7 @@ import { startAgent } from './test/agent.ts';
 import { file, operation, script } from './test/desired.ts';
 import { useAgent } from './test/harness.ts';
 
-/** Runs verifications of an agent against real servers. */
+/** Runs the verifications of an agent against real servers. */
 
 const h = useAgent();
 const servers: Server[] = [];
@@ -30,7 +30,7 @@ const answering =
   (_request, response) =>
     response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end('x');
 
-/** A port on which no process listens. */
+/** Returns a port on which no process listens. */
 async function closedPort(): Promise<number> {
   const port = await serve(answering(200));
   const server = servers.pop() as Server;
@@ -38,7 +38,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** Seconds. Long enough for a busy machine; checks that must fail use a shorter timeout. */
+/** Seconds. Long enough for a busy machine; tests of failures use a shorter timeout. */
 const of = { module: 'web-site', sensitive: false, timeout: 10 };
 const http = (url: string, rest: Partial<Extract<Verification, { type: 'http' }>> = {}): Verification => ({
   type: 'http',
@@ -162,7 +162,7 @@ describe('verify', () => {
 
   test('stops waiting for a server that never answers', async () => {
     const port = await serve(() => {});
-    // Otherwise the test would time out.
+    // An endless wait would exceed the timeout of the test.
     expect((await applyBriefly(http(`http://127.0.0.1:${port}/`))).error).toMatch(
       /was not answered: there was no answer/,
     );

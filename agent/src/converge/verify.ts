@@ -33,7 +33,7 @@ export async function verifyApplied(progress: Progress): Promise<string | null> 
   return null;
 }
 
-/** The name of a verification in messages, without secrets and user names. */
+/** Returns the name of a verification for messages, without secrets and user names. */
 function named(verification: Verification): string {
   const { type } = verification;
   if (verification.sensitive) return `${type} (sensitive)`;
@@ -45,7 +45,10 @@ function named(verification: Verification): string {
 
 const withoutUser = (url: string): string => url.replace(/^(https?:\/\/)[^/?#]*@/i, '$1');
 
-/** @returns the last problem when its timeout ends; null if the verification passes or the operation is interrupted */
+/**
+ * Retries a verification until it passes or its timeout ends.
+ * @returns the last problem; null if the verification passes or the operation is interrupted
+ */
 async function retryUntilOk(verification: Verification, progress: Progress): Promise<string | null> {
   const { clock } = progress.context;
   const deadline = clock.monotonic() + verification.timeout * 1000;
@@ -62,8 +65,8 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * Makes one attempt, ended by the timeout, a cancellation, or a stop of the agent. The retry schedule does not end a
- * command: a command has the time limit of a `check`.
+ * Makes one attempt. A cancellation, a stop of the agent, or the timeout ends it. A command has the time limit of a
+ * `check` instead of the timeout.
  */
 async function attempt(
   verification: Verification,
@@ -88,7 +91,10 @@ async function attempt(
   }
 }
 
-/** Unlike `interrupted`, does not throw, because the attempt must be ended first. */
+/**
+ * Reports whether the operation is interrupted. Unlike `interrupted`, does not throw, because the attempt must end
+ * first.
+ */
 const isAborted = ({ context, operation }: Progress): boolean => context.stopping() || operation.cancelled;
 
 async function runOnce(
@@ -101,7 +107,7 @@ async function runOnce(
     const answer = await httpStatus(verification.url, signal);
     if (answer === verification.status) return null;
     if (typeof answer === 'number') return `answered ${answer}, not ${verification.status}`;
-    // The error message of an address may quote it.
+    // The error message may contain the address.
     return verification.sensitive ? 'was not answered' : `was not answered: ${answer}`;
   }
   if (verification.type === 'tcp') {

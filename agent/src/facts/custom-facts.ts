@@ -3,7 +3,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
 
-/** Reads attributes that the owner of a machine adds: a directory of YAML files, and programs that print YAML. */
+/** Reads attributes that the owner of a machine adds, from YAML files and from programs that print YAML. */
 
 const maxFile = 256 * 1024;
 const maxFiles = 64;
@@ -13,14 +13,15 @@ const timeLimitMs = 10_000;
 type Warn = (file: string, problem: string) => void;
 
 /**
- * @returns attributes by name; names of nested maps are joined by dots: `rack: {row: 4}` is `rack.row`
+ * Reads the attributes of a directory.
+ * @returns attributes by name; nested names are joined by dots, so that `rack: {row: 4}` becomes `rack.row`
  */
 export async function customFacts(directory: string, clock: Clock, warn: Warn): Promise<Record<string, string>> {
   const found: Record<string, string> = Object.create(null);
   const status = fileStatus(directory);
   if (status === null) return found;
   try {
-    // Users who can write to the directory could create links, and have root's programs run or private files reported.
+    // Users who can write to the directory could create links and so make root run programs or report private files.
     refuseOpenToOthers(status);
   } catch (error) {
     warn(directory, (error as Error).message);
@@ -32,7 +33,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
     const path = `${directory}/${name}`;
     try {
       const text = await textOf(path, clock);
-      // U+FFFD is the replacement for bytes that are not valid UTF-8.
+      // U+FFFD replaces bytes that are not valid UTF-8.
       if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8');
       if (text !== null) flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
     } catch (error) {
@@ -42,7 +43,10 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
   return found;
 }
 
-/** @returns null for a file that is neither a program nor YAML according to its name */
+/**
+ * Returns the YAML text of a file, or of the output of a program; null if the file is neither, according to its name
+ * and mode.
+ */
 async function textOf(path: string, clock: Clock): Promise<string | null> {
   const status = fileStatus(path);
   if (status === null || !status.isFile) return null;
@@ -61,7 +65,7 @@ async function textOf(path: string, clock: Clock): Promise<string | null> {
   return result.stdout;
 }
 
-/** Other users could use a writable file to run code as the agent, or to change which variants apply. */
+/** Refuses a file that other users could use to run code as the agent, or to change which variants apply. */
 function refuseOpenToOthers({ mode, uid }: FileStatus): void {
   if ((mode & 0o022) !== 0) throw new Error('others may write to it; set its mode with: chmod go-w');
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error("it belongs neither to root nor to the agent's user");

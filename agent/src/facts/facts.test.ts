@@ -129,7 +129,7 @@ test('keeps built-in attributes and reports custom ones that do not fit', async 
       }),
     );
   };
-  // As many facts of ordinary length as the limit allows, with names that sort before all built-in ones.
+  // Uses as many facts of ordinary length as the limit allows, with names that sort before all built-in ones.
   const many = Array.from(
     { length: 480 },
     (_, i) => `a${String(i).padStart(14, '0')}: value_${String(i).padStart(9, '0')}`,

@@ -4,29 +4,29 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { exists, linkTarget, readText } from '../host/read-system.ts';
 import { customFacts } from './custom-facts.ts';
 
-/** Gathers the attributes of the machine. All values are strings. */
+/** Collects the attributes of the machine. All values are strings. */
 
 export interface FactOptions {
-  /** Directory of YAML and executable files that add attributes; absent: no such directory. */
+  /** Directory of YAML files and programs that add attributes; absent if there is none. */
   factsDir?: string;
-  /** Reported instead of the machine's host name. */
+  /** Overrides the machine's host name. */
   hostname?: string | null;
   clock: Clock;
-  /** Called with a faulty file and its problem. Other files are still used. */
+  /** Called with a faulty file and its problem. The other files are still used. */
   warn(file: string, problem: string): void;
-  /** Parent of /etc, /proc, /run, and /sys, for tests. */
+  /** Directory that contains /etc, /proc, /run, and /sys, for tests. */
   root?: string;
 }
 
-/** The orchestrator refuses more. */
+/** Limits of the orchestrator, which refuses larger attributes. */
 const { maxAttributes, maxAttributeLength: maxValue, attributesBytes } = limits;
 const maxKey = 128;
-/** Maximum names in the warning about omitted attributes. */
+/** Maximum number of names in the warning about omitted attributes. */
 const maxNamed = 5;
 
 /**
- * Gathers the attributes. Files of `factsDir` cannot replace or displace built-in attributes, because modules choose
- * variants by them.
+ * Collects the attributes. Files in `factsDir` cannot replace or displace built-in attributes, because modules choose
+ * variants by those.
  */
 export async function gatherFacts(options: FactOptions): Promise<Record<string, string>> {
   const { root = '', factsDir } = options;
@@ -61,7 +61,10 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
   return facts;
 }
 
-/** @param root replaces / in tests */
+/**
+ * Collects the built-in attributes.
+ * @param root directory to use instead of /, for tests
+ */
 export function builtInFacts(root: string): Record<string, string> {
   const facts: Record<string, string | null> = {
     platform: process.platform === 'darwin' ? 'macos' : process.platform === 'win32' ? 'windows' : process.platform,
@@ -82,13 +85,13 @@ export function builtInFacts(root: string): Record<string, string> {
   );
 }
 
-/** The architecture name that modules use, for a name of Node. */
+/** Returns the name that modules use for an architecture. */
 export function architectureOf(node: string): string {
   const names: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64', arm: 'armv7' };
   return names[node] ?? node;
 }
 
-/** Reads ID and VERSION_ID of os-release(5), whose values may be quoted as in a shell. */
+/** Reads ID and VERSION_ID from os-release(5), whose values may be quoted as in a shell. */
 export function osRelease(root: string): { distro: string | null; version: string | null } {
   const text = readText(`${root}/etc/os-release`) ?? readText(`${root}/usr/lib/os-release`) ?? '';
   const field = (name: string): string | null => {
@@ -99,7 +102,7 @@ export function osRelease(root: string): { distro: string | null; version: strin
   return { distro: field('ID')?.toLowerCase() ?? null, version: field('VERSION_ID') };
 }
 
-/** Detects the init system by its runtime files, then by its installation. */
+/** Detects the running init system or, if none runs, the installed one. */
 export function initSystem(root: string): string | null {
   if (process.platform === 'darwin') return 'launchd';
   if (process.platform === 'win32') return 'scm';
@@ -108,14 +111,14 @@ export function initSystem(root: string): string | null {
   const first = readText(`${root}/proc/1/comm`)?.trim() ?? '';
   if (first === 'systemd') return 'systemd';
   if (first.startsWith('openrc')) return 'openrc';
-  // A container may run no init system; then the installed one counts.
+  // A container may run no init system. The installed one then counts.
   if (exists(`${root}/usr/lib/systemd/systemd`) || exists(`${root}/lib/systemd/systemd`)) return 'systemd';
   if (exists(`${root}/sbin/openrc`) || exists(`${root}/usr/sbin/openrc`)) return 'openrc';
   if (exists(`${root}/etc/init.d`)) return 'init.d';
   return null;
 }
 
-/** The hypervisor or container type, as far as the system reveals it; `none` on hardware. */
+/** Returns the type of the hypervisor or container, as far as the system reveals it; `none` on hardware. */
 export function virtualization(root: string): string {
   if (exists(`${root}/.dockerenv`)) return 'docker';
   if (exists(`${root}/run/.containerenv`)) return 'podman';
@@ -143,6 +146,6 @@ export function virtualization(root: string): string {
 export function timezone(root: string): string {
   const name = /zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(linkTarget(`${root}/etc/localtime`) ?? '')?.[1];
   if (name !== undefined) return name;
-  // If /etc/localtime is not a link, Debian has the name in /etc/timezone.
+  // If /etc/localtime is not a link, Debian stores the name in /etc/timezone.
   return readText(`${root}/etc/timezone`)?.trim() || 'UTC';
 }

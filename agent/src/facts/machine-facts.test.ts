@@ -83,7 +83,7 @@ test('reruns a slow program that writes to its directory less and less often', a
   await start();
   facts.look();
   await new Promise((resolve) => setTimeout(resolve, 3_500));
-  // Without a pause there would be six runs; with pauses of 1 s and 2 s there are three.
+  // Without delays, the program would run six times. With delays of 1 s and 2 s, it runs three times.
   expect(runs()).toBeLessThan(5);
   await expect.poll(runs).toBeGreaterThan(1);
 });

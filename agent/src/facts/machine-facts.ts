@@ -6,14 +6,19 @@ import { gatherFacts } from './facts.ts';
 
 /** Poll interval, because not every source of attributes can be watched. */
 const intervalMs = 10 * 60_000;
-/** Debounce: saving a file raises a burst of events. */
+/** Debounce, because saving a file causes a burst of events. */
 const debounceMs = 100;
-/** Minimum time between collections after events, so that a file that changes all the time does not keep the agent busy. */
+/**
+ * Minimum time between collections that events cause, so that a constantly changing file does not keep the agent busy.
+ */
 const minPauseMs = 500;
-/** Delay of a check after each collection, because tools write /etc/hostname before they set the kernel's name. */
+/**
+ * Delay of a check after each collection, because tools write /etc/hostname before they set the host name in the
+ * kernel.
+ */
 const recheckMs = 1000;
 
-/** Files of built-in attributes that may change while an agent runs. */
+/** Sources of built-in attributes that may change while an agent runs. */
 const watched = ['/etc/hostname', '/etc/localtime', '/etc/timezone', '/etc/os-release', '/usr/lib/os-release'];
 
 export interface MachineFactsOptions {
@@ -24,7 +29,7 @@ export interface MachineFactsOptions {
     debug(fields: object, message: string): void;
     warn(fields: object, message: string): void;
   };
-  /** Parent of /etc, /proc, /run, and /sys, for tests. */
+  /** Directory that contains /etc, /proc, /run, and /sys, for tests. */
   root?: string;
 }
 
@@ -38,7 +43,7 @@ export class MachineFacts {
   #changed: (() => void) | null = null;
   #gathering: Promise<boolean> | null = null;
   #again = false;
-  /** Whether events occurred during the collection. A program of custom facts may have caused them. */
+  /** Whether events occurred during the collection. A custom program may have caused them. */
   #hasEvents = false;
   /** Number of consecutive collections with such events. */
   #busyRounds = 0;
@@ -53,7 +58,7 @@ export class MachineFacts {
     this.#options = options;
   }
 
-  /** @returns whether an attribute has changed */
+  /** Collects the attributes. @returns whether an attribute has changed */
   async gather(): Promise<boolean> {
     const { log, factsDir, root = '' } = this.#options;
     const reportedProblems = new Set<string>();
@@ -68,7 +73,7 @@ export class MachineFacts {
       },
     });
     this.#reportedProblems = reportedProblems;
-    // Read after the programs ran, so that their own writes do not start them again.
+    // Read after the programs ran, so that their own writes do not cause another collection.
     this.#stamp = `${system}\n${ownerStamp(factsDir)}`;
     this.#gatheredAt = this.#options.clock.monotonic();
     if (JSON.stringify(gathered) === JSON.stringify(this.attributes)) return false;
@@ -76,7 +81,10 @@ export class MachineFacts {
     return true;
   }
 
-  /** @param changed called when attributes have changed */
+  /**
+   * Starts to watch for changes.
+   * @param changed called when attributes have changed
+   */
   follow(changed: () => void): void {
     const { clock, log, factsDir, root = '' } = this.#options;
     this.#changed = changed;
@@ -91,7 +99,7 @@ export class MachineFacts {
     this.#scheduleSoon();
   }
 
-  /** Collects the attributes again. Call it after a change that may affect them. */
+  /** Collects the attributes again, for example after an apply that may have changed them. */
   look(): void {
     if (this.#changed === null) return;
     if (this.#gathering !== null) {
@@ -113,7 +121,7 @@ export class MachineFacts {
           return this.look();
         }
         if (!hasEvents) this.#busyRounds = 0;
-        // Backs off, because a program that writes to its own directory would otherwise run forever.
+        // Backs off, because a program that writes to its own directory would otherwise run in an endless loop.
         else if (this.#changed !== null)
           this.#scheduleLater(Math.min(minPauseMs * 2 ** ++this.#busyRounds, intervalMs));
         this.#scheduleRecheck();

@@ -6,11 +6,11 @@ import { reduce } from './reduce.ts';
 import type { FinishedReport, JournalEvent, JournalState, OperationRecord } from './state.ts';
 
 /**
- * Writes the whole state as the first lines of a new journal file, and reads it back. Each resource is written once:
- * after an ordinary apply, the managed records and the snapshot share all resources.
+ * Writes the whole state as the first lines of a new journal file, and reads it back. Writes each resource once,
+ * because the managed records and the snapshot usually share their resources.
  */
 
-/** Version of the file format. A newer agent reads all earlier versions. */
+/** Version of the file format. An agent also reads all earlier versions. */
 const journalVersion = 1;
 
 type OperationLine = Omit<OperationRecord, 'message' | 'intents' | 'befores' | 'freshDirectories'> & {
@@ -87,8 +87,8 @@ export function* checkpoint(state: JournalState): Generator<CheckpointLine> {
 }
 
 /**
- * Reads lines back into a state.
- * @returns a function for each line; it throws HostFailure if a newer agent wrote the journal
+ * Returns a function that reads one line into the state, for each line in order. It throws HostFailure if a newer agent
+ * wrote the journal.
  */
 export function replayInto(state: JournalState): (line: unknown) => void {
   const resources: ResolvedResource[] = [];

@@ -18,17 +18,17 @@ import { writeAll } from '../host/write-all.ts';
 import type { ContentCopies, CopyReference } from '../resources/provider/provider.ts';
 import { syncDirectoryAt } from './log.ts';
 
-/** Copies of replaced contents. Each is a file with mode 0600, named by its hash. */
+/** Copies of replaced file contents. Each copy is a file with mode 0600, named by its hash. */
 export interface ContentStore extends ContentCopies {
   /** Makes the directory entries of all copies durable. */
   sync(): void;
-  /** Removes all copies except these. */
+  /** Removes all copies except those with these hashes. */
   retain(hashes: ReadonlySet<string>): void;
 }
 
 /**
- * Maximum bytes of a copy. The agent does not change a larger file, because a user who can write to a managed file could
- * otherwise fill the agent's disk.
+ * Maximum bytes of a copy. The agent does not change a larger file: otherwise, a user who can write to a managed file
+ * could fill the agent's disk.
  */
 export const maxCopy = 256 * 1024 * 1024;
 
@@ -37,7 +37,10 @@ const tooLarge = (): HostFailure =>
     `the current content is larger than ${maxCopy / 1024 / 1024} MiB, so the agent keeps no copy and could not restore it; nothing was changed. Move it away manually.`,
   );
 
-/** @param directory an existing directory that only the agent can access */
+/**
+ * Opens the copies of a directory.
+ * @param directory an existing directory that only the agent can access
+ */
 export function openContentStore(directory: string): ContentStore {
   const pathOf = ({ sha256 }: { sha256: string }): string => `${directory}/${sha256}`;
   let unsynced = false;

@@ -8,16 +8,16 @@ import { JournalLog } from './log.ts';
 import { reduce } from './reduce.ts';
 import { emptyState, type JournalEvent, type JournalState } from './state.ts';
 
-/** Minimum size in bytes for a compaction. */
+/** Minimum size of the log, in bytes, before it is compacted. */
 const minCompactionBytes = 4 * 1024 * 1024;
 
-/** The agent's durable state: a log of events, and the state that results from them. */
+/** The durable state of the agent: a log of events and the state that results from them. */
 export class Journal {
   readonly state: JournalState;
   readonly copies: ContentStore;
   readonly #log: JournalLog;
   readonly #crashPoint: (name: string) => void;
-  /** Size of the log right after it was last rewritten. */
+  /** Size of the log after its last rewrite, in bytes. */
   #base: number;
   #visibleSeq: number;
 
@@ -31,10 +31,10 @@ export class Journal {
   }
 
   /**
-   * @param dataDir    the agent's data directory
-   * @param crashPoint called right before and right after each durable step
-   * @param damaged    called with damage that does not prevent the use of the journal
-   * @throws HostFailure if a directory is open to other users, or the journal cannot be read
+   * Opens the journal of a data directory.
+   * @param crashPoint called immediately before and after each durable step
+   * @param damaged called with a description of damage that does not prevent the use of the journal
+   * @throws HostFailure if other users can access a directory, or the journal cannot be read
    */
   static async open(
     dataDir: string,
@@ -56,8 +56,8 @@ export class Journal {
   }
 
   /**
-   * Records events as one line, so that a crash keeps all or none of them.
-   * @param name names the step for crash points
+   * Records events as one line, so that a crash keeps all of them or none.
+   * @param name name of the step, for crash points
    */
   record(name: string, events: JournalEvent[]): void {
     if (events.length === 0) return;
@@ -67,17 +67,17 @@ export class Journal {
     this.#crashPoint(`${name}:after`);
   }
 
-  /** Makes all records durable. @returns whether further reports became visible */
+  /** Makes all records durable. @returns whether more reports became visible */
   async sync(): Promise<boolean> {
     const seq = this.state.lastSeq;
     await this.#log.sync();
     const more = seq > this.#visibleSeq;
-    // Numbers only decrease when entries are renumbered, and then all entries wait for the next sync.
+    // Numbers decrease only when entries are renumbered, and all entries then wait for the next sync.
     this.#visibleSeq = Math.max(this.#visibleSeq, seq);
     return more;
   }
 
-  /** Highest sequence number on disk. After a power cut, a higher number could be given to another entry. */
+  /** Highest sequence number on disk. After a power cut, another entry could get a higher number. */
   get visibleSeq(): number {
     return this.#visibleSeq;
   }
@@ -92,7 +92,7 @@ export class Journal {
   }
 
   /**
-   * Rewrites the journal in its shortest form. All records are on disk afterwards.
+   * Rewrites the journal in its shortest form. Afterwards, all records are on disk.
    * @throws JournalFailure
    */
   async rewrite(): Promise<void> {
@@ -107,8 +107,8 @@ export class Journal {
   }
 
   /**
-   * Removes unreferenced copies. All records must be synced and no operation may run, because a copy is created before
-   * the record that refers to it.
+   * Removes unreferenced copies. Requires that all records are synced and no operation runs, because a copy is created
+   * before the record that refers to it.
    */
   dropUnusedCopies(): void {
     const hashes = new Set<string>();
@@ -138,7 +138,7 @@ function collectHashes(value: Json | null, into: Set<string>): void {
   }
 }
 
-/** @throws HostFailure if it exists and other users can access it */
+/** Creates a directory for this user only. @throws HostFailure if other users can access an existing directory */
 function privateDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const stats = lstatSync(path);

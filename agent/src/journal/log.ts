@@ -15,7 +15,7 @@ import { hostFailure } from '../host/failure.ts';
 import { checkedLine, jsonOf } from '../host/files/checked-line.ts';
 import { writeAll } from '../host/write-all.ts';
 
-/** The disk rejected a record. The caller must not act as if the record existed. */
+/** The disk rejected a record. The caller must act as if the record did not exist. */
 export class JournalFailure extends Error {
   constructor(error: unknown, doing: string) {
     super(hostFailure(error, doing).message);
@@ -24,8 +24,8 @@ export class JournalFailure extends Error {
 }
 
 /**
- * An append-only file of checked lines. A compaction writes the current state to a new file with the next number, which
- * takes effect with its rename.
+ * An append-only file of lines with checksums. A compaction writes the current state to a new file with the next
+ * number, which takes effect when it is renamed.
  */
 export class JournalLog {
   readonly #directory: string;
@@ -47,8 +47,8 @@ export class JournalLog {
   /**
    * Opens and reads the newest file. Truncates an incomplete last line, which a power cut may have left.
    * @param directory an existing directory that only the agent can access
-   * @param replay    called with the value of each line, in order; its errors are passed on
-   * @param damaged   called if other lines than the last are lost, because the disk damaged synced data
+   * @param replay called with the value of each line, in order; its errors are passed on
+   * @param damaged called if more than the last line is lost, because the disk damaged synced data
    */
   static open(directory: string, replay: (value: unknown) => void, damaged: (detail: string) => void): JournalLog {
     const generations = readdirSync(directory)
@@ -57,7 +57,7 @@ export class JournalLog {
       .map(Number)
       .sort((a, b) => a - b);
     const newest = generations.at(-1);
-    // Temporary files never took effect, and older files were replaced.
+    // Temporary files never took effect, and the newest file replaces older ones.
     for (const name of readdirSync(directory)) if (/^journal-.*\.tmp$/.test(name)) unlinkSync(`${directory}/${name}`);
     for (const old of generations.slice(0, -1)) unlinkSync(pathOf(directory, old));
     const generation = newest ?? 1;
@@ -83,19 +83,19 @@ export class JournalLog {
     return log;
   }
 
-  /** Bytes of the file in use. */
+  /** Size of the current file, in bytes. */
   get size(): number {
     return this.#size;
   }
 
-  /** Whether it rejects lines until it is replaced, because the content on disk is unknown. */
+  /** Whether the log rejects lines until it is replaced, because the content on disk is unknown. */
   get isBroken(): boolean {
     return this.#broken !== null;
   }
 
   /**
-   * Appends a line. It survives the end of this process, and a power cut only after `sync`.
-   * @throws JournalFailure if the disk rejects the line, which is then not in the file
+   * Appends a line. The line survives the end of this process, but survives a power cut only after `sync`.
+   * @throws JournalFailure if the disk rejects the line; the file then does not contain it
    */
   append(value: unknown): void {
     if (this.#broken !== null) throw this.#broken;
@@ -114,7 +114,7 @@ export class JournalLog {
     this.#size += line.length;
   }
 
-  /** Resolves once all appended lines are on disk. Concurrent calls share one sync. */
+  /** Waits until all appended lines are on disk. Concurrent calls share one sync. */
   sync(): Promise<void> {
     const target = this.#size;
     const turn = this.#syncing.then(async () => {
@@ -124,7 +124,7 @@ export class JournalLog {
       await new Promise<void>((resolve, reject) => {
         fdatasync(this.#fd, (error) => {
           if (error === null) return resolve();
-          // After one failed write, the kernel may report the same data as written (fsync(2)), so the file cannot be
+          // After a failed sync, the kernel may report the same data as written (fsync(2)), so the file cannot be
           // trusted until it is rewritten.
           this.#broken = new JournalFailure(error, 'sync the journal');
           reject(this.#broken);
@@ -137,8 +137,8 @@ export class JournalLog {
   }
 
   /**
-   * Replaces the file with a new one that has these lines. Blocks on the disk, so call it between operations.
-   * @throws JournalFailure; the old file is then still in use
+   * Replaces the file with a new one that contains these lines. Blocks on the disk, so call it between operations.
+   * @throws JournalFailure; the old file then stays in use
    */
   async replace(values: Iterable<unknown>): Promise<void> {
     await this.#syncing;
@@ -161,7 +161,7 @@ export class JournalLog {
       if (fd !== null) closeSync(fd);
       try {
         rmSync(temporary, { force: true });
-        // Otherwise, the next start would replace the old file, to which more lines are appended, with the new one.
+        // A remaining new file would, at the next start, replace the old file and the lines appended to it since.
         rmSync(next, { force: true });
       } catch {
         this.#broken = failure;
@@ -191,7 +191,7 @@ export class JournalLog {
 const pathOf = (directory: string, generation: number): string =>
   `${directory}/journal-${String(generation).padStart(8, '0')}.log`;
 
-/** @returns the end of the last complete line */
+/** Replays all complete lines. @returns the offset of the first byte after them */
 function readLines(bytes: Buffer, replay: (value: unknown) => void): number {
   let start = 0;
   for (;;) {

@@ -16,7 +16,7 @@ const ordinalsPerApply = 2 ** 20;
 type EventOf<T extends JournalEvent['t']> = Extract<JournalEvent, { t: T }>;
 type Reducer<T extends JournalEvent['t']> = (state: JournalState, event: EventOf<T>) => void;
 
-/** The effect of each event. An event about an unknown object changes nothing. */
+/** The effect of each event. An event that refers to an unknown operation or entry changes nothing. */
 const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
   accepted({ operations }, { message }) {
     operations.set(message.operation_id, {
@@ -100,9 +100,12 @@ const reducers: { readonly [T in JournalEvent['t']]: Reducer<T> } = {
   },
 };
 
-/** Applies one event. Only this function changes the state, so that replaying the journal gives the same state. Never fails. */
+/**
+ * Applies one event to the state. Only this function changes the state, so replaying the journal gives the same state.
+ * Never throws.
+ */
 export function reduce(state: JournalState, event: JournalEvent): void {
-  // An event of a type that this version does not know changes nothing.
+  // Ignores events of types that this version does not know.
   const reducer = reducers[event.t] as Reducer<typeof event.t> | undefined;
   reducer?.(state, event as never);
 }
@@ -130,11 +133,11 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
     if (!isOk || key === undefined) return;
     const removed = state.managed.get(key)?.resource;
     state.managed.delete(key);
-    // The directory is removed or restored.
+    // The directory was removed or restored, so it no longer belongs to the agent.
     if (removed?.type === 'directory-unix' && result.action === 'remove') state.ourDirectories.delete(removed.identity);
     return;
   }
-  // Changes by a killed agent to this resource are adopted at the end.
+  // If a killed agent changed this resource, `adopt` manages it at the end.
   if (result.status === 'skipped') return;
   const { key } = resource;
   const recorded = state.managed.get(key);
@@ -154,8 +157,8 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
 }
 
 /**
- * A resource keeps its ordinal while it fits the order of the set, so that resources that are not in this set, or that
- * failed before, keep their position relative to their neighbors.
+ * A resource keeps its ordinal as long as it fits the order of the set. Resources that are not in this set, or that
+ * failed before, then keep their position relative to their neighbors.
  */
 function ordinalFor(
   state: JournalState,
@@ -174,7 +177,7 @@ function recordEnd(state: JournalState, event: EventOf<'ended'>): void {
   if (event.snapshot) {
     const { resources, keep_modules } = operation.message;
     const desired = new Set(resources.map(({ key }) => key));
-    // A resource that its condition skipped stays as it was applied before, if it ever was.
+    // The snapshot contains a resource that was skipped because of its condition as it was last applied, if ever.
     const applied = resources.flatMap((resource, position) =>
       operation.results[position]?.status === 'skipped'
         ? (state.managed.get(resource.key)?.succeeded ?? [])
@@ -195,7 +198,7 @@ function recordEnd(state: JournalState, event: EventOf<'ended'>): void {
   }
   operation.state = 'finished';
   operation.finished = event.finished;
-  // The records above hold the resources that are still needed.
+  // The managed records and the snapshot contain the resources that are still needed.
   operation.message = { ...operation.message, resources: [] };
   operation.results = [];
   operation.intents.clear();
@@ -204,7 +207,7 @@ function recordEnd(state: JournalState, event: EventOf<'ended'>): void {
   operation.step = null;
 }
 
-/** Manages resources that were changed without a result, because the operation was abandoned. */
+/** Manages resources that an abandoned operation changed without reporting a result. */
 function adopt(state: JournalState, operation: OperationRecord): void {
   operation.message.resources.forEach((resource, position) => {
     const before = operation.befores.get(resource.key);
@@ -229,7 +232,7 @@ function drop(state: JournalState, entry: SpooledReports): void {
 function settle(state: JournalState, id: string): void {
   const operation = state.operations.get(id);
   if (operation === undefined) return;
-  // The engine ends an unfinished operation first; its end is recorded before it is settled.
+  // The engine ends an unfinished operation first, and the journal records its end before the operation is settled.
   if (operation.finished === null) return;
   state.operations.delete(id);
   state.past.set(id, operation.finished);

@@ -7,7 +7,7 @@ import { Journal } from './journal.ts';
 
 const h = useAgent();
 
-/** All files of the agent with their modes. */
+/** Returns all files of the agent with their modes. */
 const kept = () =>
   readdirSync(h.dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -22,12 +22,12 @@ test('keeps a secret in the journal, for its owner only, until the resource is r
   for (const path of [h.dataDir, `${h.dataDir}/state`, `${h.dataDir}/state/before`])
     expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o700]);
 
-  // Drift is measured against the snapshot, so a rewrite keeps the secret.
+  // Drift is measured against the snapshot, so the rewritten journal still contains the secret.
   await writeAnew();
   expect(holding('hunter2')).not.toEqual([]);
   await h.restart();
   await h.agent.run(operation('apply', []));
-  // The secret is no longer needed, but stays in the file until the next rewrite.
+  // The secret is no longer needed, but the file contains it until the next rewrite.
   h.agent.engine.spool.acknowledge(Math.max(...[...h.agent.engine.spool.pending(0)].map(({ seq }) => seq)));
   await h.restart();
   expect(holding('hunter2')).not.toEqual([]);
@@ -36,7 +36,7 @@ test('keeps a secret in the journal, for its owner only, until the resource is r
   await h.restart();
 });
 
-/** Rewrites the journal, as the agent does when the journal has grown. */
+/** Rewrites the journal, as the agent does after the journal has grown. */
 async function writeAnew(): Promise<void> {
   await h.agent.stop();
   const journal = await Journal.open(h.dataDir, () => {}, console.error);

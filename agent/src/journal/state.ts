@@ -4,31 +4,31 @@ import type { OperationMessage, Report } from '@muster/protocol/wire';
 import type { ProcessIdentity } from '../../../lib/src/process-identity.ts';
 import type { Json } from '../resources/provider/provider.ts';
 
-/** The state of the journal in memory, and the events that change it; `reduce` applies them. */
+/** The state of the journal in memory, and the events that change it. `reduce` applies the events. */
 
 export type FinishedReport = Extract<Report, { type: 'finished' }>;
 
 export interface OperationRecord {
   message: OperationMessage;
   state: 'accepted' | 'running' | 'finished';
-  /** Whether the acceptance is in the spool or already reported. */
+  /** Whether the acceptance was reported, or its report is in the spool. */
   acceptedReported: boolean;
   cancelled: boolean;
   /** Unix seconds; null before the operation began. */
   startedAt: number | null;
-  /** Keys to remove, in order, fixed at its start. */
+  /** Keys to remove, in order, fixed when the operation begins. */
   removals: string[];
-  /** By position: the observed state of resources that are about to change. */
+  /** Observed states of resources that are about to change, by position. */
   intents: Map<number, Intent>;
-  /** The resource in progress that is not recheckable. */
+  /** The step in progress, if its resource is not recheckable. */
   step: { position: number; process: ProcessIdentity | null; before: Json | null } | null;
-  /** Recorded original states of resources that are about to get a result, by key. */
+  /** Original states of resources that have no result yet, by key. */
   befores: Map<string, Json>;
-  /** For an apply: results by position, without the parts that only operators need. */
+  /** For an apply: results by position, without changes, diffs, and messages. */
   results: ResourceResult[];
-  /** For an apply: the highest ordinal among its resources so far; absent before the first. */
+  /** For an apply: the highest ordinal among its resources so far; absent before the first resource. */
   lastOrdinal?: number;
-  /** Created parent directories. */
+  /** Parent directories that the operation created. */
   freshDirectories: Set<string>;
   finished: FinishedReport | null;
 }
@@ -42,9 +42,9 @@ export interface Intent {
 export interface ManagedRecord {
   /** The resource as last declared, whether or not it succeeded. */
   resource: ResolvedResource;
-  /** The resource as last applied successfully. */
+  /** The resource as last applied successfully; null if it never was. */
   succeeded: ResolvedResource | null;
-  /** The provider's record of the original state; null: the resource was as declared before it was managed. */
+  /** The provider's record of the original state; null if the resource was as declared before it was managed. */
   before: Json | null;
   /** Increases in the order of application. Removals run from the highest down. */
   ordinal: number;
@@ -58,12 +58,14 @@ export interface SpooledReports {
 
 export interface JournalState {
   operations: Map<string, OperationRecord>;
-  /** Final reports whose receipt was acknowledged, oldest first. Sent again if the operation is delivered twice. */
+  /**
+   * Final reports that the orchestrator has acknowledged, oldest first. Sent again if an operation is delivered twice.
+   */
   past: Map<string, FinishedReport>;
   managed: Map<string, ManagedRecord>;
   /** Parent directories that the agent created for declared resources. */
   ourDirectories: Set<string>;
-  /** Triggers that remain due after their operation: ids of the changed resources by key of the triggered one. */
+  /** Triggers that remain due after their operation, by key of the triggered resource: ids of the changed resources. */
   pendingTriggers: Map<string, string[]>;
   /** The desired set of the last successful apply. */
   snapshot: { operationId: string; resources: ResolvedResource[] } | null;
@@ -101,6 +103,6 @@ export const emptyState = (): JournalState => ({
   applies: 0,
 });
 
-/** Whether a resource declares a directory, which then does not count as a created parent directory. */
+/** Reports whether a resource declares a directory. Such a directory does not count as a created parent directory. */
 export const isDirectory = ({ type, body }: ResolvedResource): boolean =>
   type === 'directory-unix' && !('ensure' in body && body.ensure === 'absent');

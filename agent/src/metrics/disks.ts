@@ -4,7 +4,7 @@ import { type FileSystem, fileSystems, parseMounts } from './mounts.ts';
 
 /** Timeout for all disks together. */
 const timeoutMs = 2_000;
-/** Maximum pending queries, because each blocks one of the few threads for file access. */
+/** Maximum number of pending queries. Each query blocks one of the few threads for file access. */
 const maxUnanswered = 2;
 
 export interface Disks {
@@ -12,7 +12,9 @@ export interface Disks {
   used: number;
 }
 
-/** Sums the capacity of all mounted disks, one after the other. A hanging disk makes the sum unknown and blocks nothing. */
+/**
+ * Sums the capacity of all mounted disks, one after another. A hanging disk makes the sum unknown but blocks nothing.
+ */
 export class DiskReader {
   readonly #source: MachineSource;
   readonly #clock: Clock;
@@ -26,7 +28,7 @@ export class DiskReader {
     this.#clock = clock;
   }
 
-  /** @returns null if there are no disks or one does not answer. Settles within `timeoutMs`. */
+  /** Reads the capacity within `timeoutMs`. @returns null if there are no disks or a disk does not answer */
   async read(): Promise<Disks | null> {
     const systems = this.#mounted();
     const rooms: (Room & { pool: string | null })[] = [];
@@ -50,7 +52,7 @@ export class DiskReader {
     return this.#fileSystems;
   }
 
-  /** @returns `hidden`: unmounted in the meantime, or not accessible to this user */
+  /** Queries one disk. @returns `hidden` if the disk was unmounted meanwhile or is not accessible to this user */
   #query(path: string, limitMs: number): Promise<Room | 'hidden' | 'unknown'> {
     return new Promise((resolve) => {
       this.#unanswered.add(path);
@@ -69,7 +71,10 @@ export class DiskReader {
   }
 }
 
-/** Counts the free space of a pool once, and the used space of each of its file systems. Null: nothing to sum. */
+/**
+ * Sums the space of file systems. Counts the free space of a pool once, and the used space of each of its file systems.
+ * Returns null if there is nothing to sum.
+ */
 export function sumRooms(rooms: readonly (Room & { pool: string | null })[]): Disks | null {
   let used = 0;
   let free = 0;

@@ -34,7 +34,7 @@ ${root}
     expect(
       paths(root, '30 27 254:0 /etc /mnt/bind rw - ext4 /dev/vda rw', '31 27 254:0 / /mnt/all rw - ext4 /dev/vda rw'),
     ).toEqual(['/']);
-    // A container's view: the disk below the overlay is visible through bind-mounted files.
+    // In a container, bind-mounted files show the disk below the overlay.
     expect(
       paths(
         '500 400 0:60 / / rw - overlay overlay rw,lowerdir=/l',
@@ -78,11 +78,11 @@ ${root}
       '/',
       '/data/deep/disk',
     ]);
-    // Two mounts on one path, neither below the other. Only one of them is visible.
+    // Two mounts have the same path, and neither is below the other. Only one of them is visible.
     expect(paths(root, data, data.replace('30 27 8:17', '31 27 8:33'))).toEqual(['/', '/data']);
-    // A mount from before the root was replaced hides the first one.
+    // A mount that is older than the root hides the first one.
     expect(paths('1 1 0:2 / / rw - rootfs rootfs rw', '5 1 8:9 / /old rw - ext4 /dev/sdx rw', root)).toEqual(['/']);
-    // Another mount of the same disk that is not hidden is used.
+    // Another mount of the same disk is not hidden, so it is used.
     expect(
       paths(root, data, '31 30 0:70 / /data rw - tmpfs tmpfs rw', '33 27 8:17 / /again rw - ext4 /dev/sdb1 rw'),
     ).toEqual(['/', '/again']);
@@ -135,7 +135,7 @@ ${root}
         },
       ),
     );
-    // Mounts that are their own ancestors.
+    // These mounts are their own ancestors.
     const loop = ['5 6 8:1 / /a rw - ext4 /dev/a rw', '6 5 8:2 / /b rw - ext4 /dev/b rw'];
     expect(paths(...loop)).toEqual([]);
   });

@@ -1,14 +1,14 @@
 /**
- * Finds the mounts that are the machine's disks, each file system once. Uses only /proc/self/mountinfo, because accessing
- * a mount may hang.
+ * Finds the mounted disks of the machine, each file system once. Uses only /proc/self/mountinfo, because accessing a
+ * mount may hang.
  */
 
 export interface Mount {
   id: number;
   parent: number;
-  /** `major:minor` of the device; major 0: a virtual number of the kernel. */
+  /** `major:minor` of the device. With major 0, the kernel assigned a virtual number. */
   device: string;
-  /** The mounted directory of the file system. */
+  /** The directory of the file system that is mounted. */
   root: string;
   /** The mount point (latin1). */
   path: string;
@@ -52,7 +52,7 @@ const unescaped = (text: string): string =>
 /** A file system on a disk, and a path to query its capacity. */
 export interface FileSystem {
   path: string;
-  /** For ZFS: file systems of one pool share the free space. */
+  /** Name of the ZFS pool, whose file systems share their free space; null for other types. */
   pool: string | null;
 }
 
@@ -67,19 +67,21 @@ const excludedTypes: ReadonlySet<string> = new Set([
 const remoteTypes =
   /^(nfs\d?|cifs|smb\d?|smbfs|ncpfs|afs|coda|ceph|9p|virtiofs|lustre|glusterfs|gpfs|beegfs|orangefs|pvfs2|davfs|ocfs2|gfs2|fuse|fuse\..*)$/;
 
-/** RAM disks and loop devices, whose data is in memory or in a file on another disk. */
+/** Major numbers of RAM disks and loop devices, whose data is in memory or in a file on another disk. */
 const virtualMajors: ReadonlySet<string> = new Set(['1', '7']);
-/** RAM disks and loop devices by name, for file systems with a virtual device number; and zram. */
+/**
+ * Names of RAM disks, loop devices, and zram. File systems with a virtual device number can be recognized only by name.
+ */
 const virtualSources = /^\/dev\/(loop|ram|zram)\d/;
 
-/** @returns in the order of the mounts */
+/** Returns the file systems on disks, in the order of their mounts. */
 export function fileSystems(mounts: readonly Mount[]): FileSystem[] {
   const tree = new MountTree(mounts);
   const seen = new Set<string>();
   const found: FileSystem[] = [];
   for (const mount of mounts) {
     if (!isDisk(mount)) continue;
-    // Subvolumes of btrfs may have different numbers, but name the same device.
+    // Subvolumes of btrfs may have different numbers but name the same device.
     const key = mount.type === 'btrfs' || mount.type === 'zfs' ? `${mount.type} ${mount.source}` : mount.device;
     // The most expensive check comes last, because a disk may have thousands of mounts.
     if (seen.has(key) || seen.has(mount.path) || !tree.isReachable(mount)) continue;
@@ -112,16 +114,16 @@ class MountTree {
   }
 
   /**
-   * Whether its path leads to it without a risk of hanging: no other mount covers it or a directory on the way, and no
-   * mount on the way is remote, served by a program, or an automount with a timeout. The root may be remote, because
-   * without it this process does not work either.
+   * Reports whether a mount can be accessed by its path without a risk of hanging: no other mount covers the path or a
+   * directory above it, and no mount above it is remote, served by a program, or an automount with a timeout. The root
+   * may be remote, because this process does not work without it either.
    */
   isReachable(mount: Mount): boolean {
     if (this.#childrenOf(mount).some((other) => other !== mount && other.path === mount.path)) return false;
     const visited = new Set<number>();
     for (let below = mount; ; ) {
       const above = this.#byId.get(below.parent);
-      // The root of the mount namespace: its parent is outside, or itself.
+      // The root of the mount namespace has a parent outside of it, or itself as its parent.
       if (above === undefined || above === below) return true;
       if (visited.has(above.id) || (above.path !== '/' && mayHang(above))) return false;
       if (this.#childrenOf(above).some((other) => covers(other, below))) return false;

@@ -48,7 +48,7 @@ describe('counted interfaces', () => {
       'eth0',
       'eth1',
     ]);
-    // A port of a switch, whose traffic its card includes.
+    // A port of a switch. The counters of its card include its traffic.
     expect(counted({ eth0: backingOf(true, ['upper_lan1']), lan1: on('eth0', true) })).toEqual(['eth0']);
     // A port without a known lower interface.
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);

@@ -32,17 +32,20 @@ export function parseTraffic(text: string): Map<string, Traffic> {
 
 /** The relations of an interface in /sys/class/net. */
 export interface Backing {
-  /** Whether it is a network card, physical or virtual. */
+  /** Whether the interface is a network card, physical or virtual. */
   hasDevice: boolean;
-  /** Interfaces that carry its traffic, if it is a bridge, bond, or VLAN. */
+  /** Interfaces that carry its traffic, if it is a bridge, a bond, or a VLAN. */
   lowers: readonly string[];
   /** Interfaces whose traffic it carries. */
   uppers: readonly string[];
-  /** Whether it belongs to one of `uppers` exclusively. */
+  /** Whether it belongs exclusively to one of `uppers`. */
   hasMaster: boolean;
 }
 
-/** @param entries names in the interface's directory of /sys/class/net */
+/**
+ * Reads the relations of an interface.
+ * @param entries names in the interface's directory of /sys/class/net
+ */
 export function backingOf(hasDevice: boolean, entries: readonly string[]): Backing {
   const after = (prefix: string) =>
     entries.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
@@ -50,10 +53,11 @@ export function backingOf(hasDevice: boolean, entries: readonly string[]): Backi
 }
 
 /**
- * Chooses the interfaces that count every byte once: the network cards. Traffic of bridges, bonds, VLANs, and tunnels
- * also passes a card, and traffic between containers does not leave the machine. Without a card, as in a container, all
- * interfaces without a lower one count. A card may be the fast path of another card, whose counters include it and which
- * stays when the fast path is removed: on Hyper-V and Azure, and with virtio failover.
+ * Chooses the interfaces that together count every byte once: the network cards. Traffic of bridges, bonds, VLANs, and
+ * tunnels also passes a card, and traffic between containers does not leave the machine. Without a card, as in a
+ * container, all interfaces without a lower interface count. On Hyper-V and Azure, and with virtio failover, a card may
+ * be the fast path of another card. It does not count, because the other card's counters include its traffic, and the
+ * other card stays when the fast path is removed.
  */
 export function countedInterfaces(names: Iterable<string>, backing: (name: string) => Backing): string[] {
   const known = [...names].map((name) => ({ name, ...backing(name) }));
@@ -70,7 +74,7 @@ export function countedInterfaces(names: Iterable<string>, backing: (name: strin
   return (cards.length > 0 ? cards : independent).map(({ name }) => name);
 }
 
-/** Null: no interface is counted, or the sum is not a safe integer. */
+/** Sums the traffic of these interfaces. Returns null if there are none or the sum is not a safe integer. */
 export function sumTraffic(traffic: ReadonlyMap<string, Traffic>, counted: readonly string[]): Traffic | null {
   const sum: Traffic = { received: 0, sent: 0 };
   let interfaces = 0;

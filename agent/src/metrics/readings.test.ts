@@ -8,7 +8,7 @@ const used = (before: string, after: string) => {
   return from === null || to === null ? null : cpuUsage(from, to);
 };
 
-/** Text in the kernel's format with errors. */
+/** Generates malformed variants of the kernel's format. */
 const hostile = (text: string) =>
   fc.oneof(
     fc.string(),
@@ -25,7 +25,7 @@ describe('the CPU usage', () => {
   });
 
   test('counts guest time once, and steal time as work', () => {
-    // 50 ticks of `user` belong to a guest, and appear again in the ninth field.
+    // A guest used 50 ticks of `user`, which appear again in the ninth field.
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  50 0 0 50 0 0 0 0 50 50')).toBe(50);
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  10 0 0 50 0 0 0 40 0 0')).toBe(50);
   });
@@ -101,7 +101,7 @@ describe('load, uptime, and processes', () => {
       expect(parseLoad(text)).toBeNull();
     for (const text of ['', 'up 5', '-5.0 1', '99999999999999999999 1', '12']) expect(parseUptime(text)).toBeNull();
     expect(countProcesses([])).toBeNull();
-    // Process 1 of another user is hidden.
+    // Process 1 belongs to another user and is hidden.
     expect(countProcesses(['4711', '17', 'self'])).toBeNull();
   });
 

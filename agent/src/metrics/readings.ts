@@ -1,9 +1,9 @@
 /**
- * Parses files of /proc with pure functions. Missing or malformed values are null; nothing throws, and no number is
- * guessed.
+ * Parses files of /proc with pure functions. Missing or malformed values are null. No function throws or guesses a
+ * number.
  */
 
-/** @returns null unless the text is a safe integer in decimal digits */
+/** Parses a count. @returns null unless the text is a safe integer in decimal digits */
 function count(text: string | undefined): number | null {
   if (text === undefined || !/^\d{1,16}$/.test(text)) return null;
   const value = Number(text);
@@ -14,13 +14,13 @@ function count(text: string | undefined): number | null {
 export interface CpuTimes {
   idle: number;
   iowait: number;
-  /** user, nice, system, irq, softirq, steal, as far as the kernel has them. */
+  /** Ticks of user, nice, system, irq, softirq, and steal, as far as the kernel reports them. */
   busy: readonly number[];
 }
 
 /**
- * Parses /proc/stat. Time of guests is included in user and nice. Time that the hypervisor gave to others (steal) counts
- * as work, because this machine needed it.
+ * Parses /proc/stat. The values for user and nice include the time of guests. Time that the hypervisor gave to other
+ * machines (steal) counts as busy, because this machine needed it.
  */
 export function parseCpuTimes(text: string): CpuTimes | null {
   const line = /^cpu[ \t]+(.*)$/m.exec(text)?.[1];
@@ -31,8 +31,8 @@ export function parseCpuTimes(text: string): CpuTimes | null {
 }
 
 /**
- * Percentage of busy time between two readings. A decreased counter counts as unchanged: iowait may decrease, and all
- * counters may when a CPU is removed.
+ * Computes the percentage of busy time between two readings. A counter that has decreased counts as unchanged: iowait
+ * may decrease, and so may every counter when a CPU is removed.
  * @returns null if no time has passed
  */
 export function cpuUsage(before: CpuTimes, after: CpuTimes): number | null {
@@ -50,8 +50,8 @@ export interface Memory {
 }
 
 /**
- * Parses /proc/meminfo into bytes. Used memory is the total without the kernel's `MemAvailable`; null on kernels without
- * it, which are too old for this agent.
+ * Parses /proc/meminfo into bytes. Used memory is the total minus the kernel's `MemAvailable`; it is null on kernels
+ * without that field, which are too old for this agent.
  */
 export function parseMemory(text: string): Memory {
   const bytes = (name: string): number | null => {
@@ -69,7 +69,7 @@ export function parseMemory(text: string): Memory {
 const difference = (all: number | null, rest: number | null): number | null =>
   all === null || rest === null || rest > all ? null : all - rest;
 
-/** Parses the load of the last minute from /proc/loadavg. */
+/** Parses the average load of the last minute from /proc/loadavg. */
 export function parseLoad(text: string): number | null {
   const load = /^(\d{1,9}(?:\.\d{1,6})?) /.exec(text)?.[1];
   return load === undefined ? null : Number(load);
@@ -82,8 +82,8 @@ export function parseUptime(text: string): number | null {
 
 /**
  * Counts processes, without their threads.
- * @param names in /proc
- * @returns null if processes of others are hidden (hidepid), which is detected by a missing process 1
+ * @param names names in /proc
+ * @returns null if the processes of other users are hidden (hidepid), which the absence of process 1 shows
  */
 export function countProcesses(names: readonly string[]): number | null {
   let processes = 0;

@@ -1,22 +1,23 @@
 import { measureNames, type Sample } from '@muster/protocol';
 
-/** A day of samples at the default interval. */
+/** Samples of one day at the default interval. */
 const defaultCapacity = 2_880;
 
-/** The time, then the measures in order. */
+/** Numbers for each sample: the time, then the measures in order. */
 const width = measureNames.length + 1;
 
 /**
- * A ring buffer of samples that the orchestrator has not stored yet, oldest first, with strictly ascending times. When it
- * is full, it drops the oldest. One array of numbers, because objects would take five times the memory.
+ * A ring buffer of samples that the orchestrator has not stored yet, oldest first, with strictly ascending times. When
+ * the buffer is full, it drops the oldest sample. Uses one array of numbers, because objects would take five times the
+ * memory.
  */
 export class SampleBuffer {
   readonly #values: Float64Array;
   readonly capacity: number;
-  /** Index of the oldest sample, and of the next one. Indexes only increase. */
+  /** Index of the oldest sample, and of the next one. Indexes never decrease. */
   #first = 0;
   #end = 0;
-  /** Slot of the oldest sample. */
+  /** Position of the oldest sample in the ring. */
   #head = 0;
 
   constructor(capacity = defaultCapacity) {
@@ -28,12 +29,12 @@ export class SampleBuffer {
     return this.#first;
   }
 
-  /** Index of the next sample. */
+  /** Index that the next sample gets. */
   get end(): number {
     return this.#end;
   }
 
-  /** @returns whether the oldest sample was dropped */
+  /** Adds a sample. @returns whether the oldest sample was dropped */
   push(sample: Sample): boolean {
     const isFull = this.#end - this.#first === this.capacity;
     if (isFull) this.drop(this.#first + 1);
@@ -43,7 +44,7 @@ export class SampleBuffer {
     return isFull;
   }
 
-  /** @param index an index from `first` to before `end` */
+  /** Returns a sample. @param index from `first` to `end - 1` */
   at(index: number): Sample {
     const at = this.#offsetOf(index);
     const sample: Record<string, number | null> = { collected_at: this.#values[at]! };
@@ -63,7 +64,7 @@ export class SampleBuffer {
     const count = Math.min(before, this.#end) - this.#first;
     if (count <= 0) return;
     this.#first += count;
-    // Reuses the first slots while the buffer runs empty, so that the rest of the array never becomes resident.
+    // An empty buffer starts over at the beginning of the array, so that the rest of the array never becomes resident.
     this.#head = this.#first === this.#end ? 0 : (this.#head + count) % this.capacity;
   }
 

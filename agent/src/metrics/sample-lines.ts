@@ -2,20 +2,21 @@ import { measureNames, type Sample, sampleSchema } from '@muster/protocol';
 
 /**
  * Encodes samples as lines of a file: a header with the agent's id and the names of the measures, then one row for each
- * sample. A reader uses the names, so that another version of the agent finds the measures that it knows.
+ * sample. With the names, another version of the agent finds the measures that it knows.
  */
 
 export function linesOf(nodeId: string, samples: Iterable<Sample>): unknown[] {
   return [{ node_id: nodeId, measures: measureNames }, ...rowsOf(samples)];
 }
 
-/** Rows without the header. */
+/** Returns the rows without the header. */
 export const rowsOf = (samples: Iterable<Sample>): unknown[] =>
   Array.from(samples, (sample) => [sample.collected_at, ...measureNames.map((name) => sample[name])]);
 
 /**
- * @returns the samples with strictly ascending times, and the number of invalid lines; null if they belong to another
- *   agent
+ * Decodes lines.
+ * @returns the samples with strictly ascending times, and the number of invalid lines; null if the samples belong to
+ * another agent
  */
 export function samplesOf(lines: readonly unknown[], nodeId: string): { samples: Sample[]; invalid: number } | null {
   const measures = measuresOf(lines[0], nodeId);
@@ -23,7 +24,7 @@ export function samplesOf(lines: readonly unknown[], nodeId: string): { samples:
   const samples: Sample[] = [];
   for (const row of lines.slice(1)) {
     const sample = sampleOf(row, measures);
-    // The orchestrator closes the link after an invalid sample.
+    // Skips invalid samples, because the orchestrator closes the link after one.
     if (sample !== null && sample.collected_at > (samples.at(-1)?.collected_at ?? Number.NEGATIVE_INFINITY))
       samples.push(sample);
   }

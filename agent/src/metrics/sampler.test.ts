@@ -13,7 +13,7 @@ let buffer: SampleBuffer;
 let settings: MetricsSettings;
 let files: Record<string, string>;
 let logged: { fields: object; message: string }[];
-/** Interfaces with a card, and those above another interface. */
+/** Network cards, and interfaces above other interfaces. */
 let interfaces: Record<string, 'card' | 'upper' | 'loose'>;
 let room: MachineSource['room'];
 let changes: number;
@@ -144,7 +144,7 @@ describe('samples', () => {
         ).toEqual(names);
         files[path] = text;
       }
-      // The CPU usage needs two readings again.
+      // Computing the CPU usage requires two new readings.
       if (path === '/proc/stat') expect((await whole()).cpu_usage).toBeNull();
     }
     expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the sample buffer is full')]);
@@ -215,7 +215,7 @@ describe('samples', () => {
     start();
     for (let n = 0; n < 3; n++) await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
-    // Slows the wall clock down a little.
+    // Makes the wall clock a little slow.
     clock.jump(-5);
     await pass(1_000);
     expect(times()).toEqual([1, 2, 3]);
@@ -246,7 +246,7 @@ describe('samples', () => {
     await pass(30_000);
     expect(times()).toEqual([95 - 3600]);
     expect(logged).toEqual([{ fields: { by_secs: 3570, dropped: 2 }, message: expect.stringContaining('set back') }]);
-    // A forward step only leaves a gap.
+    // Setting the clock forward only leaves a gap.
     clock.jump(86_400_000);
     await pass(30_000);
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
@@ -264,7 +264,7 @@ describe('samples', () => {
     expect(times()).toEqual([-60, -30, 5]);
     sampler.end();
 
-    // Booted without a clock, which is set two minutes later.
+    // The machine booted without the time and sets its clock two minutes later.
     clock.jump(-86_400_000);
     sampler = before(86_400);
     await pass(120_000);
@@ -275,7 +275,7 @@ describe('samples', () => {
     expect(logged).toEqual([]);
     sampler.end();
 
-    // The samples were sent in the meantime, without a notification.
+    // The samples are sent while the sampler waits, without a notification.
     sampler = before(86_400);
     await pass(120_000);
     buffer.drop(buffer.end);

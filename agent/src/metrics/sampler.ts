@@ -25,11 +25,12 @@ export interface MetricsSettings {
 /** Defaults without a configuration file. */
 export const defaultMetrics: MetricsSettings = { enabled: true, collection_interval: 30 };
 
-/** Delay of the first sample: short for users who wait for it, and long enough to measure the CPU usage. */
+/** Milliseconds until the first sample: short for waiting users, but long enough to measure the CPU usage. */
 const firstMs = 5_000;
 /**
- * If the clock was set back by at most this, the sampler waits until it has caught up, because that time already has
- * samples. It waits this long after a start in any case, because some machines set their clock only after booting.
+ * If the clock was set back by at most this, the sampler waits until the clock has caught up, because that time already
+ * has samples. After a start, it waits for this long however far the clock is behind, because some machines set their
+ * clock only after booting.
  */
 const maxClockWaitSecs = 300;
 
@@ -40,25 +41,25 @@ export interface SamplerOptions {
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
   /** Returns the current settings. */
   settings: () => MetricsSettings;
-  /** Called when a sample was added, or all were dropped. */
+  /** Called after a sample was added or all samples were dropped. */
   changed: () => void;
 }
 
 /**
- * Measures the machine at an interval, with or without a link. Uses the monotonic clock, and skips samples that were
- * missed while the process or the machine was suspended.
+ * Measures the machine at an interval, with or without a link. Uses the monotonic clock, and skips the samples of a
+ * time in which the process or the machine was suspended.
  */
 export class Sampler {
   readonly #options: SamplerOptions;
   readonly #disks: DiskReader;
   /** Null while disabled. */
   #intervalMs: number | null = null;
-  /** Due time of the last sample. */
+  /** Monotonic milliseconds at which the last sample was due. */
   #lastDue = 0;
   #cpu: CpuTimes | null = null;
   /** Unix seconds of the newest sample. */
   #newest = Number.NEGATIVE_INFINITY;
-  /** Monotonic milliseconds until which the sampler waits for a clock that is behind. */
+  /** Monotonic milliseconds until which the sampler waits for the clock, however far it is behind. */
   #waitForClockUntil = Number.NEGATIVE_INFINITY;
   #isTaking = false;
   #hasWarnedFull = false;
@@ -75,7 +76,7 @@ export class Sampler {
     this.#waitForClockUntil = clock.monotonic() + maxClockWaitSecs * 1000;
   }
 
-  /** Starts, changes the interval, or stops, according to the settings. */
+  /** Starts, stops, or changes the interval, according to the settings. */
   update(): void {
     const { clock, settings } = this.#options;
     const { enabled, collection_interval } = settings();
@@ -109,7 +110,7 @@ export class Sampler {
     const { clock } = this.#options;
     const due = this.#lastDue + this.#intervalMs!;
     this.#cancelTimer = clock.after(Math.max(0, due - clock.monotonic()), () => {
-      // After a delay of more than an interval, missed samples are skipped.
+      // After a delay of more than an interval, skips the missed samples.
       const now = clock.monotonic();
       this.#lastDue = now - due < this.#intervalMs! ? due : now;
       this.#tick();
@@ -133,7 +134,7 @@ export class Sampler {
     if (collected_at === null) return;
     const sample = this.#measure(collected_at);
     const disks = await this.#disks.read();
-    // Metrics were disabled in the meantime.
+    // Metrics were disabled during the measurement.
     if (this.#intervalMs === null) return;
     if (buffer.first === buffer.end) this.#hasWarnedFull = false;
     this.#newest = collected_at;
@@ -150,7 +151,8 @@ export class Sampler {
   }
 
   /**
-   * The time of this sample in Unix seconds, later than the times of all other samples, so that the store keeps each sample in order.
+   * Returns the time of a new sample in Unix seconds. It is later than the time of every other sample, so that the
+   * store keeps each sample in order.
    * @returns null to skip the sample, because the clock was set back a little and that time already has samples
    */
   async #time(): Promise<number | null> {
@@ -158,7 +160,8 @@ export class Sampler {
     const at = Math.floor(clock.now() / 1000);
     if (at > this.#newest) return at;
     if (at === this.#newest) {
-      // The two clocks drift, so with an interval of one second, two samples may fall into the same second.
+      // The wall clock and the monotonic clock drift apart, so with an interval of one second, two samples may fall
+      // into the same second.
       await new Promise<void>((resolve) => {
         clock.after(1000 - (clock.now() % 1000), resolve);
       });
@@ -208,7 +211,7 @@ export class Sampler {
     const traffic = read(source, '/proc/net/dev', parseTraffic);
     if (traffic === null) return null;
     const of = [...traffic.keys()].join('\n');
-    // Cached, because inspecting hundreds of interfaces would cost more than everything else.
+    // Cached, because inspecting hundreds of interfaces would cost more than all other measurements together.
     if (of !== this.#interfaces.of)
       this.#interfaces = {
         of,

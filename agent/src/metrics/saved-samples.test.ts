@@ -45,7 +45,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const sampleAt = (collected_at: number, value: number | null = 5): Sample =>
   ({ collected_at, ...Object.fromEntries(measureNames.map((name) => [name, value])) }) as Sample;
 
-/** An agent after its start: its unsent samples and their file. */
+/** Starts an agent, with its unsent samples and their file. */
 function start(capacity = 2_880) {
   const buffer = new SampleBuffer(capacity);
   const say = (_: object, message: string) => void logged.push(message);
@@ -67,7 +67,7 @@ function start(capacity = 2_880) {
     kill() {
       isAlive = false;
     },
-    /** Adds this many samples, one every half minute. */
+    /** Adds a number of samples, one every half minute. */
     async take(count: number) {
       for (let n = 0; n < count; n++) {
         clock.advance(30_000);
@@ -75,7 +75,7 @@ function start(capacity = 2_880) {
         await changed();
       }
     },
-    /** Drops all samples except the last ones, as if they were sent. */
+    /** Drops all samples except the last ones, as if the others were sent. */
     async send(left = 0) {
       buffer.drop(buffer.end - left);
       await changed();
@@ -165,7 +165,7 @@ describe('unsent samples', () => {
     await first.saved.end();
     const second = start();
     expect(second.times).toEqual(halfMinutes(46, 70));
-    // Some samples of the previous process are sent.
+    // Sends some samples of the previous process.
     await second.send(10);
     await second.saved.end();
     const third = start();
@@ -200,11 +200,13 @@ describe('unsent samples', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-        // Earlier agents have ended.
+        // Each run starts without a file.
         clock = new ManualClock();
         rmSync(path, { force: true });
         let agent = start(60);
-        /** Each sample once and in order, even if it was sent twice. */
+        /**
+         * The time of the last sample that the orchestrator has stored. It must store each sample once and in order.
+         */
         let stored = Number.NEGATIVE_INFINITY;
         for (const does of steps) {
           const before = agent.times;
@@ -326,7 +328,7 @@ describe('the file of samples', () => {
 
   test('warns once if the disk rejects the file, and writes it as soon as possible', async () => {
     const agent = start();
-    // Fails for root too, because a directory has the name of the temporary file.
+    // A directory with the name of the temporary file makes the write fail for root too.
     mkdirSync(join(`${path}.tmp`, 'x'), { recursive: true });
     await agent.take(300);
     expect(logged).toEqual([expect.stringContaining('keeping them in memory')]);

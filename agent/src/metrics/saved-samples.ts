@@ -8,12 +8,12 @@ import { linesOf, rowsOf, samplesOf } from './sample-lines.ts';
 /** Age at which an unsent sample is written to disk. */
 const maxUnsavedMs = 600_000;
 const minDelayMs = 1_000;
-/** Twice the maximum size of the file. */
+/** Maximum bytes to read, twice the maximum size of the file. */
 const maxBytes = 4 * 1024 * 1024;
 
 export interface SavedSamplesOptions {
   path: string;
-  /** The current id of the agent, which may change. */
+  /** Returns the current id of the agent, which may change. */
   nodeId: () => string;
   buffer: SampleBuffer;
   clock: Clock;
@@ -21,14 +21,14 @@ export interface SavedSamplesOptions {
 }
 
 /**
- * Saves unsent samples to a file, so that they outlive this process. Samples that are sent soon are never written; others
- * are appended every ten minutes, and at the end. Sent samples stay in the file until all are sent or the agent stops;
- * after a kill they are sent again, and the orchestrator ignores duplicates.
+ * Saves unsent samples to a file, so that they outlive this process. Samples that are sent within ten minutes are never
+ * written. Others are appended every ten minutes, and at the end. Sent samples stay in the file until all are sent or
+ * the agent stops. After a kill, they are sent again, and the orchestrator ignores the duplicates.
  */
 export class SavedSamples {
   readonly #options: SavedSamplesOptions;
   readonly #file: LineFile;
-  /** Indexes of the samples in the file, and their agent id; null: the file does not exist. */
+  /** Indexes of the samples in the file, and the agent id in its header; null if the file does not exist. */
   #saved: { from: number; to: number; nodeId: string } | null = null;
   #saving: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;
@@ -39,7 +39,7 @@ export class SavedSamples {
     this.#file = new LineFile(options.path);
   }
 
-  /** Reads the samples of the last process into the empty buffer. Never throws. */
+  /** Reads the samples of the previous process into the empty buffer. Never throws. */
   restore(): void {
     const { path, buffer, log } = this.#options;
     const nodeId = this.#options.nodeId();
@@ -56,11 +56,11 @@ export class SavedSamples {
     } catch (error) {
       log.warn({ path, error }, 'failed to read saved samples; ignored');
     }
-    // The range of usable samples, not of all samples in the file.
+    // The range of the usable samples. The file may contain others.
     this.#saved = { from: 0, to: buffer.end, nodeId };
   }
 
-  /** Call when samples were added or sent. */
+  /** Schedules a write after samples were added or sent. */
   changed(): void {
     const { buffer, clock } = this.#options;
     if (this.#saving !== null) return;
@@ -70,7 +70,7 @@ export class SavedSamples {
     this.#wait(Math.min(maxUnsavedMs, Math.max(minDelayMs, maxUnsavedMs - age)));
   }
 
-  /** Call after the last change of the buffer. Resolves when the file holds exactly the unsent samples. */
+  /** Saves the unsent samples after the last change of the buffer. The file then contains exactly these samples. */
   async end(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = () => {};
@@ -99,7 +99,10 @@ export class SavedSamples {
     });
   }
 
-  /** @param isLast whether the file must not keep sent samples. Never rejects. */
+  /**
+   * Writes the file. Never rejects.
+   * @param isLast whether to remove sent samples from the file
+   */
   async #save(isLast: boolean): Promise<void> {
     this.#saving = this.#write(isLast).catch((error: unknown) => {
       if (!this.#hasWarned)
@@ -119,7 +122,7 @@ export class SavedSamples {
     const { end } = buffer;
     const nodeId = this.#options.nodeId();
     let from = this.#saved?.from ?? buffer.first;
-    // Sent and dropped samples stay in the file until they exceed the capacity of the buffer.
+    // Sent and dropped samples stay in the file until there are more of them than the buffer can hold.
     const canAppend = buffer.first - from <= (isLast ? 0 : buffer.capacity);
     const isAppended =
       this.#isOurs && canAppend && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 
-/** A timer shared by all sleepers. Each is woken once, at the time it last requested. */
+/** A timer shared by all sleepers. Wakes each sleeper once, at the time that it last requested. */
 export class Alarm<Sleeper extends { wake(): void }> {
   readonly #clock: Clock;
   readonly #times = new Map<Sleeper, number>();
@@ -11,7 +11,10 @@ export class Alarm<Sleeper extends { wake(): void }> {
     this.#clock = clock;
   }
 
-  /** @param time when to wake the sleeper, on the monotonic clock; null: cancels its request */
+  /**
+   * Requests a wake-up, which replaces the sleeper's earlier request.
+   * @param time when to wake the sleeper, on the monotonic clock; null to cancel its request
+   */
   set(sleeper: Sleeper, time: number | null): void {
     if (time === null) {
       this.#times.delete(sleeper);

@@ -5,7 +5,7 @@ import { OpenTerminals } from '../host/pty/open-terminals.ts';
 import type { TerminalMessage } from './terminals.ts';
 import { TestLink } from './test/test-link.ts';
 
-/** Simulates a hostile orchestrator. */
+/** Acts as a hostile orchestrator. */
 let link: TestLink;
 
 beforeEach(() => {
@@ -44,7 +44,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect(opened).toHaveLength(3);
     for (const one of all)
       if (!opened.includes(one)) expect(one.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
-    // Open terminals continue when the limit is lowered.
+    // Lowering the limit does not end open terminals.
     link.settings = { ...link.settings, max_sessions: 1 };
     link.terminals.settingsChanged();
     for (const one of opened) expect(await one.run('echo still=$((3*3))')).toContain('still=9');
@@ -85,7 +85,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
       for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));
     };
     await fc.assert(fc.asyncProperty(fc.array(act, { maxLength: 40 }), converse), { numRuns: 15 });
-    // Excludes the terminal to which no message was sent.
+    // No message was sent to this terminal.
     const noted = () => new OpenTerminals(link.directory).left().length;
     await expect.poll(noted, { interval: 20 }).toBe(1);
     await expect.poll(openFiles, { interval: 20 }).toBeLessThanOrEqual(before);

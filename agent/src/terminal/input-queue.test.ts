@@ -71,7 +71,7 @@ describe('input', () => {
         window += queue.takeCredit();
         expect(taken).toEqual(typed);
         expect(queue.isEmpty).toBe(true);
-        // Withheld credit never blocks the sender.
+        // Withheld credit must never block the sender.
         expect(window).toBeGreaterThan(limits.windowBytes - limits.minCreditBytes);
       }),
       { numRuns: 300 },

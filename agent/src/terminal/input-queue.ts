@@ -2,7 +2,7 @@ import { limits } from '@muster/protocol/wire';
 
 export interface InputLimits {
   readonly windowBytes: number;
-  /** Minimum credit of a message, in bytes; at most half of the window. */
+  /** Minimum credit of a message, in bytes. At most half of the window. */
   readonly minCreditBytes: number;
 }
 
@@ -12,8 +12,8 @@ const inputLimits: InputLimits = {
 };
 
 /**
- * Input that the terminal has not accepted yet. A program that does not read fills the terminal, and then this queue, up
- * to the window.
+ * Input that the terminal has not accepted yet. If a program does not read, its input fills the terminal and then this
+ * queue, up to the window.
  */
 export class InputQueue {
   readonly #limits: InputLimits;
@@ -33,7 +33,8 @@ export class InputQueue {
   }
 
   /**
-   * @param write passes bytes to the terminal. Returns how many of them, from the first, the terminal accepted.
+   * Passes input on, and stores what the terminal does not accept.
+   * @param write passes bytes to the terminal and returns how many of them it accepted, counted from the first
    * @returns false if the input exceeds the window
    */
   add(bytes: Uint8Array, write: (bytes: Uint8Array) => number): boolean {
@@ -44,7 +45,7 @@ export class InputQueue {
     return true;
   }
 
-  /** @returns whether the terminal accepted any bytes */
+  /** Passes stored input on. @returns whether the terminal accepted any bytes */
   flush(write: (bytes: Uint8Array) => number): boolean {
     if (this.#bytes === null) return false;
     const written = this.#wrote(write(this.#bytes.subarray(this.#start, this.#end)));
@@ -57,7 +58,10 @@ export class InputQueue {
     return written > 0;
   }
 
-  /** @returns the credit to send now; 0 while it is less than `minCreditBytes`, which never blocks the sender */
+  /**
+   * Returns the credit to send now, and resets it. Returns 0 while it is less than `minCreditBytes`, which never blocks
+   * the sender.
+   */
   takeCredit(): number {
     const bytes = this.#accepted;
     if (bytes < this.#limits.minCreditBytes) return 0;
@@ -71,7 +75,9 @@ export class InputQueue {
     return bytes;
   }
 
-  /** Copies the input, which is a small part of a large network buffer that should not be kept in memory. */
+  /**
+   * Copies the input, which may be a small part of a large network buffer, so that the buffer is not kept in memory.
+   */
   #store(bytes: Uint8Array): void {
     this.#bytes ??= Buffer.allocUnsafeSlow(this.#limits.windowBytes);
     if (this.#end + bytes.length > this.#bytes.length) {

@@ -1,6 +1,6 @@
 import { limits } from '@muster/protocol/wire';
 
-/** Limits on the amount and the rate of a terminal's output. */
+/** Limits of the amount and the rate of a terminal's output. */
 export interface OutputLimits {
   readonly windowBytes: number;
   readonly frameBytes: number;
@@ -13,13 +13,13 @@ const outputLimits: OutputLimits = {
   windowBytes: limits.terminalOutputWindowBytes,
   frameBytes: limits.terminalFrameBytes,
   smallBytes: limits.terminalSmallFrameBytes,
-  // 200 frames a second; the limit is 250.
+  // Allows 200 frames a second. The limit is 250.
   pauseMs: 5,
 };
 
 /**
- * Unsent output of a terminal, with its flow control. The first bytes after a pause are sent immediately, so that an
- * echo is not delayed; small pieces after that are combined.
+ * Unsent output of a terminal, with flow control. Sends the first bytes after a pause immediately, so that an echo is
+ * not delayed, and combines small pieces that follow.
  */
 export class OutputQueue {
   readonly #limits: OutputLimits;
@@ -38,18 +38,18 @@ export class OutputQueue {
     return this.#length === 0;
   }
 
-  /** Whether to continue reading from the shell: the next frame is not full. */
+  /** Whether to continue reading from the shell, because the next frame is not full. */
   get hasRoom(): boolean {
     return this.#length < this.#limits.frameBytes;
   }
 
-  /** Adds output. Call it only while `hasRoom`. */
+  /** Adds output. Call it only while `hasRoom` is true. */
   add(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;
   }
 
-  /** @returns false if the credit exceeds the number of bytes sent and not yet credited */
+  /** Handles a credit. @returns false if it exceeds the bytes that were sent and not yet credited */
   credited(bytes: number): boolean {
     if (bytes > this.#unacknowledged) return false;
     this.#unacknowledged -= bytes;
@@ -57,7 +57,7 @@ export class OutputQueue {
   }
 
   /**
-   * Takes the next frame and counts it as sent.
+   * Removes the next frame and counts it as sent.
    * @param frame builds a frame; it must copy the bytes
    * @returns null if nothing may be sent now
    */
@@ -72,7 +72,7 @@ export class OutputQueue {
     return next;
   }
 
-  /** @returns the time at which the next frame may be sent; null while credit or output is missing */
+  /** Returns the time at which the next frame may be sent; null while there is no credit or no output. */
   dueAt(): number | null {
     const size = this.#nextSize();
     return size === 0 ? null : this.#dueAt(size);

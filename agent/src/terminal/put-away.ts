@@ -1,11 +1,14 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import { hangUpAll, killAll, membersOf, type ProcessSession } from '../host/processes/process-session.ts';
 
-/** Time for processes to end after the hangup of their terminal. */
+/** Milliseconds for processes to end after their terminal was hung up. */
 const graceMs = 2_000;
-/** Delay of the agent's own SIGHUP, which gives an editor that got the kernel's SIGHUP time to save. */
+/**
+ * Milliseconds before the agent sends its own SIGHUP, so that an editor that received the kernel's SIGHUP has time to
+ * save.
+ */
 const hangUpDelayMs = 1_000;
-/** Time for processes to end after SIGKILL, which a hanging disk may delay. */
+/** Milliseconds for processes to end after SIGKILL, which a hanging disk may delay. */
 const killTimeoutMs = 2_000;
 const pollMs = 100;
 
@@ -15,7 +18,7 @@ interface Case {
   done(left: number): void;
 }
 
-/** Ends the remaining processes of terminals after their hangup. One scan of all processes serves all terminals. */
+/** Ends the processes that remain after their terminal was hung up. One scan of all processes serves all terminals. */
 export class SessionKiller {
   readonly #clock: Clock;
   readonly #cases = new Map<ProcessSession, Case>();
@@ -25,7 +28,7 @@ export class SessionKiller {
   }
 
   /**
-   * Kills remaining processes after the grace period. Resolves when none are left, or after `killTimeoutMs`.
+   * Kills the remaining processes after the grace period. Resolves when none are left, or after `killTimeoutMs`.
    * @returns the number of processes that could not be killed
    */
   end(session: ProcessSession): Promise<number> {
@@ -46,7 +49,7 @@ export class SessionKiller {
       const { deadline, done } = known;
       const left = members.pids.length;
       if (left > 0 && now < deadline) {
-        // The kernel sends SIGHUP to the shell and the foreground job only, and not every shell passes it on.
+        // The kernel sends SIGHUP only to the shell and the foreground job, and not every shell passes it on.
         if (!known.isHungUp && now >= deadline - graceMs + hangUpDelayMs) {
           known.isHungUp = true;
           hangUpAll(members);

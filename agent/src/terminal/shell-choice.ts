@@ -1,17 +1,17 @@
-/** The section `remote_terminal` of the agent's configuration. */
+/** The `remote_terminal` section of the agent's configuration. */
 export interface TerminalSettings {
   readonly enabled: boolean;
-  /** Empty: the user's login shell. */
+  /** Path of the shell; empty for the user's login shell. */
   readonly shell: string;
   readonly allow_operator_shell_override: boolean;
   readonly max_sessions: number;
-  /** Empty: the user that the agent runs as. */
+  /** Name of the user; empty for the user that the agent runs as. */
   readonly user: string;
 }
 
 export interface Machine {
   isProgram(path: string): boolean;
-  /** The shells in /etc/shells. */
+  /** Returns the shells in /etc/shells. */
   listedShells(): readonly string[];
 }
 
@@ -21,8 +21,8 @@ export type Choice =
 
 /**
  * Chooses the shell of a terminal.
- * @param requested the shell that the operator requested; null: none
- * @param login     the login shell of the account; empty: the system's default
+ * @param requested the shell that the operator requested; null if none
+ * @param login the login shell of the account; empty for the system's default
  */
 export function chooseShell(
   requested: string | null,

@@ -3,11 +3,11 @@ import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { InputQueue } from './input-queue.ts';
 import { OutputQueue } from './output-queue.ts';
 
-/** The part of a link that a terminal uses. After the end of the link, messages are dropped. */
+/** The operations of a link that a terminal uses. After the end of the link, messages are dropped. */
 export interface Outlet {
   send(message: AgentMessage): void;
   sendFrame(frame: Uint8Array): void;
-  /** Whether the send buffer has room. When it has room again, the link wakes all terminals. */
+  /** Reports whether the send buffer has room. When it has room again, the link wakes all terminals. */
   hasRoom(): boolean;
 }
 
@@ -15,23 +15,26 @@ export interface TerminalOptions {
   readonly channel: number;
   readonly outlet: Outlet;
   now(): number;
-  /** Requests a wake-up at this time, or cancels the request if null. */
+  /** Requests a wake-up at this time; null cancels the request. */
   wakeAt(terminal: Terminal, time: number | null): void;
 }
 
 /** Maximum bytes of one read from a shell. */
 const pieceBytes = 16 * 1024;
-/** Interval, in milliseconds, of checks for room in the send buffer, because frames of other senders raise no event here. */
+/** Milliseconds between checks for room in the send buffer, because frames of other senders raise no event here. */
 const roomPollMs = 50;
-/** Backoff for input that the terminal does not accept, in milliseconds. */
+/** Milliseconds between attempts to pass on input that the terminal does not accept. */
 const retry = { first: 1, last: 50 };
 
-/** A terminal: sends output as the windows and the network allow, and passes on input as the shell accepts it. */
+/**
+ * A terminal. Sends output as fast as the window and the network allow, and passes on input as fast as the shell
+ * accepts it.
+ */
 export class Terminal {
   readonly #options: TerminalOptions;
   readonly #output = new OutputQueue(pieceBytes);
   readonly #input = new InputQueue();
-  /** Null before the shell runs. */
+  /** Null until the shell runs. */
   #shell: LoginShell | null = null;
   #size: { cols: number; rows: number } | null = null;
   #isReading = true;
@@ -44,7 +47,7 @@ export class Terminal {
     this.#options = options;
   }
 
-  /** Connects the running shell, and passes on the input and size that arrived before. */
+  /** Connects the running shell, and passes on the input and the size that arrived earlier. */
   begin(shell: LoginShell): void {
     this.#shell = shell;
     if (this.#size !== null) shell.resize(this.#size.cols, this.#size.rows);
@@ -55,7 +58,7 @@ export class Terminal {
   /** Adds output from the shell. @returns whether to continue reading */
   show(bytes: Uint8Array): boolean {
     this.#output.add(bytes);
-    // A program that prints may have read input, so the terminal may accept more.
+    // A program that prints may also have read input, so the terminal may accept more.
     if (!this.#input.isEmpty) this.#writeInput();
     this.#isReading = true;
     this.#sendOutput();
@@ -63,13 +66,13 @@ export class Terminal {
     return this.#isReading;
   }
 
-  /** Call after the last output. @param done called when all output was sent */
+  /** Sends the remaining output after the last call of `show`. @param done called when all output was sent */
   finish(done: () => void): void {
     this.#ended = done;
     this.wake();
   }
 
-  /** @returns false if the input exceeds the window */
+  /** Handles input. @returns false if it exceeds the window */
   type(bytes: Uint8Array): boolean {
     if (this.#isOver) return true;
     if (!this.#input.add(bytes, (some) => this.#shell?.write(some) ?? 0)) return false;
@@ -77,7 +80,7 @@ export class Terminal {
     return true;
   }
 
-  /** @returns false if the credit exceeds the number of bytes sent and not yet credited */
+  /** Handles a credit. @returns false if it exceeds the bytes that were sent and not yet credited */
   credit(bytes: number): boolean {
     if (!this.#output.credited(bytes)) return this.#isOver;
     this.wake();
@@ -95,7 +98,7 @@ export class Terminal {
     this.#options.wakeAt(this, null);
   }
 
-  /** Call at the requested time, or when the send buffer has room. */
+  /** Continues at the requested time, or when the send buffer has room. */
   wake(): void {
     if (this.#isOver) return;
     if (this.#retryAt !== null && this.#options.now() >= this.#retryAt) this.#writeInput();
@@ -130,7 +133,7 @@ export class Terminal {
     this.#afterInput();
   }
 
-  /** Sends credit for accepted input, and schedules a retry for the rest. */
+  /** Sends credit for accepted input, and schedules a retry for input that was not accepted. */
   #afterInput(): void {
     const { channel, outlet, now } = this.#options;
     const bytes = this.#input.takeCredit();

@@ -103,7 +103,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
     });
 
     test.skipIf(!isRoot)('opens a terminal for an agent that does not run as root', async () => {
-      // Unlike root, this user cannot give files to groups of which it is not a member.
+      // Unlike root, this user can give files only to groups of which it is a member.
       process.seteuid!('nobody');
       try {
         expect((await link.open()).answer).toMatchObject({ type: 'terminal_opened', user: 'nobody' });
@@ -168,7 +168,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const slowly = setInterval(() => shell.take(), 20);
       expect(await shell.ended()).toEqual({ code: 4, signal: null });
       clearInterval(slowly);
-      // At the end of the shell, the window and a frame were full. Only the kernel's buffer adds a little more.
+      // The window and one frame were full when the shell ended. Only the kernel's buffer adds a little more.
       expect(shell.shownBytes).toBeLessThan(limits.terminalOutputWindowBytes + 128 * 1024);
     });
 
@@ -188,7 +188,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
           .split(' ')[5],
       );
       const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${yes}/io`, 'latin1'))?.[1]);
-      // On a busy machine the program may not run between two checks, so this waits until it blocks.
+      // On a busy machine, the program may not run between two checks, so the test waits until the program blocks.
       const waits = () => / S /.exec(readFileSync(`/proc/${yes}/stat`, 'latin1')) !== null;
       let [last, looks, shown] = [-1, 0, -1];
       await link.until('the writer to stand', () => {
@@ -310,7 +310,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const other = numberIn(await second.run('echo own=$$'), 'own');
       await link.terminals.stop('the agent stops');
       expect(runs(other)).toBe(false);
-      // The end of the link reports the interruption.
+      // The end of the link tells the orchestrator about the interruption.
       expect(second.exit).toBeNull();
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
@@ -362,7 +362,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
 
     test('refuses a terminal if the agent has too many open files, and continues', async () => {
       await link.open();
-      // Enough files for a terminal and some pipes of its program, but not for all pipes.
+      // The limit is enough for a terminal and some of the pipes of its program, but not for all of them.
       for (const left of [2, 4, 6]) {
         const { answer } = await withFilesLeft(left, () => link.open());
         expect(answer).toMatchObject({

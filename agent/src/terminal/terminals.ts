@@ -18,13 +18,13 @@ export type TerminalMessage =
 
 /** The terminals of one link. */
 export interface TerminalLink {
-  /** @returns false if the message is a protocol violation */
+  /** Handles a message. @returns false if the message is a protocol violation */
   receive(message: TerminalMessage): boolean;
-  /** @returns false if the input exceeds the window or the channel is unknown */
+  /** Handles input. @returns false if the input exceeds the window or the channel is unknown */
   type(channel: number, bytes: Uint8Array): boolean;
-  /** Call when the send buffer has room again. */
+  /** Continues output when the send buffer has room again. */
   roomAgain(): void;
-  /** Call when the link has ended. Ends all its terminals. */
+  /** Ends all terminals of the link. */
   end(reason: string): void;
 }
 
@@ -44,9 +44,9 @@ interface Entry {
   readonly terminal: Terminal;
   readonly outlet: Outlet;
   refuse(code: TerminalRefusal, message: string): void;
-  /** Whether the opening was reported, but not the end. */
+  /** Whether the opening was reported, but the end was not. */
   isOpen: boolean;
-  /** Reason of the hangup; null: no hangup was requested. */
+  /** Why the terminal was hung up; null if it was not. */
   ending: string | null;
   readonly hungUp: PromiseWithResolvers<void>;
 }
@@ -57,7 +57,7 @@ interface Exit {
 }
 
 const notKilled = 'failed to kill processes of an ended terminal';
-/** How long to wait for the exit event of a shell after its processes were killed. */
+/** Milliseconds to wait for the exit event of a shell after its processes were killed. */
 const exitTimeoutMs = 3_000;
 
 /** All terminals of this agent, across links. */
@@ -75,7 +75,7 @@ export class Terminals {
     this.#killer = new SessionKiller(options.clock);
   }
 
-  /** Ends the remaining terminal processes of an earlier, killed process of this agent. */
+  /** Ends terminal processes that an earlier, killed process of this agent left. */
   start(): void {
     const { open, log } = this.#options;
     for (const terminal of open.left()) {
@@ -88,7 +88,7 @@ export class Terminals {
     }
   }
 
-  /** Number of terminals. */
+  /** Number of terminals, including those whose processes have not ended yet. */
   get open(): number {
     return this.#entries.size;
   }
@@ -202,7 +202,7 @@ export class Terminals {
     const { clock, log, open } = this.#options;
     const { request, terminal, outlet, refuse } = entry;
     const { channel, session_id, operator } = request;
-    // These modules are loaded on demand, because most agents never open a terminal.
+    // Loaded on demand, because most agents never open a terminal.
     const [{ startLoginShell, listedShells }, { accountOf, ownAccount }, { isProgram }] = await Promise.all([
       import('../host/accounts/login-shell.ts'),
       import('../host/accounts/login-account.ts'),
@@ -233,7 +233,7 @@ export class Terminals {
     outlet.send({ type: 'terminal_opened', channel, ...as });
     log.info({ session_id, operator, ...as }, 'terminal opened');
     const shown = exited.promise.then(() => new Promise<void>((done) => terminal.finish(done)));
-    // The terminal may have been closed while it was being opened.
+    // The terminal may have been closed while the shell was starting.
     if (entry.ending === null) terminal.begin(shell);
     await Promise.race([shown, entry.hungUp.promise]);
 
@@ -246,7 +246,7 @@ export class Terminals {
     const unknown = killed.then(() => this.#pause(exitTimeoutMs)).then((): Exit => ({ code: null, signal: null }));
     const { code, signal } = await Promise.race([exited.promise, unknown]);
     entry.isOpen = false;
-    // When the agent stops, the end of the link reports these terminals as interrupted, not as ended.
+    // When the agent stops, the end of the link reports these terminals as interrupted instead of ended.
     if (!this.#isStopping) outlet.send({ type: 'terminal_exited', channel, exit_code: code, signal });
     const seconds = Math.round((clock.monotonic() - openedAt) / 1000);
     const reason = entry.ending ?? 'the shell ended';
@@ -256,7 +256,10 @@ export class Terminals {
     if (left > 0) log.warn({ session_id, operator, left }, notKilled);
   }
 
-  /** Records the shell for a later cleanup. A failure is not fatal: terminals are most useful when a disk is full. */
+  /**
+   * Records the shell for a later cleanup. A failure is not fatal, because terminals are most useful when a disk is
+   * full.
+   */
   #record(shell: LoginShell): void {
     try {
       this.#options.open.add(shell);

@@ -64,7 +64,7 @@ describe('the drift watch', () => {
   const apply = (...more: Parameters<typeof operation>) => agent.run(operation(...more));
   const hinted = (...names: string[]) =>
     expect.poll(() => hints.splice(0).flat(), { interval: 10 }).toEqual(names.map((name) => `path:${root}/${name}`));
-  /** Waits long enough for a change to be noticed. An unexpected hint fails the test. */
+  /** Waits long enough for the agent to notice a change. An unexpected hint fails the test. */
   const nothingHinted = async () => {
     await new Promise((resolve) => setTimeout(resolve, 250));
     expect(hints).toEqual([]);
@@ -76,7 +76,7 @@ describe('the drift watch', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     expect((await drift()).results.map(({ changes }) => changes[0]?.field)).toEqual(['content']);
-    // The orchestrator knows this state.
+    // The orchestrator already knows this state.
     utimesSync(`${root}/f`, 1, 1);
     await nothingHinted();
     chmodSync(`${root}/g`, 0o600);
@@ -108,7 +108,7 @@ describe('the drift watch', () => {
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
     await drift();
-    // The apply repairs it, which the orchestrator knows from its results.
+    // The apply repairs the file, which the orchestrator knows from the results.
     await apply('apply', desired('another\n'));
     await nothingHinted();
   });
@@ -138,7 +138,7 @@ describe('the drift watch', () => {
     watch.linked();
     expect(hints.splice(0).length).toBe(2);
     await drift();
-    // The event of a check arrives before its end is visible here.
+    // The orchestrator receives the event of a check before the end of the check is visible here.
     await expect
       .poll(() => {
         hints = [];
@@ -154,7 +154,7 @@ describe('a hint', () => {
     const home = temporaryDirectory();
     const clock = new ManualClock();
     const hints: string[][] = [];
-    // A declared line may have any length, and is part of the name.
+    // A key contains the declared line, which may have any length.
     const watched = Array.from({ length: 20 }, (_, i) => {
       writeFileSync(`${home}/${i}`, '');
       return [`line-unix:/${i}#${'\u0001😀'.repeat(3000)}`, [`${home}/${i}`]] as const;
@@ -197,7 +197,7 @@ describe('a path that changes all the time', () => {
     const watch = new DriftWatch({
       engine: {
         applied: () => ({ applies: 1, watched: new Map([['path:/f', [path]]]) }),
-        // The state differs each time.
+        // The state differs at each observation.
         look: async (keys) => new Map([...keys].map((key) => [key, `${++looks}`])),
       },
       clock,
@@ -210,7 +210,7 @@ describe('a path that changes all the time', () => {
       await expect.poll(() => looks).toBe(1);
       for (let i = 0; i < 600; i++) {
         writeFileSync(path, `${i}`);
-        // Runs one turn of the event loop for the kernel's events, and a tenth of a second of the manual clock.
+        // Lets the event loop deliver the kernel's events, and advances the manual clock by a tenth of a second.
         await new Promise((resolve) => setTimeout(resolve, 1));
         clock.advance(100);
       }

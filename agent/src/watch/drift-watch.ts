@@ -4,9 +4,9 @@ import type { Engine } from '../converge/engine.ts';
 import { PathWatch } from '../host/files/path-watch.ts';
 
 /**
- * Detects changes of applied resources immediately. Watches their paths, observes a resource after an event like a drift
- * check would, and sends a hint if its state differs from what the orchestrator knows. Observes nothing while an
- * operation runs; afterwards, the changes of the operation itself match the applied state.
+ * Detects changes of applied resources within seconds. Watches their paths, observes a resource after an event as a
+ * drift check would, and sends a hint if its state differs from the state that the orchestrator knows. Observes nothing
+ * while an operation runs. Afterwards, changes that the operation made match the applied state.
  */
 
 export interface DriftWatchOptions {
@@ -19,31 +19,31 @@ export interface DriftWatchOptions {
 
 /** Debounce, because one change causes several events and often affects several files. */
 const debounceMs = 100;
-/** Observations of a path without a delay. After them, the delay doubles from `minBackoffMs` to `maxBackoffMs`. */
+/** Number of observations of a path without a delay. Later delays double from `minBackoffMs` to `maxBackoffMs`. */
 const freeObservations = 10;
 const minBackoffMs = 1_000;
 const maxBackoffMs = 300_000;
-/** Minimum quiet time after which the backoff of a path starts over. */
+/** Minimum time without events after which the backoff of a path starts over. */
 const quietMs = 10_000;
-/** Delay after the start, to find changes from while the agent did not run. */
+/** Delay of the first observation, which finds changes made while the agent did not run. */
 const startDelayMs = 2_000;
-/** Delay for newly watched paths, to find changes between their apply and the watch. */
+/** Delay of the first observation of a new path, which finds changes made between the apply and the watch. */
 const newPathDelayMs = 500;
-/** Interval for repeating a hint until a drift check follows. */
+/** Interval at which a hint is repeated until a drift check follows. */
 const repeatHintMs = 60_000;
 /** Retry interval while an operation runs. */
 const busyRetryMs = 1_000;
-/** Maximum keys in a hint. */
+/** Maximum number of keys in a hint. */
 const maxKeys = 16;
 /** Maximum length of a key. The orchestrator closes the link after a hint with a longer key. */
 const maxKeyLength = 200;
 
 interface Path {
   keys: string[];
-  /** Number of observations since the last quiet time. */
+  /** Number of observations since the backoff started over. */
   observations: number;
   observedAt: number;
-  /** Time of the next observation; null: no event occurred. */
+  /** Time of the next observation; null if no event occurred. */
   dueAt: number | null;
 }
 
@@ -52,9 +52,9 @@ export class DriftWatch {
   readonly #watch: PathWatch;
   #applies = -1;
   #paths = new Map<string, Path>();
-  /** State of each resource that the orchestrator knows; empty: as applied. */
+  /** State of each resource as the orchestrator knows it; empty if as applied. */
   #known = new Map<string, string>();
-  /** Differing states that no drift check has found yet. */
+  /** States that differ and that no drift check has found yet. */
   readonly #unreported = new Map<string, string>();
   #observing: Promise<void> | null = null;
   #ended = false;
@@ -71,7 +71,7 @@ export class DriftWatch {
     });
   }
 
-  /** Starts with the resources of earlier applies. */
+  /** Watches the resources of earlier applies. */
   start(): void {
     this.#refresh();
     const now = this.#options.clock.monotonic();
@@ -79,7 +79,10 @@ export class DriftWatch {
     this.#schedule();
   }
 
-  /** Call when an operation has ended. @param succeeded whether it was a successful apply, so that all is as applied */
+  /**
+   * Handles the end of an operation. @param succeeded whether an apply has succeeded, so that all resources are as
+   * applied
+   */
   operationEnded(succeeded: boolean): void {
     if (this.#ended) return;
     this.#refresh();
@@ -91,14 +94,14 @@ export class DriftWatch {
     this.#schedule();
   }
 
-  /** Call when a drift check has reported these states to the orchestrator. */
+  /** Handles a drift check that has reported these states to the orchestrator. */
   measured(looks: ReadonlyMap<string, string>): void {
     for (const [key, look] of looks) this.#known.set(key, look);
     this.#unreported.clear();
     this.#cancelHint();
   }
 
-  /** Call when the link is up. Repeats hints, which an earlier link may have lost. */
+  /** Sends all hints again on a new link, because an earlier link may have lost them. */
   linked(): void {
     this.#hint();
   }
@@ -163,12 +166,12 @@ export class DriftWatch {
     const { engine, clock, log } = this.#options;
     const now = clock.monotonic();
     const due = [...this.#paths.values()].filter(({ dueAt }) => dueAt !== null && dueAt <= now);
-    // Later events request another observation.
+    // An event during the observation requests another one.
     for (const path of due) path.dueAt = null;
     const looks = await engine.look(new Set(due.flatMap(({ keys }) => keys)));
     if (this.#ended) return;
     if (looks === null) {
-      // An operation runs. Its end triggers the observation, unless it has just ended.
+      // An operation is running or has just ended. Its end schedules the observation, unless it came before this.
       for (const path of due) path.dueAt ??= now;
       this.#scheduleAt(clock.monotonic() + busyRetryMs);
       return;
@@ -177,7 +180,7 @@ export class DriftWatch {
     for (const path of due) {
       path.observations++;
       path.observedAt = observedAt;
-      // Events during the observation wait like others.
+      // An event during the observation waits as long as any other.
       if (path.dueAt !== null) path.dueAt = Math.max(path.dueAt, observedAt + waitAfter(path.observations));
     }
     const news: string[] = [];
@@ -214,7 +217,7 @@ const named = (keys: readonly string[]): string[] =>
 
 const unseen: Path = { keys: [], observations: 0, observedAt: Number.NEGATIVE_INFINITY, dueAt: null };
 
-/** Minimum time between two observations of a path. */
+/** Returns the minimum milliseconds between two observations of a path. */
 export const waitAfter = (observations: number): number =>
   observations < freeObservations
     ? 0

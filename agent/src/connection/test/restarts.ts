@@ -1,18 +1,18 @@
 import { limits } from '@muster/protocol/wire';
 import type { backOff, LinkEnd, Waits } from '../backoff.ts';
 
-/** Simulates agents and a restarting orchestrator. Only the backoff is real; everything else is a model. */
+/** Simulates agents and a restarting orchestrator. Only the backoff is real. */
 
-/** Handshakes and welcomes that a slow orchestrator finishes in a second. */
+/** Number of agents that a slow orchestrator admits in a second. */
 const admittedPerSecond = 250;
-/** Maximum sockets of one address that wait for their handshake; further ones are dropped immediately. */
+/** Maximum number of sockets that wait for their handshake. Further sockets are dropped immediately. */
 const waitingSockets = 2_048;
 const tickMs = 10;
 
 interface Phase {
   /** Milliseconds for which the port is open. */
   upMs: number;
-  /** Whether the orchestrator drains, and so sends a retry delay, or is killed. */
+  /** Whether the orchestrator drains and so sends a retry delay. Otherwise it is killed. */
   drains: boolean;
   /** Milliseconds for which the port is closed. */
   downMs: number;
@@ -20,11 +20,11 @@ interface Phase {
 
 interface SimulatedAgent {
   waits: Waits;
-  /** Start of its link; null: no link. */
+  /** Start of the link; null without a link. */
   linkedAt: number | null;
 }
 
-/** @returns a deterministic generator of numbers in [0, 1) (mulberry32) */
+/** Returns a deterministic generator of numbers in [0, 1) (mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -35,7 +35,7 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** Two to eight restarts within a minute. */
+/** Returns two to eight restarts within a minute. */
 function phasesOf(random: () => number): Phase[] {
   const phases: Phase[] = [];
   const count = 2 + Math.floor(random() * 7);
@@ -52,8 +52,9 @@ function phasesOf(random: () => number): Phase[] {
 }
 
 /**
- * @param options.late chance that an admitted agent is refused for a hello that is not read in time
- * @returns for each agent the milliseconds from the last start of the orchestrator to its link
+ * Simulates several restarts.
+ * @param options.late probability that an admitted agent is refused because its hello is read too late
+ * @returns for each agent, the milliseconds from the last start of the orchestrator to the link
  */
 export function restarts(options: {
   seed: number;

@@ -10,9 +10,9 @@ import { awaitLeftover } from './apply-one.ts';
 import { claimIfNew, isUnmet, rememberPartial } from './apply-run.ts';
 
 /**
- * Applies adjacent resources of one type together, such as packages in one transaction. All of them are observed and
- * journaled in one synced entry. If the agent is killed in between, the next agent waits for the started process and
- * observes again to find out which resources were finished.
+ * Applies adjacent resources of one type together, such as packages in one transaction. Observes all of them and
+ * journals them in one synced entry. If the agent is killed, the next one waits for the started process and observes
+ * again to find out which resources were finished.
  */
 
 const maxBatch = 512;
@@ -28,9 +28,9 @@ interface Planned {
   seen: { it: unknown } | null;
   decision: Decision;
   before: Json | null;
-  /** Whether the journal contains its intent. */
+  /** Whether the journal contains the intent of this step. */
   isRecorded: boolean;
-  /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
+  /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
   original: Act | null;
   /** Whether `original` was finished before the agent was killed. */
   wasFinished: boolean;
@@ -77,7 +77,7 @@ async function recover(progress: Progress, provider: Together): Promise<void> {
   progress.stale();
 }
 
-/** Observes the adjacent resources, as long as none depends on another, and decides about each. */
+/** Observes adjacent resources until one depends on another, and decides about each. */
 async function planBatch(
   progress: Progress,
   steps: readonly Step[],
@@ -98,12 +98,12 @@ async function planBatch(
     const intent = progress.operation.intents.get(step.position) ?? null;
     const condition = intent === null ? conditionOf(step, forecast) : holds;
     const hasWork = batch.some(({ decision }) => decision.verdict === 'act');
-    // An earlier change may create the path of the condition, so the resource is observed after that change.
+    // An earlier change may create the path of the condition, so the resource must be observed after that change.
     if ('verdict' in condition && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => condition;
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first: after a kill, the condition might have changed.
+    // Skipped resources must be in the journal first, because after a kill their conditions may hold.
     if (decision.verdict === 'act' && intent === null && batch.some(isUnmet)) break;
     const seen = observation !== null && 'seen' in observation ? { it: observation.seen } : null;
     const intended = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
@@ -113,7 +113,7 @@ async function planBatch(
       original !== null &&
       seen !== null &&
       wasApplied(provider, step, decision, intent.seen, seen.it, original);
-    // A change that leaves no trace, such as a restart, was not finished, so it is repeated.
+    // A change that leaves no trace, such as a restart, counts as unfinished, so it is repeated.
     const due = original !== null && seen !== null && !wasFinished && decision.verdict === 'none' ? original : decision;
     const before = intent?.before ?? step.record?.before ?? null;
     batch.push({ step, provider, seen, decision: due, before, isRecorded: intent !== null, original, wasFinished });
@@ -122,7 +122,7 @@ async function planBatch(
   return batch;
 }
 
-/** Whether the change was finished when the agent was killed. */
+/** Reports whether the change was finished when the agent was killed. */
 function wasApplied(
   provider: Together,
   { kind, resource }: Step,
@@ -138,7 +138,7 @@ function wasApplied(
   return provider.wasApplied(resource, brief, seen, original.difference);
 }
 
-/** Journals all changes in one synced entry: the current state, including everything that must be restorable. */
+/** Journals all intended changes in one synced entry, with the current state and everything needed to restore it. */
 async function recordIntents(progress: Progress, batch: readonly Planned[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
   const machine = progress.machine();
@@ -153,23 +153,25 @@ async function recordIntents(progress: Progress, batch: readonly Planned[]): Pro
       entries.push({ position: step.position, seen: provider.inBrief(seen.it), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // A change is not made if it could not be restored.
+      // A change that could not be restored is not made.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
   if (entries.length === 0) return;
   progress.context.journal.copies.sync();
-  // Earlier results are reported first.
   await progress.flush('together', [{ t: 'intents', id: progress.id, entries }]);
   progress.context.crashPoint('batch:synced');
 }
 
-/** @returns an outcome for each, in order */
+/**
+ * Applies the resources that need a change.
+ * @returns one outcome for each, in order
+ */
 async function executeBatch(progress: Progress, provider: Together, due: readonly Planned[]): Promise<Outcome[]> {
   const { running, stopping } = progress.context;
   const position = progress.results.length;
   const machine = progress.machine((process, fate) => {
-    // A package transaction is left running when the agent stops.
+    // A process that may outlive the agent is not killed when the agent stops.
     if (fate !== 'left') running(process);
     progress.recordProcess(position, process, null);
   });
@@ -185,8 +187,8 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
   progress.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
-    // A transaction was left running, or was killed for the stop. The next start finds out which resources were
-    // finished.
+    // The transaction is still running, or was killed because the agent stops. The next start finds out which resources
+    // were finished.
     if (stopping() && outcomes.some(({ failure }) => failure !== undefined)) throw new Stopped();
     return outcomes;
   } catch (error) {
@@ -221,7 +223,7 @@ async function resultFor(
     return resultOf(step, fault ?? decision, 'changed', ms);
   }
   if (outcome.failure === undefined) record(before === null ? null : (outcome.before ?? before));
-  // After a failure, partial changes must still be restorable.
+  // Partial changes of a failed step must stay restorable.
   else if (kind === 'apply' && seen !== null)
     await rememberPartial(progress, { step, provider, before: outcome.before ?? before }, seen.it);
   const reported = original === null ? decision : noted(original, `resumed after ${progress.interruption}`);

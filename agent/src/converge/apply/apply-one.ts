@@ -9,7 +9,7 @@ import { type Decision, decide, type Picture, type Step } from '../plan/plan.ts'
 import { maxResultDelayMs, type Progress, Stopped } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
-/** Applies a resource that is not recheckable. Its start and its end are journaled and synced. */
+/** Applies a resource that is not recheckable. Journals and syncs its start and its end. */
 
 export async function applyOne(
   progress: Progress,
@@ -38,7 +38,7 @@ export async function applyOne(
     if (settled !== null) return end(settled, true);
     again = true;
   }
-  // The condition of a resource that was already started is not checked again.
+  // The condition of a step that was already started is not checked again.
   const condition = again ? null : conditionOf(step, picture);
   if (condition !== null && 'verdict' in condition) return end(resultOf(step, condition, 'changed', elapsed()), false);
   const observation = await progress.observe(step, picture);
@@ -55,10 +55,10 @@ export async function applyOne(
       before = await provider.remember(step.resource, observation.seen, decision.difference, before, machine);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // A change is not made if it could not be restored.
+    // A change that could not be restored is not made.
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
-  // Earlier results are reported, and the start of this step is journaled, before the step starts.
+  // Reports earlier results and journals the start of this step before the step starts.
   attempt.notBegun = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
   attempt.notBegun = null;
@@ -70,7 +70,7 @@ export async function applyOne(
       step.kind === 'apply'
         ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
         : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
-    // The program was killed for the stop and may have run partly. The next start finds out.
+    // The program was killed because the agent stops, and may have run partly. The next start finds out.
     if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
     const reported = again ? noted(decision, `run again, because ${progress.interruption} while it ran`) : decision;
     result = progress.ended(step, reported, outcome, elapsed());
@@ -79,7 +79,7 @@ export async function applyOne(
     result = failedResult(step, decision, error.message, elapsed());
   } finally {
     progress.context.running(null);
-    // The program may have changed anything.
+    // The program may have changed anything, so cached data is discarded.
     progress.stale();
   }
   if (step.kind === 'apply') progress.recordBefore(step.resource.key, before);
@@ -89,8 +89,8 @@ export async function applyOne(
 }
 
 /**
- * Settles a step during which the agent was killed.
- * @returns its result; null if the step is certainly unfinished and must run again
+ * Determines the result of a step during which the agent was killed.
+ * @returns null if the step certainly did not finish and must run again
  */
 async function settleInterrupted(
   progress: Progress,
@@ -116,13 +116,13 @@ async function settleInterrupted(
     corrective: false,
   };
   // A trigger forces the run regardless of `check`, so `check` cannot tell whether the script ran. A cancelled
-  // operation kills observing programs and runs no step again, so `check` is not used either.
+  // operation kills observing programs and does not repeat steps, so `check` is not used either.
   if (provider.canTell(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';
       const isDone = inPlace === (step.kind === 'apply');
-      // The operation may have been cancelled in the meantime.
+      // The operation may have been cancelled during the observation.
       if (!progress.interrupted()) {
         if (!isDone) return null;
         if (step.kind === 'apply') progress.recordBefore(resource.key, before);
@@ -141,7 +141,7 @@ async function settleInterrupted(
   return { ...failedResult(step, interrupted, message, elapsed()), status: 'unknown' };
 }
 
-/** Waits for a program that outlived the agent, up to its original time limit. */
+/** Waits for a program that outlived the agent, and kills it after its time limit. */
 export async function awaitLeftover(
   progress: Progress,
   process: ProcessIdentity | null,

@@ -9,8 +9,8 @@ import { maxResultDelayMs, type Progress } from '../progress.ts';
 import { failedResult, noted, resultOf } from '../result.ts';
 
 /**
- * A run of recheckable resources: all are observed, journaled in one synced entry, then applied. After a kill of the
- * agent, observing again shows which changes were finished.
+ * Applies a run of recheckable resources: observes all of them, journals them in one synced entry, and then applies
+ * them. If the agent is killed, observing again shows which changes were finished.
  */
 
 /** Maximum bytes of file contents that a run holds in memory. */
@@ -25,10 +25,10 @@ interface PlannedStep {
   /** Null if the resource needs no change. */
   observation: Observation | null;
   decision: Decision;
-  /** The decision before the agent was killed; null at the first attempt, or if nothing was to be done. */
+  /** The decision before the agent was killed; null on the first attempt, or if no change was needed. */
   original: Decision | null;
   before: Json | null;
-  /** Whether its intent is already in the journal. */
+  /** Whether the journal already contains the intent of this step. */
   known: boolean;
 }
 
@@ -67,7 +67,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     }
     await awaitInFlight();
   } catch (error) {
-    // The same applies after an internal fault: the next attempt would interfere with writes to the same files.
+    // Waits after an internal fault too, because the next attempt would interfere with writes to the same files.
     await Promise.allSettled(inFlight.map(({ result }) => result));
     throw error;
   }
@@ -84,7 +84,7 @@ async function attempt(progress: Progress, planned: PlannedStep, picture: Pictur
     : removePlanned(progress, planned, picture, started);
 }
 
-/** Observes the resources of a run and decides about each as if all earlier ones succeeded. */
+/** Observes the resources of a run, and decides about each as if all earlier ones succeeded. */
 async function foresee(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
@@ -93,7 +93,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const step = steps[i] as Step;
     if (step.kind === 'remove' && action === 'remove' && status === 'changed') forecast.removed(step);
   });
-  /** Paths at and below which resources must be observed after the earlier ones were applied. */
+  /** Resources at or below these paths must be observed after the earlier ones are applied. */
   const changed = new Set<string>();
   let bytes = 0;
   let hasWork = false;
@@ -109,18 +109,18 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
     const intent = progress.operation.intents.get(position) ?? null;
     const isAsked = step.resource.only_if !== undefined && intent === null;
-    // The condition is checked after all earlier changes.
+    // The condition must be checked after all earlier changes.
     if (isAsked && hasWork) break;
     const observe = () => progress.observe(step, forecast);
     const ask = () => (isAsked ? conditionOf(step, forecast) : holds);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
-    // Skipped resources must be in the journal first: after a kill, the condition might have changed.
+    // Skipped resources must be in the journal first, because after a kill their conditions may hold.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource of this run may provide the missing prerequisite, so this one is observed again later.
     if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))
       break;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
-    // The change was finished before the kill. Later steps were first observed as if it had not been.
+    // The change was finished before the kill. Later steps are planned with its effect, as on the first attempt.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
     // Observations without work are dropped, so that a thousand unchanged files are not held in memory.
     if (decision.verdict === 'act' && observation !== null && 'seen' in observation) {
@@ -143,12 +143,13 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
   return run;
 }
 
-/** Whether the step is skipped, perhaps by its condition. */
+/** Reports whether the step is skipped, perhaps because of its condition. */
 export const isUnmet = ({ step, decision }: { step: Step; decision: Decision }): boolean =>
   decision.verdict === 'skip' && step.resource.only_if !== undefined;
 
 /**
- * Journals all changes of a run in one synced entry: the current state, including everything that must be restorable.
+ * Journals all intended changes of a run in one synced entry, with the current state and everything needed to restore
+ * it.
  */
 async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<void> {
   const entries: { position: number; seen: Json; before: Json | null }[] = [];
@@ -170,7 +171,7 @@ async function recordIntents(progress: Progress, run: PlannedStep[]): Promise<vo
         entries.push({ position: step.position, seen: provider.inBrief(observation.seen), before: planned.before });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      // A change is not made if it could not be restored.
+      // A change that could not be restored is not made.
       planned.decision = { verdict: 'fail', message: error.message };
     }
   }
@@ -192,7 +193,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
   const elapsed = () => progress.now() - started;
   if (decision.verdict === 'none') {
     if (original !== null) {
-      // The change was journaled before the kill, and the resource is as declared now, so the agent changed it.
+      // The change was journaled before the kill, and the resource is now as declared, so the agent made the change.
       progress.recordBefore(resource.key, planned.before);
       return resultOf(step, noted(original, `applied before ${progress.interruption}`), 'changed', elapsed());
     }
@@ -214,7 +215,7 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
 }
 
 /**
- * Journals an object that already belongs to the agent, at its first apply.
+ * Journals, at the first apply of an unchanged resource, that its object already belongs to the agent.
  * @returns the failure, if the agent cannot determine that
  */
 export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
@@ -228,7 +229,7 @@ export function claimIfNew(progress: Progress, step: Step, provider: Provider): 
   }
 }
 
-/** After a failure: keeps the record of partial or unknown changes, so that they can be restored. */
+/** Records the original state of a failed resource if it may have changed, so that it can be restored. */
 export async function rememberPartial(
   progress: Progress,
   planned: Pick<PlannedStep, 'step' | 'provider' | 'before'>,
@@ -240,7 +241,7 @@ export async function rememberPartial(
   if (!('seen' in now) || differs(provider, seen, now.seen)) progress.recordBefore(step.resource.key, planned.before);
 }
 
-/** Whether a resource differs from an earlier observation. True if that is unknown. */
+/** Reports whether a resource differs from an earlier observation; true if that is unknown. */
 function differs(provider: Provider, before: unknown, now: unknown): boolean {
   try {
     return JSON.stringify(provider.inBrief(before)) !== JSON.stringify(provider.inBrief(now));
@@ -259,7 +260,7 @@ async function removePlanned(
   const { step, provider, original } = planned;
   const { resource, record } = step;
   const before = record?.before ?? null;
-  // Observed again, because an earlier removal may have affected it.
+  // Observed again, because an earlier removal may have affected the resource.
   const observation = await progress.observe(step, picture);
   const decision = decide(step, observation, picture, progress.context.journal.copies);
   const elapsed = () => progress.now() - started;
@@ -269,7 +270,8 @@ async function removePlanned(
       progress.recordLate({ t: 'directories', id: null, made: [stillOurs], gone: [] });
       return resultOf(step, decision, 'changed', elapsed());
     }
-    // Another process or an apply may have removed the object too. Its parent directories are unneeded in any case.
+    // Another process may have removed the object. The parent directories that were created for it are unneeded in any
+    // case.
     pruneAbove(progress, resource, provider);
     if (original === null) return resultOf(step, decision, 'changed', elapsed());
     forgetBelow(progress, resource, provider);
@@ -287,7 +289,7 @@ async function removePlanned(
   }
 }
 
-/** Forgets the created parent directories below a directory that was removed with them. */
+/** Removes from the record the created parent directories below a removed directory. */
 function forgetBelow(progress: Progress, resource: Step['resource'], provider: Provider): void {
   const path = provider.path(resource);
   if (path === null) return;
@@ -296,7 +298,7 @@ function forgetBelow(progress: Progress, resource: Step['resource'], provider: P
   if (below.length > 0) progress.recordLate({ t: 'directories', id: null, made: [], gone: below });
 }
 
-/** Removes the directories above that were created only for the removed object. */
+/** Removes the parent directories that were created only for the removed object. */
 function pruneAbove(progress: Progress, resource: Step['resource'], provider: Provider): void {
   const path = provider.path(resource);
   if (path === null) return;
@@ -304,14 +306,17 @@ function pruneAbove(progress: Progress, resource: Step['resource'], provider: Pr
   const machine = progress.machine();
   for (const directory of ancestors(path)) {
     if (!ourDirectories.has(directory)) return;
-    // A resource declares the directory, and so manages it.
+    // Another resource declares, and so manages, the directory.
     if (machine.declaredDirectory(directory)) return;
     if (!isRemoved(directory, progress)) return;
     progress.recordLate({ t: 'directories', id: null, made: [], gone: [directory] });
   }
 }
 
-/** A directory that cannot be reached or removed stays, as it does no harm. */
+/**
+ * Removes an empty directory, and reports whether that succeeded. Keeps one that cannot be reached or removed, because it
+ * does no harm.
+ */
 function isRemoved(directory: string, progress: Progress): boolean {
   try {
     return removeEmptyDirectory(directory, progress.machine());

@@ -9,7 +9,7 @@ import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-run.ts';
 import { keepUnreported } from './keep-unreported.ts';
 
-/** Executes an apply, or the rest of it after the agent was killed. */
+/** Executes an apply, or the rest of it after a restart. */
 export async function applyOperation(progress: Progress): Promise<void> {
   const { state } = progress.context.journal;
   const { resources, keep_modules } = progress.operation.message;
@@ -18,7 +18,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   if (progress.operation.state === 'accepted') {
     steps = stepsOf(resources, state.managed, keep_modules);
     progress.setSteps(steps);
-    // Checked only before the first change, because its own changes would make the plan stale.
+    // Checked only before the first change, because the changes of the apply itself would make the plan stale.
     if (await isStale(progress, steps)) {
       const pending = [...state.pendingTriggers].map(([key, ids]): [string, string[]] => [key, [...ids]]);
       return progress.finish(0, stale, { cut: 0, pending });
@@ -40,7 +40,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     else await applyOne(progress, next, provider, picture);
   }
   const cut = steps.length - progress.results.length;
-  // Resources that a killed agent changed without a report stay managed.
+  // Manages resources that a killed agent changed without a report.
   const unreported = cut > 0 && isResumed ? await keepUnreported(progress, steps) : new Set<number>();
   for (const step of steps.slice(progress.results.length))
     progress.add(
@@ -58,7 +58,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
   await progress.finish(steps.length, verdict.error, { cut: cut + verdict.cut, pending });
 }
 
-/** Whether the agent was killed during the next step, which applies one resource that cannot be rechecked. */
+/** Reports whether the agent was killed during the next step, and that step cannot be observed again. */
 function hasBegunAlone({ operation, results, context }: Progress, steps: readonly Step[]): boolean {
   const position = results.length;
   const provider = providerFor(steps[position] as Step);
@@ -70,10 +70,13 @@ function hasBegunAlone({ operation, results, context }: Progress, steps: readonl
   );
 }
 
-/** Reports everything before the verification, because the resources are in place and verifying may take time. */
+/**
+ * Verifies the applied resources. Reports the results first, because the resources are in place and a verification may
+ * take long.
+ */
 async function verified(progress: Progress, cut: number): Promise<{ error?: string; cut: number }> {
   const { verify = [] } = progress.operation.message;
-  // A resource that is skipped without a failure has a condition that does not hold.
+  // A resource that was skipped although none failed has a condition that does not hold.
   const isInPlace = cut === 0 && !progress.results.some(({ status }) => status === 'failed' || status === 'unknown');
   if (!isInPlace || verify.length === 0) return { cut: 0 };
   await progress.flush('results');
@@ -85,7 +88,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
 
 const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
-/** Whether an apply that is bound to a plan would no longer do what the plan says. */
+/** Reports whether an apply that is bound to a plan would no longer do what the plan says. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;
@@ -93,7 +96,7 @@ async function isStale(progress: Progress, steps: readonly Step[]): Promise<bool
   return now !== null && now !== planned;
 }
 
-/** The steps of an interrupted operation: removals as fixed at its start, some of them finished. */
+/** Returns the steps of an interrupted operation, with the list of removals from its start. */
 function stepsAgain(progress: Progress): Step[] {
   const { message, removals, results } = progress.operation;
   const { managed } = progress.context.journal.state;
@@ -102,7 +105,7 @@ function stepsAgain(progress: Progress): Step[] {
     const record = managed.get(key);
     const position = steps.length;
     if (record !== undefined) steps.push({ position, kind: 'remove', resource: record.resource, record });
-    // Only its position is needed, because its result exists.
+    // Only the position is needed, because the removal already has a result.
     else if (position < results.length)
       steps.push({ position, kind: 'remove', resource: removedAlready(key), record: null });
     else throw new Error(`the record of ${key} is missing from the journal`);
@@ -110,7 +113,7 @@ function stepsAgain(progress: Progress): Step[] {
   return steps;
 }
 
-/** Keeps the position of a resource whose record was deleted with its removal. */
+/** Returns a placeholder for a resource whose record was deleted with its removal. */
 const removedAlready = (key: string): Step['resource'] => ({
   key,
   module: '',

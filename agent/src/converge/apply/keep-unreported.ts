@@ -4,8 +4,8 @@ import { Picture, type Step } from '../plan/plan.ts';
 import type { Progress } from '../progress.ts';
 
 /**
- * Journals changes that an operation made and could not report, so that they stay managed.
- * @param steps the steps of the operation, from the first
+ * Journals changes that an operation made but could not report, so that they stay managed.
+ * @param steps all steps of the operation
  * @returns positions of the resources that changed
  */
 export async function keepUnreported(progress: Progress, steps: readonly Step[]): Promise<Set<number>> {
@@ -25,7 +25,7 @@ export async function keepUnreported(progress: Progress, steps: readonly Step[])
   return changed;
 }
 
-/** Whether a resource differs from its state before the operation. True if that is unknown. */
+/** Reports whether a resource differs from its state before the operation; true if that is unknown. */
 async function wasChanged(progress: Progress, step: Step, seen: Json, picture: Picture): Promise<boolean> {
   const provider = providerFor(step);
   try {

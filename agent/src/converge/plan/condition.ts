@@ -5,7 +5,7 @@ import type { Condition, Picture, Step } from './plan.ts';
 export const holds: Condition = { note: null };
 
 /**
- * Checks whether the condition of a step holds on the machine, or in a plan, in its forecast. Changes nothing.
+ * Checks whether the condition of a step holds on the machine or, in a plan, after the earlier steps. Changes nothing.
  */
 export function conditionOf(step: Step, picture: Picture): Condition {
   const path = step.kind === 'apply' ? step.resource.only_if?.exists : undefined;
@@ -17,7 +17,7 @@ export function conditionOf(step: Step, picture: Picture): Condition {
     if (!(error instanceof HostFailure)) throw error;
     return { verdict: 'fail', message: `\`only_if\`: ${error.message}` };
   }
-  // An apply may do less than its plan, but never more.
+  // A plan includes a step whose path an earlier step may create, because an apply must not do more than its plan.
   const makers = picture.purpose === 'plan' ? picture.mayMakePaths(step).map((label) => `\`${label}\``) : [];
   if (makers.length === 0) return { verdict: 'skip', message: `skipped, because ${path} does not exist (\`only_if\`)` };
   const more = makers.length > 3 ? ` or ${makers.length - 3} more` : '';

@@ -4,8 +4,6 @@ import { whyNotApplicable } from '../../resources/provider/foreign.ts';
 import type { Provider } from '../../resources/provider/provider.ts';
 import { providerOf } from '../../resources/provider/registry.ts';
 
-/** Finds the provider that executes a step. */
-
 const faults = new WeakMap<ResolvedResource, string | null>();
 
 function faultOf(resource: ResolvedResource): string | null {
@@ -18,9 +16,9 @@ function faultOf(resource: ResolvedResource): string | null {
 }
 
 /**
- * Finds the provider of a step. A resource with an invalid body has none, because no provider could handle it. A removal
- * is tried nevertheless, because an earlier version of the agent accepted that body.
- * @returns null if there is none; `whyNoProvider` has the reason
+ * Returns the provider that executes a step. An apply with an invalid body has none. A removal with an invalid body has
+ * one, because an earlier version of the agent accepted that body.
+ * @returns null if no provider can execute the step; `whyNoProvider` then gives the reason
  */
 export const providerFor = ({
   kind,

@@ -75,7 +75,7 @@ describe('decisions', () => {
       {},
       { verdict: 'fail' },
     ]);
-    // A step with nothing to do creates no user.
+    // A step that changes nothing creates no user.
     const done = script('adduser', { apply: 'adduser deploy', check: 'true' });
     expect(await plan('plan', [done, owned], [{ seen: { checkExit: 0 } }, unknownOwner])).toMatchObject([
       { verdict: 'none' },

@@ -14,14 +14,14 @@ import {
 import { providerOf } from '../../resources/provider/registry.ts';
 import { providerFor, whyNoProvider } from './find-provider.ts';
 
-/** Decides what to do. Does not access the machine; callers pass the observations. */
+/** Decides what each step must do. Does not access the machine; callers pass the observations. */
 
 /** A resource to apply or remove, at its position in the order. */
 export interface Step {
   position: number;
   kind: 'apply' | 'remove';
   resource: ResolvedResource;
-  /** The journal's record, if the resource was ever managed. */
+  /** The journal's record of the resource; null if the resource was never managed. */
   record: ManagedRecord | null;
 }
 
@@ -30,25 +30,28 @@ export type Observation = { seen: unknown } | { failure: string };
 /** The decision about a step. */
 export type Decision =
   | { verdict: 'skip'; message: string }
-  /** `awaits`: missing prerequisites that earlier steps may provide. */
+  /** `awaits`: the missing prerequisites, which earlier steps may provide. */
   | { verdict: 'fail'; message: string; awaits?: NonNullable<Difference['awaits']> }
   | {
       verdict: 'none' | 'act';
       difference: Difference;
-      /** Ids of the changed resources that trigger it. */
+      /** Ids of the changed resources that trigger the step. */
       triggeredBy: string[];
       corrective: boolean;
     };
 
-/** The result of `only_if`: the condition holds, in a plan perhaps with a note; or the decision about its step. */
+/**
+ * Result of `only_if`: the condition holds, with a note if the plan cannot be certain; or the step is skipped or fails.
+ */
 export type Condition = { note: string | null } | Extract<Decision, { verdict: 'skip' | 'fail' }>;
 
 const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
- * Every step of an operation: the desired set in order, then the resources that are managed but no longer desired.
+ * Returns every step of an operation: the desired set in order, then the removals of resources that are managed but no
+ * longer desired.
  * @param managed resources from earlier applies
- * @param keepModules modules whose resources stay even if they are not in the set
+ * @param keepModules modules whose resources are kept even if they are not in the set
  */
 export function stepsOf(
   desired: readonly ResolvedResource[],
@@ -66,7 +69,7 @@ export function stepsOf(
   return steps;
 }
 
-/** The reverse of the order in which they were applied, but contents before their directory. */
+/** Returns the resources to remove: in the reverse order of their application, but contents before their directory. */
 function removals(
   desired: readonly ResolvedResource[],
   managed: ReadonlyMap<string, ManagedRecord>,
@@ -77,7 +80,7 @@ function removals(
   const gone = [...managed.values()]
     .filter(({ resource }) => !wanted.has(resource.key) && !kept.has(resource.module))
     .sort((a, b) => b.ordinal - a.ordinal);
-  // A directory is removed after all managed paths below it, right after the last of them.
+  // A directory is removed right after the last managed path below it.
   const waiting = new Map<string, ManagedRecord>();
   const open = new Map<string, number>();
   const paths = gone.map(({ resource }) => providerOf(resource.type)?.path(resource) ?? null);
@@ -89,7 +92,7 @@ function removals(
   const take = (record: ManagedRecord, path: string | null): void => {
     ordered.push(record);
     if (path === null) return;
-    // From the inside out: the outer directory also waits for the inner one.
+    // Goes from the inside out, because the outer directory also waits for the inner one.
     for (const ancestor of above(path)) {
       const left = (open.get(ancestor) ?? 0) - 1;
       open.set(ancestor, left);
@@ -108,7 +111,7 @@ function removals(
   return ordered;
 }
 
-/** Every directory above a path, innermost first, without the root. */
+/** Returns every directory above a path except the root, innermost first. */
 export function ancestors(path: string): string[] {
   const all: string[] = [];
   for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) all.push(path.slice(0, cut));
@@ -116,8 +119,8 @@ export function ancestors(path: string): string[] {
 }
 
 /**
- * The state of an operation in progress: changed resources, failed resources, and, in a forecast, the expected state of
- * the machine. A plan and an apply pass it the same facts and call the same methods.
+ * State of an operation in progress: changed and failed resources and, in a forecast, the expected state of the
+ * machine. Plans and applies update it with the same calls, so that they decide alike.
  */
 export class Picture {
   readonly purpose: Circumstances['purpose'];
@@ -127,18 +130,18 @@ export class Picture {
   readonly #gone: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
-  /** Labels of the steps that may provide each effect. */
+  /** Labels of the steps that may provide each prerequisite. */
   readonly #mayCome: Map<Brought, string[]>;
-  /** Effects that a changing step may provide to its dependents only, by key of that step. */
+  /** Prerequisites that a changing step may provide, but only to its dependents, by key of the step. */
   readonly #toDependents: Map<string, readonly Brought[]>;
-  /** Labels of changing steps that have no path, by key; `isWide`: they may create any path. */
+  /** Changing steps without a path, by key. `isWide` means that the step may create any path. */
   readonly #makers: Map<string, { label: string; isWide: boolean }>;
   readonly #steps: readonly Step[];
 
   /**
    * @param pending triggers that remain due from an earlier operation
-   * @param steps   every step of the operation
-   * @param from    the picture to continue from
+   * @param steps every step of the operation
+   * @param from the picture to copy
    */
   constructor(
     purpose: Circumstances['purpose'],
@@ -159,31 +162,31 @@ export class Picture {
     this.#makers = new Map(from === undefined ? undefined : from.#makers);
   }
 
-  /** A copy that continues from this state as if every step succeeded. */
+  /** Returns a copy that continues from this state and assumes that every step succeeds. */
   forecast(): Picture {
     return new Picture(this.purpose, this.#pending, this.#steps, this);
   }
 
-  /** Records how a step ended. */
+  /** Records the status of a step that has ended. */
   ended(step: Step, status: ResourceResult['status']): void {
     if (step.kind === 'remove') return;
     const { key } = step.resource;
     if (status === 'changed' || status === 'would_change') this.#changed.set(key, labelOf(step.resource));
-    // The step was skipped because of its condition, not because of a dependency, so it blocks no other step.
+    // A step that was skipped because of its condition, and not because of a dependency, blocks no other step.
     if (status === 'skipped' && this.#failedDependency(step) === null) return;
     if (status === 'failed' || status === 'unknown' || status === 'skipped') this.#failed.set(key, status);
   }
 
-  /** Records a finished removal, because directories above it were observed while it still existed. */
+  /** Records a finished removal, because the directories above were observed while the object still existed. */
   removed({ resource }: Step): void {
-    // After a restart of the agent, only the key of an earlier removal is left.
+    // After a restart of the agent, only the key of a removed resource is left.
     const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
     if (path === null) return;
     this.#gone.add(path);
     this.#made.delete(path);
   }
 
-  /** Records the expected effect of a step for later steps. */
+  /** Records the effect that a step is expected to have on later steps. */
   expects(step: Step, decision: Decision): void {
     if (decision.verdict !== 'act') {
       const statuses = { none: 'unchanged', skip: 'skipped', fail: 'failed' } as const;
@@ -212,7 +215,10 @@ export class Picture {
     this.#made.add(path);
   }
 
-  /** Why a step is skipped: one of its dependencies did not succeed. Null: the step is not skipped. */
+  /**
+   * Returns why a step must be skipped: one of its dependencies did not succeed. Returns null if it need not be
+   * skipped.
+   */
   obstacle(step: Step, desired: ReadonlyMap<string, ResolvedResource>): string | null {
     if (step.kind === 'remove') return null;
     const key = this.#failedDependency(step);
@@ -222,21 +228,21 @@ export class Picture {
     return `skipped, because \`${on === undefined ? key : labelOf(on)}\` ${status === 'skipped' ? 'was skipped' : status === 'unknown' ? 'may have run partly' : 'failed'}`;
   }
 
-  /** Key of the first dependency that did not succeed. */
+  /** Returns the key of the first dependency that did not succeed; null if there is none. */
   #failedDependency({ resource }: Step): string | null {
     return dependenciesOf(resource).find((key) => this.#failed.has(key)) ?? null;
   }
 
   /**
-   * Whether a path is expected to exist at this point of a plan.
-   * @param exists whether it exists now
+   * Reports whether a path is expected to exist after the steps planned so far.
+   * @param exists whether the path exists now
    */
   willExist(path: string, exists: boolean): boolean {
     if (this.#made.has(path) || [...this.#made].some((made) => made.startsWith(`${path}/`))) return true;
     return exists && ![path, ...ancestors(path)].some((way) => this.#gone.has(way));
   }
 
-  /** Labels of the changing steps that may create a path that no resource declares, such as packages and scripts. */
+  /** Returns the labels of changing steps that may create an undeclared path, such as packages and scripts. */
   mayMakePaths({ resource }: Step): string[] {
     const needed = dependenciesOf(resource);
     return [...this.#makers].flatMap(([key, { label, isWide }]) => (isWide || needed.includes(key) ? [label] : []));
@@ -264,7 +270,10 @@ export class Picture {
     };
   }
 
-  /** Why nothing can exist at this path: a path above it is declared as something other than a directory. */
+  /**
+   * Returns why nothing can exist at this path: a path above it is declared absent or as a file. Returns null if
+   * nothing prevents it.
+   */
   blockerOf(path: string): string | null {
     for (const ancestor of ancestors(path)) {
       const reason = this.#blocked.get(ancestor);
@@ -273,15 +282,15 @@ export class Picture {
     return null;
   }
 
-  /** Whether the resource is declared absent, and a package that it depends on may create it. */
+  /** Reports whether the resource is declared absent, and a package that it depends on may create it. */
   mayBeUnpacked({ kind, resource: { body, depends_on } }: Step): boolean {
     if (kind === 'remove' || !('ensure' in body) || body.ensure !== 'absent') return false;
     return depends_on.some((key) => key.startsWith('package-') && this.#changed.has(key));
   }
 
   /**
-   * Labels of the earlier steps that may provide the missing prerequisites of this step.
-   * @returns null if one of them cannot be provided
+   * Returns the labels of the earlier steps that may provide the missing prerequisites of this step.
+   * @returns null if no step provides one of them
    */
   bringersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
     const all = new Set<string>();
@@ -319,12 +328,12 @@ const dependenciesOf = ({ depends_on, reload_on, restart_on, rerun_on }: Resolve
   ...rerun_on,
 ];
 
-/** Paths below which nothing can exist, with the reason. */
+/** Returns the paths below which nothing can exist, with the reason. */
 function blockedPaths(steps: readonly Step[]): Map<string, string> {
   const blocked = new Map<string, string>();
   for (const step of steps) {
     const { kind, resource } = step;
-    // A resource with a condition may be skipped.
+    // A resource with a condition may be skipped, so it blocks no path.
     if (kind === 'remove' || resource.only_if !== undefined) continue;
     const path = providerFor(step)?.path(resource) ?? null;
     if (path === null) continue;
@@ -337,7 +346,7 @@ function blockedPaths(steps: readonly Step[]): Map<string, string> {
   return blocked;
 }
 
-/** Every declared path, and every directory above it. */
+/** Returns every declared path, and every directory above it. */
 export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> {
   const declared = new Set<string>();
   for (const resource of desired) {
@@ -349,15 +358,15 @@ export function declaredPaths(desired: Iterable<ResolvedResource>): Set<string> 
   return declared;
 }
 
-/** Ids of the resources that trigger a step in any way. */
+/** Returns the ids of all resources that trigger a step. */
 const triggersOf = ({ rerunBy, reloadBy, restartBy }: Circumstances): string[] => [
   ...new Set([...rerunBy, ...reloadBy, ...restartBy]),
 ];
 
 /**
- * Decides about one step.
- * @param observation the observation of its provider, or why it could not observe
- * @param copies to show the content that a removal restores
+ * Decides what one step must do.
+ * @param observation what the provider observed, or why it could not
+ * @param copies copies of file contents, to show what a removal restores
  */
 export function decide(
   step: Step,
@@ -369,7 +378,7 @@ export function decide(
   const { resource, record } = step;
   const provider = providerFor(step);
   if (provider === null) return { verdict: 'fail', message: whyNoProvider(resource) };
-  // The previous state is recorded in the form of the earlier type and must be restored first.
+  // The record has the form of the earlier type, so the resource must be restored with that type first.
   if (step.kind === 'apply' && record?.before != null && record.resource.type !== resource.type)
     return {
       verdict: 'fail',
@@ -391,7 +400,7 @@ export function decide(
   if (blocker !== null) return { verdict: 'fail', message: blocker };
   const triggeredBy = triggersOf(circumstances);
   if (difference.action === 'none') {
-    // An apply may do less than its plan, but never more.
+    // A package may create the path, and an apply must not do more than its plan.
     if (picture.purpose === 'plan' && picture.mayBeUnpacked(step))
       return { verdict: 'act', difference: unpackedRemoval, triggeredBy, corrective: false };
     return { verdict: 'none', difference, triggeredBy: [], corrective: false };
@@ -401,7 +410,7 @@ export function decide(
     const message = awaited(resource, awaits);
     // The prerequisite existed when the resource was applied, so its absence is drift.
     if (picture.purpose === 'drift') difference = { ...difference, message };
-    // Another resource may provide the prerequisite: a plan cannot know, and an apply observes again later.
+    // Another resource may provide the prerequisite. A plan cannot know that, and an apply observes again later.
     else {
       const bringers = picture.purpose === 'plan' ? picture.bringersOf(step, awaits) : null;
       if (bringers === null) return { verdict: 'fail', message, awaits };
@@ -424,13 +433,13 @@ const unpackedRemoval: Difference = {
   message: 'it does not exist; it is removed if a package that it depends on installs it',
 };
 
-/** The missing prerequisites, without secret names. */
+/** Describes the missing prerequisites without secret names. */
 const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>
   sensitive_fields.includes('owner') || sensitive_fields.includes('group')
     ? 'its owner or its group, which is sensitive and not shown, does not exist'
     : awaits.map(({ message }) => message).join('; ');
 
-/** The note of a plan. Only the apply finds out whether the prerequisite appears, and fails without it. */
+/** Returns the note of a plan. Only the apply finds out whether the prerequisite appears, and fails without it. */
 function toBeBrought(bringers: readonly string[], missing: string, message: string | undefined): string {
   const [what] = missing.split(';');
   const named = bringers.slice(0, 3).map((label) => `\`${label}\``);
@@ -440,8 +449,8 @@ function toBeBrought(bringers: readonly string[], missing: string, message: stri
 }
 
 /**
- * Whether a change repairs drift: the declaration already succeeded here, no other was tried since, and a drift check
- * detects the difference. A newer offered version, for example, is not drift.
+ * Reports whether a change repairs drift: the declaration already succeeded on this machine, no other was tried since,
+ * and a drift check detects the difference. A newer version of a package, for example, is not drift.
  */
 function isCorrective({ resource, record }: Step, asDrift: () => Difference): boolean {
   const succeeded = record?.succeeded ?? null;
@@ -459,8 +468,8 @@ function isCorrective({ resource, record }: Step, asDrift: () => Difference): bo
 
 /**
  * Decides about the next step of a plan, and records its expected effect.
- * @param observe called only if nothing prevents the step
- * @param ask     whether its condition holds; called only if nothing that it depends on failed
+ * @param observe called only if the step is not skipped
+ * @param ask checks the condition of the step; called only if no dependency failed
  */
 export async function planStep(
   step: Step,
@@ -492,10 +501,11 @@ export const desiredByKey = (steps: readonly Step[]): Map<string, ResolvedResour
   new Map(steps.filter(({ kind }) => kind === 'apply').map(({ resource }) => [resource.key, resource]));
 
 /**
- * The triggers that remain due when an operation ends: a resource has changed, and the resource that it triggers was
- * not reached.
+ * Returns the triggers that remain due after an operation, because a resource changed and the resource that it triggers
+ * was not reached.
  * @param before triggers that were due at the start
- * @param keepModules modules whose resources stay even if not in the set; null if the operation was not completed
+ * @param keepModules modules whose resources are kept even if they are not in the set; null if the operation did not
+ * complete
  */
 export function triggersLeft(
   steps: readonly Step[],

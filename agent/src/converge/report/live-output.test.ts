@@ -25,7 +25,7 @@ describe('live output', () => {
             taken = piece.to;
             shown += piece.text;
           };
-          // Cuts the stream anywhere, even inside characters.
+          // Cuts the stream at random positions, even inside characters.
           for (const [, length, taking] of said) {
             live.add(source, 'stdout', bytes.subarray(at, at + length));
             at += length;
@@ -79,7 +79,7 @@ describe('live output', () => {
       live.add(source, 'stdout', piece);
       if (i % 1024 === 1000) most = Math.max(most, liveBytes() - before);
     }
-    // Far below the total. Uncollected garbage adds up to 4.3 MiB on a busy machine.
+    // The limit is far below the size of the output. Uncollected garbage adds up to 4.3 MiB on a busy machine.
     expect(most).toBeLessThan(16 * 1024 * 1024);
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });

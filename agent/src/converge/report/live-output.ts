@@ -5,11 +5,11 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
  * end of the operation contains everything that may be shown.
  */
 
-/** The newest output of the running program, kept in memory only. Losing it does no harm. */
+/** The newest output of the running program, kept only in memory. Losing it does no harm. */
 export interface OutputTail {
   /**
-   * Takes the output since the last call.
-   * @returns null when there is none
+   * Removes and returns the output since the last call.
+   * @returns null if there is none
    */
   take(): OutputProgress | null;
 }
@@ -20,7 +20,7 @@ export interface OutputSource {
   resource: string;
 }
 
-/** Bytes of JSON text for both streams together; the rest of the frame is for names. */
+/** Maximum bytes of JSON text of both streams together. The rest of the frame is for names. */
 const textBytes = limits.outputProgressBytes - 1024 - 384;
 /**
  * Maximum bytes of JSON text of a name. Output of a resource with a longer name is not streamed, because the frame has
@@ -72,13 +72,13 @@ class Tail {
   #from = 0;
   #kept: Buffer = Buffer.alloc(0);
 
-  /** Whether no output is available. The first bytes of an incomplete character do not count. */
+  /** Whether no complete character is available. */
   get isEmpty(): boolean {
     return wholeCharacters(this.#kept) === 0;
   }
 
   add(piece: Buffer): void {
-    // Copied, so that a few bytes do not keep a large buffer in memory.
+    // Copies the bytes, so that a few of them do not keep a large buffer in memory.
     const last = piece.subarray(-textBytes);
     const all = Buffer.concat([this.#kept, last]);
     const kept = all.subarray(-textBytes);
@@ -86,7 +86,10 @@ class Tail {
     this.#kept = kept;
   }
 
-  /** @param room maximum bytes of the text as JSON */
+  /**
+   * Removes all complete characters and returns the newest that fit.
+   * @param room maximum bytes of the text as JSON
+   */
   take(room: number): { from: number; to: number; text: string } | null {
     const end = wholeCharacters(this.#kept);
     let start = this.#from === 0 ? 0 : restOfCharacter(this.#kept);
@@ -94,7 +97,7 @@ class Tail {
     for (;;) {
       const bytes = Buffer.byteLength(JSON.stringify(text));
       if (bytes <= room) break;
-      // Control characters take six bytes, others one, so each round comes closer.
+      // Control characters take six bytes in JSON and others one, so one round may not be enough.
       start = Math.min(end, start + Math.max(1, Math.ceil(((end - start) * (bytes - room)) / bytes)));
       start += restOfCharacter(this.#kept.subarray(start, end));
       text = this.#kept.subarray(start, end).toString('utf8');
@@ -109,14 +112,14 @@ class Tail {
 
 const isContinuation = (byte: number): boolean => (byte & 0xc0) === 0x80;
 
-/** Number of leading bytes that belong to a character begun earlier. */
+/** Returns the number of leading bytes that continue an earlier character. */
 function restOfCharacter(bytes: Buffer): number {
   let at = 0;
   while (at < 3 && at < bytes.length && isContinuation(bytes[at] as number)) at++;
   return at;
 }
 
-/** Number of bytes before an incomplete last character. */
+/** Returns the number of bytes before an incomplete last character. */
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;

@@ -3,7 +3,7 @@ import type { Journal } from '../../journal/journal.ts';
 import type { JournalEvent } from '../../journal/state.ts';
 import { groupReports, isProgress } from './reports.ts';
 
-/** Maximum bytes of spooled reports. Beyond it, the oldest output of scripts is dropped. */
+/** Maximum bytes of reports in the spool. Beyond it, the oldest script output is dropped. */
 const maxSpoolBytes = 32 * 1024 * 1024;
 
 /** Writes reports to the spool. They become visible once they are on disk. */
@@ -24,9 +24,9 @@ export class Publisher {
   }
 
   /**
-   * Records events and reports as one line, and publishes the reports once they are on disk.
+   * Records events and reports as one journal line, and publishes the reports once the line is on disk.
    * @param name name of the step, for crash points
-   * @param events events that belong to the reports and precede (`before`) or follow (`after`) them
+   * @param events events to record before or after the reports
    */
   async publish(
     name: string,

@@ -3,12 +3,12 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { ManagedRecord } from '../../journal/state.ts';
 import type { Outcome } from '../../resources/provider/provider.ts';
 
-/** Replaces values that hold a secret. */
+/** Replacement for a secret value. */
 const redacted = '(sensitive)';
 
-/** Fields of a body whose value shows in the unified diff. */
+/** Fields of a resource body whose value appears in the unified diff. */
 const shownInDiff = ['content', 'content_base64', 'template', 'symlink', 'line'];
-/** Other names under which changes of a field are reported. */
+/** Names under which changes of a field are reported, if they differ from the name of the field. */
 const reportedAs: Readonly<Record<string, readonly string[]>> = {
   content_base64: ['content'],
   template: ['content'],
@@ -16,8 +16,8 @@ const reportedAs: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The fields that hold a secret now, or held one when the resource was last declared or last succeeded. The current
- * value on the machine may still be that secret.
+ * Returns the fields that hold a secret now, or held one when the resource was last declared or last succeeded. The
+ * current value on the machine may still be that secret.
  */
 export function sensitiveFields(resource: ResolvedResource, record: ManagedRecord | null): string[] {
   const all = [resource, record?.resource, record?.succeeded].flatMap((one) => one?.sensitive_fields ?? []);
@@ -25,7 +25,7 @@ export function sensitiveFields(resource: ResolvedResource, record: ManagedRecor
 }
 
 /**
- * Removes secrets from a result: the old and the new value of a sensitive field are hidden completely.
+ * Hides the old and the new value of each sensitive field of a result.
  * @param sensitive result of `sensitiveFields`
  */
 export function redactResult(
@@ -48,7 +48,7 @@ export function redactResult(
   };
 }
 
-/** Hides the whole output of a script with any sensitive field, because the output may contain it. */
+/** Hides all output of a script with a sensitive field, because the output may contain the secret. */
 export function redactOutput(output: Outcome['output'], sensitive: readonly string[]): Outcome['output'] {
   if (output === undefined || sensitive.length === 0) return output;
   const hide = (text: string): string => (text === '' ? '' : redacted);

@@ -37,7 +37,10 @@ export const withinCaps = (result: ResourceResult): ResourceResult => ({
 
 const fits = (report: Report): boolean => reportsSchema.safeParse([report]).success;
 
-/** @returns the result cut to the limits, if it is then valid; otherwise a failed result with an explanation */
+/**
+ * Cuts a result to the limits.
+ * @returns a failed result with an explanation if the result is still invalid
+ */
 export function fittingResult(result: ResourceResult, operationId: string): ResourceResult {
   const isValid = (one: ResourceResult): boolean =>
     fits({ type: 'results', operation_id: operationId, position: 0, results: [one] });
@@ -60,7 +63,7 @@ export function fittingResult(result: ResourceResult, operationId: string): Reso
   };
 }
 
-/** Cuts a report to the limits. `fittingResult` does the same for results. */
+/** Cuts a report to the limits. For results, use `fittingResult`. */
 export function fittingReport<T extends Exclude<Report, { type: 'results' }>>(report: T): T {
   if (report.type === 'output') {
     const { stdout, stderr, resource } = report;

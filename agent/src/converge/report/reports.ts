@@ -1,22 +1,22 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { Report } from '@muster/protocol/wire';
 
-/** Groups reports into entries: one for a small operation, several of limited size for a large one. */
+/** Groups reports into spool entries: one for a small operation, several of limited size for a large one. */
 
-/** Target size of an entry in bytes of JSON: half of what may be sent without an acknowledgement. */
+/** Target size of an entry in bytes of JSON: half of what may be sent without an acknowledgment. */
 const entryBytes = 4 * 1024;
 const maxReports = 64;
 const maxResults = 256;
 
 type Output = Extract<Report, { type: 'output' }>;
-/** Larger output gets its own entry, which can be dropped separately. */
+/** Output of more characters gets its own entry, which can be dropped separately. */
 const maxInlineOutput = 1024;
 
 const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value)) + 1;
 
 /**
+ * Groups reports into entries.
  * @param reports in order; adjacent results of an operation are merged
- * @returns the entries
  */
 export function groupReports(reports: readonly Report[]): Report[][] {
   const entries: Report[][] = [];
@@ -64,5 +64,5 @@ export function groupReports(reports: readonly Report[]): Report[][] {
 const isLargeOutput = (report: Report): report is Output =>
   report.type === 'output' && report.stdout.length + report.stderr.length > maxInlineOutput;
 
-/** Whether an entry holds only output, which may be dropped. */
+/** Reports whether an entry contains only output, which may be dropped. */
 export const isProgress = (reports: readonly Report[]): boolean => reports.every(isLargeOutput);

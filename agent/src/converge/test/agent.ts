@@ -27,13 +27,16 @@ export interface TestAgent {
 
 /** `npm test` sets its own directory and removes it. */
 const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
-/** In memory if possible, because the tests do not depend on the disk. */
+/** Creates a directory, in memory if possible, because the tests do not depend on the disk. */
 export const temporaryDirectory = (): string => mkdtempSync(`${existsSync(memory) ? memory : tmpdir()}/muster-test-`);
 export const removeDirectory = (path: string): void => rmSync(path, { recursive: true, force: true });
 
 const silent = () => {};
 
-/** @param dataDir an existing 0700 directory */
+/**
+ * Starts an engine.
+ * @param dataDir an existing directory with mode 0700
+ */
 export async function startAgent(dataDir: string, options: Partial<EngineOptions> = {}): Promise<TestAgent> {
   const waiting = new Map<string, (reported: Reported) => void>();
   const check = () => {
@@ -70,7 +73,7 @@ export async function startAgent(dataDir: string, options: Partial<EngineOptions
   };
 }
 
-/** @returns null while the spool has no end of the operation */
+/** Returns the reports of an operation; null until its end is in the spool. */
 function reportedOf(engine: Engine, id: string): Reported | null {
   const results: ResourceResult[] = [];
   const outputs: Output[] = [];

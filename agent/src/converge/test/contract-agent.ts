@@ -7,15 +7,15 @@ import { cutOff, isThere, type JournalStep } from './cut.ts';
 export interface ContractAgent {
   /** Runs an operation to its end. */
   run(operation: OperationMessage): Promise<Reported>;
-  /** Deletes the agent's data; the machine stays as it is. */
+  /** Deletes the agent's data, and leaves the machine unchanged. */
   forget(): Promise<void>;
   /**
    * Kills the agent during an operation, starts it again, and sends the operation again.
-   * @param at the step of the kill, or its number from 1; 0: no kill. Nothing is killed if the step does not occur.
+   * @param at the step at which to kill, or its number from 1; 0 for no kill. A step that does not occur kills nothing.
    * @returns the steps that the agent passed, up to the kill
    */
   killedAt(operation: OperationMessage, at: JournalStep | number): Promise<{ points: string[]; reported: Reported }>;
-  /** Cancels an operation at a step, or stops the agent there as on SIGTERM and starts it again. */
+  /** Cancels an operation at a step, or stops the agent at that step as SIGTERM does and starts it again. */
   interruptedAt(
     operation: OperationMessage,
     at: JournalStep,
@@ -24,7 +24,10 @@ export interface ContractAgent {
   stop(): Promise<void>;
 }
 
-/** @param dataDir recreated; its content is deleted */
+/**
+ * Starts an agent without data.
+ * @param dataDir deleted and created again
+ */
 export async function contractAgent(dataDir: string): Promise<ContractAgent> {
   const fresh = () => {
     rmSync(dataDir, { recursive: true, force: true });

@@ -4,12 +4,15 @@ import { systemClock } from '../../../../lib/src/clock.ts';
 import type { EngineOptions } from '../engine.ts';
 import { type Reported, startAgent } from './agent.ts';
 
-/** Cuts an agent off at a step of the journal, in this process. killed.ts kills a real process. */
+/** Simulates, in this process, an agent that dies at a step of the journal. killed.ts kills a real process. */
 
-/** A slow clock, because results that wait too long cause an additional step, which would vary on a busy machine. */
+/** A slow clock. Results that wait too long cause an additional step, which would vary on a busy machine. */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
 
-/** Excludes a crash point that depends on the duration of an operation, so that its position varies. */
+/**
+ * Reports whether a crash point counts as a step. The report of acceptance does not, because it depends on the duration
+ * of the operation.
+ */
 export const isStep = (point: string): boolean => !point.startsWith('accepted-report:');
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -17,11 +20,11 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 /** A durable step of an operation, identified by name, because the number of earlier steps depends on the clock. */
 export interface JournalStep {
   point: string;
-  /** Occurrence of that name, from 1. */
+  /** Occurrence of that name, counted from 1. */
   nth: number;
 }
 
-/** Whether the last passed step is this one. */
+/** Reports whether the last passed step is this one. */
 export function isThere(at: JournalStep | number, points: readonly string[]): boolean {
   if (typeof at === 'number') return points.length === at;
   return points.at(-1) === at.point && points.filter((point) => point === at.point).length === at.nth;

@@ -1,7 +1,7 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 
-/** Builds desired sets and operations as an orchestrator sends them, for tests and benches. */
+/** Builds desired sets and operations as an orchestrator sends them, for tests and benchmarks. */
 
 type Links = Partial<Pick<ResolvedResource, 'depends_on' | 'rerun_on' | 'sensitive_fields' | 'module' | 'id'>>;
 
@@ -38,7 +38,7 @@ export const directory = (
   links?: Links,
 ): ResolvedResource => resource('directory-unix', `path:${path}`, path, { path, ...body }, links);
 
-/** A line of a file, with the identity that the orchestrator would give it. */
+/** Builds a line of a file, with the identity that the orchestrator gives it. */
 export const line = (
   path: string,
   text: string,
@@ -65,7 +65,7 @@ export const script = (
 
 let operations = 0;
 
-/** An operation with a unique id. */
+/** Builds an operation with a unique id. */
 export function operation(
   kind: OperationMessage['kind'],
   resources: ResolvedResource[] = [],

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { build } from 'esbuild';
 
-/** Kills an agent that runs in its own process. Separate from the bundled files, because esbuild cannot be bundled. */
+/** Kills an agent that runs in its own process. This is a separate file, because esbuild cannot be bundled. */
 
 let doomed: Promise<string> | null = null;
 
-/** Bundles the agent into one file, once, because reading a hundred files takes half of its start time. */
+/** Bundles the agent once, because reading a hundred files takes half of its start time. */
 async function bundledDoomed(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'muster-doomed-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

@@ -7,28 +7,27 @@ import type { JournalStep } from './cut.ts';
 import { operation } from './desired.ts';
 import { sampled } from './sampled.ts';
 
-/** The contract of every provider, on any machine. */
+/** The tests that every provider must pass, on any machine. */
 
-/** Steps of a kill loop in `npm test`. */
+/** Number of steps that a kill loop samples in `npm test`. */
 const maxSteps = 4;
 
-/** A resource on a machine, and an agent without data. */
+/** A resource to test, on a machine whose agent has no data. */
 export interface Ground {
   agent: ContractAgent;
   desired: ResolvedResource;
   /** The same resource with another declaration. */
   changed: ResolvedResource;
-  /** Everything a resource could have changed. */
+  /** Returns everything that the resource may have changed on the machine. */
   snapshot(): Promise<Readonly<Record<string, string>>>;
-  /** Changes the resource manually. */
+  /** Changes the resource by hand. */
   tamper(): Promise<void>;
 }
 
-/** The steps at which an agent is killed. */
 interface Kills {
-  /** The steps of the journal to kill the agent at; absent: all. */
+  /** Reports whether to kill the agent at a step; absent: at every step. */
   deadly?: (point: string) => boolean;
-  /** Minimum number of such steps. */
+  /** Minimum number of steps to kill the agent at. */
   steps: number;
 }
 
@@ -131,7 +130,7 @@ async function expectRestored(ground: Ground): Promise<void> {
   expect((await plan(ground, [])).results).toEqual([]);
 }
 
-/** A sample of the steps to kill the agent at. */
+/** Returns a sample of the steps to kill the agent at. */
 async function deadlySteps(
   { agent }: Ground,
   { deadly = () => true, steps }: Kills,

@@ -1,7 +1,7 @@
 /**
- * Steps for a kill loop: a random, evenly spread sample; all steps with `MUSTER_EVERY_STEP`, which
- * `npm run soak -- kill-steps` sets. A failure names its step.
- * @param random 0 to 1
+ * Samples the steps of a kill loop at random, but evenly spread. Returns all steps with `MUSTER_EVERY_STEP`, which `npm
+ * run soak -- kill-steps` sets. A failure names its step.
+ * @param random a number in [0, 1)
  */
 export function sampled<T>(
   steps: readonly T[],

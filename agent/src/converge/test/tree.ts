@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Owner, type, permissions, and content of everything in a tree, by path. */
+/** Returns the owner, type, permissions, and content of everything in a tree, by path. */
 export function snapshotTree(root: string): Record<string, string> {
   const found: Record<string, string> = {};
   const visit = (path: string): void => {

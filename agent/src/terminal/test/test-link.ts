@@ -14,8 +14,8 @@ const sessionId = '0'.repeat(26);
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * The orchestrator's side of a link with terminals, in this process. Acknowledges or withholds output, and respects the
- * input window.
+ * The orchestrator's side of a link with terminals, in this process. It acknowledges or withholds output, and respects
+ * the input window.
  */
 export class TestLink {
   readonly terminals: Terminals;
@@ -29,7 +29,7 @@ export class TestLink {
     max_sessions: 10,
     user: '',
   };
-  /** Directory of the records of open terminals. */
+  /** Directory for the records of open terminals. */
   readonly directory = mkdtempSync(join(tmpdir(), 'muster-terminals-'));
   #last = 0;
   #changed: (() => void)[] = [];
@@ -77,7 +77,7 @@ export class TestLink {
     return opened;
   }
 
-  /** Waits until a condition holds; checks it after each message and every 20 ms. */
+  /** Waits until a condition is true. Checks it after each message and every 20 ms. */
   async until(what: string, condition: () => boolean, limitMs = 15_000): Promise<void> {
     const deadline = performance.now() + limitMs;
     while (!condition()) {
@@ -109,7 +109,7 @@ export class TestShell {
   shownBytes = 0;
   /** Whether output is acknowledged immediately. */
   isTaking = true;
-  /** Output since the last `run`, up to `textLimit`. */
+  /** Output since the last `run`, at most `textLimit` characters. */
   text = '';
   onBytes: (bytes: Uint8Array) => void = () => {};
   readonly frames: number[] = [];
@@ -169,7 +169,7 @@ export class TestShell {
   /** Runs a line and waits for its end. @returns the output, including the echoed line */
   async run(line: string): Promise<string> {
     this.text = '';
-    // The echo of the line does not contain the printed mark.
+    // The echo of the line does not contain the mark as the command prints it.
     await this.type(`${line}; echo __END$((40+2))\r`);
     await this.shows('__END42');
     return this.text;
