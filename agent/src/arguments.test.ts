@@ -37,14 +37,14 @@ describe('the command line', () => {
     expect(parseArguments(['connect', '[2001:db8::1]:1'])).toMatchObject({ connect: { host: '2001:db8::1', port: 1 } });
   });
 
-  test('accepts --save to save an address only', () => {
+  test('accepts --save with an address', () => {
     expect(parseArguments(['connect', 'h:1', '--token', '-', '--save'])).toMatchObject({
       connect: { host: 'h', port: 1, token: '-' },
       save: true,
     });
   });
 
-  test('accepts rotate-key with a validity for the former key', () => {
+  test('accepts rotate-key with the time for which the former key stays valid', () => {
     const wish = (...more: string[]) => parseArguments(['rotate-key', ...more]);
     expect(wish()).toMatchObject({ connect: null, rotateKey: { graceSecs: 86_400, json: false } });
     expect(wish('--at-once', '--json')).toMatchObject({ rotateKey: { graceSecs: 0, json: true } });

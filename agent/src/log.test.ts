@@ -8,7 +8,7 @@ function lines(format: LogFormat, act: (log: ReturnType<typeof createLog>) => vo
 }
 
 describe('the log', () => {
-  test('writes one JSON object per line with the event first', () => {
+  test('writes each line as one JSON object with the event first', () => {
     const written = lines('json', (log) => {
       log.debug({}, 'not this');
       log.info({ event: 'connected', node_id: 'n' }, 'connected');

@@ -33,7 +33,7 @@ describe('event frames', () => {
     );
   });
 
-  test('keeps the last id until an event is complete', () => {
+  test('returns the id of the last complete event', () => {
     const reader = new EventFrameReader('0');
     expect(reader.lastId).toBe('0');
     reader.feed(bytesOf('id: 1\ndata: a\n\nid: 2\ndata: b\n'));
@@ -42,7 +42,7 @@ describe('event frames', () => {
     expect(reader.lastId).toBe('2');
   });
 
-  test('refuses an event that does not end', () => {
+  test('refuses an event that exceeds the maximum length', () => {
     const lines = new EventFrameReader();
     const line = bytesOf(`data: ${'x'.repeat(100_000)}\n`);
     expect(() => Array.from({ length: 100 }, () => lines.feed(line))).toThrow('more than 4194304 characters');

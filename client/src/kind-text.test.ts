@@ -2,7 +2,7 @@ import { getKind, type KindField } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
 import { kindFieldValues } from './kind-text.ts';
 
-test('names the values that a field takes', () => {
+test('describes the allowed values of a field', () => {
   const [key, , ensure] = getKind.example.answer.fields as [KindField, KindField, KindField];
   expect(kindFieldValues(key)).toBe('text');
   expect(kindFieldValues(ensure)).toBe('present, absent');

@@ -11,7 +11,7 @@ const resource = (over: Partial<ResourceResult>): ResourceResult => ({
 const operation = (over: Partial<Operation>) =>
   ({ status: 'succeeded', error: null, resources: [resource({})], ...over }) as Operation;
 
-test('ignores duration and unchanged resources when comparing', () => {
+test('ignores durations and unchanged resources when it compares operations', () => {
   const one = operation({});
   const other = operation({
     resources: [resource({ duration_ms: 900 }), resource({ identity: '/etc/y', status: 'unchanged', action: 'none' })],
@@ -20,7 +20,7 @@ test('ignores duration and unchanged resources when comparing', () => {
   expect(likenessOf(one, 'web-1')).not.toBe(likenessOf(operation({ resources: [resource({ diff: '+b' })] }), 'web-1'));
 });
 
-test('ignores the agent name in diffs when comparing', () => {
+test('ignores the agent name in diffs when it compares operations', () => {
   const on = (name: string, line = `server_name ${name}.example.net`) =>
     likenessOf(
       operation({

@@ -9,7 +9,7 @@ import { DirectoryInUse, holderOf, lockDirectory } from './instance-lock.ts';
 const directory = () => mkdtempSync(join(tmpdir(), 'muster-lock-'));
 
 describe.runIf(process.platform === 'linux')('the lock of a data directory', () => {
-  test('only one process at a time can lock a data directory, by any path', async () => {
+  test('lets only one process at a time lock a data directory, by any path', async () => {
     const place = directory();
     const release = await lockDirectory(place, 'orchestrator');
     const link = `${place}-link`;
@@ -22,7 +22,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     (await lockDirectory(place, 'orchestrator'))();
   });
 
-  test('a lock ends with its process, even if the process is killed', async () => {
+  test('releases the lock when its process ends, even if the process is killed', async () => {
     const place = directory();
     const program = `
       const { lockDirectory } = await import(${JSON.stringify(join(import.meta.dirname, 'instance-lock.ts'))});
@@ -39,7 +39,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     (await lockDirectory(place, 'orchestrator'))();
   });
 
-  test('keeps the lock in a file that the release removes', async () => {
+  test('creates a lock file, and removes it on release', async () => {
     const place = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     const release = await lockDirectory(place, 'orchestrator');
     expect(readdirSync(place)).toEqual([expect.stringMatching(/^orchestrator-lock\./)]);
@@ -49,7 +49,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     expect(readdirSync(place)).toEqual([]);
   });
 
-  test('ignores files of ended processes, reused PIDs, and earlier boots', async () => {
+  test('ignores lock files of ended processes, reused PIDs, and earlier boots', async () => {
     const place = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     (await lockDirectory(place, 'orchestrator'))();
     const release = await lockDirectory(place, 'orchestrator');
@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     expect(readdirSync(place)).toEqual([like(4, '00')]);
   });
 
-  test('at most one of many concurrent processes gets the lock, even if a dead process left its file', async () => {
+  test('gives the lock to at most one of many concurrent processes, even if a dead process left its file', async () => {
     const place = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     writeFileSync(join(place, `orchestrator-lock.4194304.1.b.00`), '');
     const all = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(place, 'orchestrator')));

@@ -36,7 +36,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   const field = (path: string, name: string): string =>
     execFileSync('dpkg-deb', ['--field', path, name], { encoding: 'utf8' }).trim();
 
-  test('packages contain the expected files, owned by root for any builder', () => {
+  test('packs the expected files, owned by root for any builder', () => {
     expect(contents(built.muster)).toContain('-rwxr-xr-x root/root ./usr/bin/muster');
     expect(contents(built.muster)).toContain('-rw-r--r-- root/root ./usr/share/doc/muster/THIRD-PARTY-LICENCES.gz');
     expect(contents(built.agent)).toContain('-rw-r--r-- root/root ./lib/systemd/system/muster-agent.service');
@@ -55,7 +55,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     );
   });
 
-  test('the orchestrator unit restarts after every crash, with a memory limit', () => {
+  test('restarts the orchestrator after every crash, and limits its memory', () => {
     const unit = readFileSync(join(import.meta.dirname, '../systemd/muster-orchestrator.service'), 'utf8');
     expect(unit).toMatch(/^StartLimitIntervalSec=0$/m);
     expect(unit).not.toMatch(/^StartLimitBurst=/m);
@@ -63,7 +63,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(unit).toMatch(/^MemoryMax=75%$/m);
   });
 
-  test('packages are byte-identical if built again elsewhere with another umask', () => {
+  test('builds byte-identical packages in another folder with another umask', () => {
     const before = process.umask(0o077);
     try {
       const again = build(join(folder, 'two'));
@@ -75,7 +75,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
     expect(statSync(built.muster).size).toBeGreaterThan(0);
   });
 
-  test('the orchestrator package lists correct checksums of the files that it serves', () => {
+  test('lists the correct checksums of the files that the orchestrator serves', () => {
     const root = join(folder, 'root');
     execFileSync('dpkg-deb', ['--extract', built.orchestrator, root]);
     const served = join(root, 'usr/share/muster/install');
@@ -88,7 +88,7 @@ describe.skipIf(!canBuild())('Debian packages', () => {
   });
 });
 
-test('maintainer scripts are valid shell, and stop after a failure', () => {
+test('writes maintainer scripts that are valid shell and stop after a failure', () => {
   const scripts = maintainerScripts({
     unit: 'muster-agent.service',
     welcome: "it's here",

@@ -102,7 +102,7 @@ describe('the installation script of the agent', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('keeps an agent with its former orchestrator if it cannot be configured or is refused', () => {
+  test('restores the former orchestrator if the agent cannot be configured or is refused', () => {
     const known = join(folder, 'orchestrator.json');
     const grep = readFileSync(join(bin(), 'grep'), 'utf8');
     const failures = [
@@ -131,7 +131,7 @@ describe('the installation script of the agent', () => {
     });
   });
 
-  test('reports a used token immediately, and a missing connection after the timeout', () => {
+  test('reports a used token immediately, and a missing connection after a timeout', () => {
     const refused = run(usual, {
       env: { SAYS: 'ERROR the orchestrator refused this agent code=token_invalid reason="x"' },
     });
@@ -159,7 +159,7 @@ describe('the installation script of the agent', () => {
     expect(called.some((line) => /^(curl|dpkg|systemctl|muster)/.test(line))).toBe(false);
   });
 
-  test('does nothing if the script was downloaded incompletely', () => {
+  test('does nothing if the script is incomplete', () => {
     for (const bytes of [500, 1500, 3000, 5000, script.length - 12]) {
       const { called } = run(usual, { bytes });
       expect(called.filter((line) => line !== '')).toEqual([]);

@@ -84,7 +84,7 @@ test('measures the machine, and stops and starts again when its configuration ch
   await agent.stop('SIGTERM');
 });
 
-test('stops cleanly when acknowledgements and operations arrive late, and continues with accepted ones at the next start', async () => {
+test('stops cleanly if messages arrive late, and resumes accepted operations at the next start', async () => {
   const agent = await start();
   const { link } = await orchestrator.welcomed();
   link.send(operation);
@@ -148,7 +148,7 @@ describe('an agent without a known orchestrator', () => {
     }
   }
 
-  test('connects to an orchestrator that announces itself, logs that, and needs no second announcement', async () => {
+  test('connects to an orchestrator that announces itself, and needs no second announcement', async () => {
     const port = await freeUdpPort();
     const announcer = new TestAnnouncer(orchestrator.privateKey);
     const agent = await startLost({ port });
@@ -178,7 +178,7 @@ describe('an agent without a known orchestrator', () => {
     await again.stop('SIGTERM');
   });
 
-  test('ignores an announcement whose sender is not the announced orchestrator, and keeps listening', async () => {
+  test('keeps listening after an announcement of a server that does not have the announced key', async () => {
     const port = await freeUdpPort();
     const agent = await startLost({ port });
     const impostor = new TestAnnouncer();
@@ -208,11 +208,11 @@ describe('an agent without a known orchestrator', () => {
     await agent.stop('SIGTERM');
   });
 
-  test('fails to start if its configuration disables discovery', async () => {
+  test('fails to start without a known orchestrator if discovery is disabled', async () => {
     await expect(startLost({ enabled: false, port: 4747 })).rejects.toThrow(NoOrchestratorError);
   });
 
-  test('the agent keeps its orchestrator, and follows it to another address if configured', async () => {
+  test('follows its own orchestrator to an announced address if discovery is enabled', async () => {
     const port = await freeUdpPort();
     const elsewhere = await TestOrchestrator.start();
     const connect = {

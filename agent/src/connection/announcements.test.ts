@@ -28,14 +28,14 @@ const now = () => Math.floor(clock.now() / 1000);
 const datagram = (more = {}) => orchestrator.datagram({ sentAt: now(), ...more });
 
 describe('an announcement', () => {
-  test('follows a signed and fresh announcement; a pinned agent follows only its own orchestrator', () => {
+  test('follows signed and fresh announcements, but only of the pinned orchestrator if one is pinned', () => {
     expect(judge(datagram({ host: 'muster.example' }))).toBe('muster.example:4747');
     pin = orchestrator.hex;
     expect(judge(datagram())).toBe('127.0.0.1:4747');
     expect(judge(new TestAnnouncer().datagram({ sentAt: now() }))).toBe('foreign key');
   });
 
-  test('ignores an announcement after any bit was changed', () => {
+  test('ignores an announcement if any bit was changed', () => {
     const good = datagram();
     fc.assert(
       fc.property(fc.nat({ max: good.length * 8 - 1 }), (bit) => {
@@ -49,7 +49,7 @@ describe('an announcement', () => {
     expect(judge(datagram())).toBe('127.0.0.1:4747');
   });
 
-  test('ignores an announcement that another than the named key signed', () => {
+  test('ignores an announcement that the named key did not sign', () => {
     expect(judge(new TestAnnouncer().datagram({ sentAt: now(), orchestratorKey: orchestrator.publicKey }))).toBe(
       'signature',
     );
@@ -61,7 +61,7 @@ describe('an announcement', () => {
     expect(judge(forged)).toBe('signature');
   });
 
-  test('follows an announcement once', () => {
+  test('follows the same announcement only once', () => {
     const once = datagram();
     expect([judge(once), judge(once)]).toEqual(['127.0.0.1:4747', 'replayed']);
     clock.advance(announcementLimits.clockSkewSecs * 1000 + 1000);

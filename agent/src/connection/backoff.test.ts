@@ -22,7 +22,7 @@ function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits
 }
 
 describe('the backoff', () => {
-  test('doubles its ceiling from half a second to a minute without a link, and waits at least half of it', () => {
+  test('doubles the maximum delay from half a second to a minute, and waits at least half of it', () => {
     const ends = Array<LinkEnd>(10).fill(lost);
     expect(waitsOf(ends, almostOne)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
     expect(waitsOf(ends, 0)).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
@@ -42,18 +42,18 @@ describe('the backoff', () => {
       else if (minutes[i]! > 6) expect(wait).toBe(60_000);
   });
 
-  test('the delay grows when links repeatedly end right after they begin', () => {
+  test('increases the delay if links repeatedly end right after they begin', () => {
     const waits = waitsOf(Array<LinkEnd>(30).fill(lived(1_000)), almostOne);
     expect(Math.max(...waits.slice(0, 10))).toBe(5_000);
     expect(waits.slice(20).every((wait) => wait === 60_000)).toBe(true);
   });
 
-  test('the delay grows after a refusal', () => {
+  test('increases the delay after a refusal', () => {
     const refused: LinkEnd = { ...lost, livedMs: 1_000, refused: 'protocol_violation' };
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(refused)], almostOne).at(-1)).toBe(60_000);
   });
 
-  test('does not count a busy orchestrator as a refusal, and waits seconds', () => {
+  test('waits only seconds for a busy orchestrator', () => {
     const busy: LinkEnd = { ...lost, refused: 'hello_timeout' };
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(busy)], almostOne).slice(1)).toEqual(
       Array(8).fill(5_000),
@@ -85,12 +85,12 @@ describe('the backoff', () => {
     );
   });
 
-  test('waits at least as long as requested', () => {
+  test('waits at least as long as the orchestrator requests', () => {
     expect(backOff(noWaits, { ...lost, retryAfterSecs: 600 }, 0, 0).waitMs).toBe(600_000);
     expect(backOff(noWaits, { ...lived(90_000), retryAfterSecs: 2 }, 0.5, 0).waitMs).toBe(2_100);
   });
 
-  test('jitters over the upper half of its range after any number of failures', () => {
+  test('chooses a random delay in the upper half of the range after any number of failures', () => {
     fc.assert(
       fc.property(fc.nat(5_000), fc.double({ min: 0, max: almostOne, noNaN: true }), (attempts, random) => {
         const ceiling = Math.min(limits.reconnectCapMs, limits.reconnectBaseMs * 2 ** attempts);
@@ -105,7 +105,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
   const percentile = (values: number[], share: number) =>
     values.sort((a, b) => a - b)[Math.ceil(values.length * share) - 1]!;
 
-  test('3 agents reconnect within 10 s in 99 of 100 cases, over 3,000 patterns', () => {
+  test('reconnects 3 agents within 10 s after 3,000 random patterns of restarts', () => {
     const took: number[] = [];
     for (let seed = 1; seed <= 3_000; seed++) took.push(...restarts({ seed, agents: 3, backOff, first: noWaits }));
     expect(took).toHaveLength(9_000);
@@ -113,7 +113,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
     expect(percentile(took, 1)).toBeLessThanOrEqual(10_000);
   });
 
-  test('10,000 agents of one address reconnect within 120 s', () => {
+  test('reconnects 10,000 agents of one address within 120 s', () => {
     for (let seed = 1; seed <= 4; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits });
       expect(took).toHaveLength(10_000);
@@ -121,7 +121,7 @@ describe('reconnecting after several restarts of the orchestrator within a minut
     }
   });
 
-  test('10,000 agents reconnect within 120 s even if one in ten hellos is answered too late', () => {
+  test('reconnects 10,000 agents within 120 s even if one in ten hellos is answered too late', () => {
     for (let seed = 1; seed <= 2; seed++) {
       const took = restarts({ seed, agents: 10_000, backOff, first: noWaits, late: 0.1 });
       expect(took).toHaveLength(10_000);

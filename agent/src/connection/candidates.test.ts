@@ -14,7 +14,7 @@ const target = (host: string): Target => ({
 const home = { ...target('home'), pinSource: 'pinned' as const };
 
 describe('candidates', () => {
-  test('tries the newest announcement first, then all in turn with the known orchestrator', () => {
+  test('tries new announcements first, and then alternates between the known and the announced orchestrators', () => {
     const candidates = new Candidates();
     const next = (known: Target | null = home) => candidates.next(known)?.host;
     expect(next(null)).toBe(undefined);
@@ -43,7 +43,7 @@ describe('candidates', () => {
     expect(candidates.next(null)).toBe(null);
   });
 
-  test('keeps at most eight targets, and discards tried ones before untried ones', () => {
+  test('keeps at most eight targets, and discards tried targets before untried ones', () => {
     const candidates = new Candidates();
     const hosts = (from: number) => Array.from({ length: 8 }, (_, index) => `h${from + index}`);
     for (const host of [...hosts(0), 'late']) candidates.add(target(host));
@@ -55,7 +55,7 @@ describe('candidates', () => {
     expect(tried()).toEqual(hosts(8));
   });
 
-  test('keeps few targets, and only announced ones', () => {
+  test('keeps a limited number of targets, all of which were announced', () => {
     const actions = fc.array(fc.oneof(fc.nat({ max: 40 }), fc.constantFrom('next', 'drop')), { maxLength: 200 });
     fc.assert(
       fc.property(actions, (steps) => {

@@ -9,7 +9,7 @@ class SettableClock extends ManualClock {
   }
 }
 
-test('reports a clock step that exceeds a regular correction, once', () => {
+test('reports once that the clock was changed by more than a regular correction', () => {
   const clock = new SettableClock();
   const said: object[] = [];
   let reports = 0;

@@ -145,7 +145,7 @@ describe('live output', () => {
     expect((await link.next('output_progress')).stdout?.text).toBe('three');
   });
 
-  test('sends no live output to an orchestrator that does not support it, and later includes output from before the link', async () => {
+  test('sends no live output to an orchestrator that does not support it, and keeps it for the next link', async () => {
     const connection = connect();
     engine.printed = [printed('early')];
     const old = await orchestrator.nextLink();
@@ -166,7 +166,7 @@ describe('live output', () => {
     expect((await link.next('output_progress')).stdout?.text).toBe('early');
   });
 
-  test('holds live output back while reports fill the window', async () => {
+  test('delays live output while reports fill the window', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     await until(() => has('connected'));
@@ -215,7 +215,7 @@ describe('samples', () => {
     return link;
   };
 
-  test('sends samples at the requested interval, drops stored ones, and survives a lost answer', async () => {
+  test('sends samples at the requested interval, drops stored ones, and sends them again after a lost answer', async () => {
     connect();
     samples.push(at(10));
     samples.push(at(20));
@@ -250,7 +250,7 @@ describe('samples', () => {
     expect((await link.next('metrics')).samples).toEqual([at(10)]);
   });
 
-  test('keeps samples while the agent waits for approval, and when the orchestrator wants none', async () => {
+  test('keeps samples while the agent waits for approval, or if the orchestrator wants none', async () => {
     connect();
     samples.push(at(10));
     const pending = await come({ status: 'pending', name: null, metrics_interval: 60 });
@@ -275,7 +275,7 @@ describe('samples', () => {
 });
 
 describe('connecting', () => {
-  test('proves its key for this connection, reports its open operations, and announces that the link is up', async () => {
+  test('proves its key, reports its open operations, and announces that the link is up', async () => {
     engine.open = [{ operation_id: operation.operation_id, state: 'running' }];
     connect({ token: 'enrol-me' });
     const link = await orchestrator.nextLink();
@@ -302,7 +302,7 @@ describe('connecting', () => {
     expect(JSON.parse(await readFile(join(dir, 'orchestrator.json'), 'utf8'))).toMatchObject({ token: null });
   });
 
-  test('sends nothing to an orchestrator with another key, and warns once of an impostor', async () => {
+  test('sends nothing to an orchestrator with another key, and warns once about an impostor', async () => {
     const pinned = 'ab'.repeat(32);
     connect({ orchestrator_key: pinned });
     await until(() => has('not connected'));
@@ -335,7 +335,7 @@ describe('connecting', () => {
     web.close();
   });
 
-  test('accepts no other type of key', async () => {
+  test('refuses a key of another type than Ed25519', async () => {
     const other = await TestOrchestrator.start('ec');
     connect({ port: other.port, orchestrator_key: null, pinSource: 'first_use' });
     await until(() => has('not connected'));
@@ -352,7 +352,7 @@ describe('connecting', () => {
     plain.close();
   });
 
-  test('trusts the first key only if none is known, with a warning, and keeps it', async () => {
+  test('trusts the first key with a warning if none is known, and pins it', async () => {
     connect({ orchestrator_key: null, pinSource: 'first_use' });
     const { link, hello } = await orchestrator.welcomed();
     expect(hello.pin_source).toBe('first_use');
@@ -407,7 +407,7 @@ describe('connecting', () => {
 });
 
 describe('an open link', () => {
-  test('passes on operations and cancels in order, and sends changed attributes', async () => {
+  test('passes operations and cancellations to the engine in order, and sends changed attributes', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
     let journaled = () => {};
@@ -425,7 +425,7 @@ describe('an open link', () => {
     expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes, clock_ms: clock.now() });
   });
 
-  test('sends new reports at once, drops acknowledged ones, and resumes after a cut in a large one', async () => {
+  test('sends new reports immediately, drops acknowledged ones, and resumes after a break within a large one', async () => {
     const connection = connect();
     const first = await orchestrator.welcomed();
     engine.spool.add([accepted(1)]);
@@ -471,7 +471,7 @@ describe('an open link', () => {
     await until(() => engine.spool.entries.length === 0);
   });
 
-  test('ends after a silence of the orchestrator, and stays up with pings', async () => {
+  test('ends the link if the orchestrator is silent, but not if it sends pings', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     for (let i = 0; i < 5; i++) {
@@ -485,7 +485,7 @@ describe('an open link', () => {
     expect(entry('not connected')?.fields.reason).toContain('the orchestrator has been silent for');
   });
 
-  test('ends after a message that the agent does not understand', async () => {
+  test('ends the link after a message that the agent does not understand', async () => {
     connect();
     const { link } = await orchestrator.welcomed();
     link.ws.send('{"type":"dance"}');
@@ -516,7 +516,7 @@ describe('reconnecting', () => {
     });
   });
 
-  test('reports the remedy for an invalid token', async () => {
+  test('logs the remedy for an invalid token', async () => {
     await endWith((link) =>
       link.send({ type: 'refused', code: 'token_invalid', message: 'used up', retry_after_secs: 60 }),
     );
@@ -530,7 +530,7 @@ describe('reconnecting', () => {
     expect(retryIn()).toBe(63_000);
   });
 
-  test('names a report that is refused repeatedly, and slows down', async () => {
+  test('logs a report that is refused repeatedly, and retries every minute', async () => {
     connect();
     engine.spool.add([accepted(1), accepted(1)]);
     const refuse = async (seq: number) => {
@@ -571,7 +571,7 @@ describe('reconnecting', () => {
     expect(named()).toHaveLength(1);
   });
 
-  test('follows the delay of a drain, after staying until the orchestrator closes', async () => {
+  test('keeps the link during a drain, and then waits as long as the drain requests', async () => {
     await endWith((link) => {
       link.send({ type: 'drain', retry_after_secs: 4 });
       link.ws.close(1001);
@@ -580,7 +580,7 @@ describe('reconnecting', () => {
     expect(entry('not connected')?.fields.reason).toBe('the orchestrator is stopping');
   });
 
-  test('backs off further while no one answers', async () => {
+  test('doubles the delay while no orchestrator answers', async () => {
     const { port } = orchestrator;
     await orchestrator.stop();
     connect({ port });
@@ -612,7 +612,7 @@ describe('reconnecting', () => {
     orchestrator = await TestOrchestrator.start();
   });
 
-  test('waits 8 s for a host that drops packets, and retries', async () => {
+  test('gives up after 8 s on a host that drops packets, and retries', async () => {
     connect();
     // Handles no network events, as if the host did not answer.
     for (let i = 0; i < 100 && clock.next !== 8_000; i++)
@@ -627,7 +627,7 @@ describe('reconnecting', () => {
     await orchestrator.welcomed();
   });
 
-  test('tries the addresses of a name in turn until one answers as the orchestrator', async () => {
+  test('tries the addresses of a name in turn until it reaches the orchestrator', async () => {
     const { port } = orchestrator;
     const impostor = await TestOrchestrator.start('ed25519', port, '127.0.0.2');
     const asked: string[] = [];
@@ -673,7 +673,7 @@ describe('a new key', () => {
     return { link, hello: await link.next('hello') };
   };
 
-  test('shows a new key at once on a new link, signed by the old key, and puts it in force with the welcome', async () => {
+  test('reconnects to present a new key, signed by the old key, and puts it in force after the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
@@ -696,7 +696,7 @@ describe('a new key', () => {
     expect(second.link.unread).toBe(0);
   });
 
-  test('shows a new key again if the link breaks before the welcome, and drops it if it is refused', async () => {
+  test('presents a new key again if the link breaks before the welcome, and drops a refused key', async () => {
     connect();
     const former = identity.current;
     const { key } = makeNextKey(dir, former, 60, seconds);
@@ -715,7 +715,7 @@ describe('a new key', () => {
     expect(third.hello.key_statement).toBeUndefined();
   });
 
-  test('keeps a new key if the orchestrator knows the agent and refuses the key; the next hello shows the same', async () => {
+  test('keeps presenting its key if the orchestrator knows the agent but refuses the key', async () => {
     const statement = makeNextKey(dir, identity.current, 60, seconds).statement;
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -741,7 +741,7 @@ describe('a new key', () => {
     expect(hello.key_statement).toBeUndefined();
   });
 
-  test('shows a key without its statement after an earlier release of the orchestrator refused it', async () => {
+  test('omits the statement of a key after an orchestrator of an earlier release refused it', async () => {
     makeNextKey(dir, identity.current, 60, seconds);
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -753,7 +753,7 @@ describe('a new key', () => {
     expect((await greeted([4, 3])).hello.key_statement).toBeUndefined();
   });
 
-  test('shows no new key to an orchestrator that does not support it, and keeps the link', async () => {
+  test('presents no new key to an orchestrator that does not support it, and keeps the link', async () => {
     const connection = connect();
     const { link, hello } = await greeted([3, 2]);
     link.welcome(0, [], 3);
@@ -770,7 +770,7 @@ describe('a new key', () => {
     expect((await greeted([3, 2])).hello).toMatchObject({ public_key: hex(identity.current) });
   });
 
-  test('delays a new key while terminals are open', async () => {
+  test('delays a key change while terminals are open', async () => {
     const terminals = { open: 1, attach: () => ({ end: () => {} }) };
     const connection = connect({}, terminals as unknown as Terminals);
     const { link } = await greeted([4]);
@@ -786,7 +786,7 @@ describe('a new key', () => {
     expect((await greeted([4])).hello.public_key).toBe(hex(key));
   });
 
-  test('shows a key created after the hello right after the welcome', async () => {
+  test('presents a key that was created after the hello right after the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
@@ -799,7 +799,7 @@ describe('a new key', () => {
     await until(() => has('this agent has a new key'));
   });
 
-  test('shows a new key again on the next link if the disk rejects it, and ends no link', async () => {
+  test('presents a new key again on the next link, and keeps this link, if saving the key fails', async () => {
     const connection = connect();
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     await mkdir(join(dir, 'agent-keys.json'));
@@ -817,7 +817,7 @@ describe('a new key', () => {
     await until(() => has('this agent has a new key'));
   });
 
-  test('connects even if a new key cannot be read', async () => {
+  test('connects with the current key if a new key cannot be read', async () => {
     connect();
     await writeFile(join(dir, 'agent.key.next'), 'torn', { mode: 0o600 });
     expect((await greeted([4])).hello.public_key).toBe(hex(identity.current));

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { TestOrchestrator } from '../../test/test-orchestrator.ts';
 import { provenKey, rotated } from './dial.ts';
 
-test('accepts no key from a resumed TLS session, which shows a certificate without proving it', async () => {
-  // Unlike a real orchestrator, this server issues session tickets.
+test('refuses the key of a resumed TLS session, which does not prove its possession', async () => {
+  // Unlike an orchestrator, this server issues session tickets.
   const orchestrator = await TestOrchestrator.start();
   const dial = (event: 'session' | 'secureConnect', session?: Buffer): Promise<{ socket: TLSSocket; ticket: Buffer }> =>
     new Promise((resolve, reject) => {
@@ -28,7 +28,7 @@ test('accepts no key from a resumed TLS session, which shows a certificate witho
   await orchestrator.stop();
 });
 
-test('starts with each of several addresses in turn, and tries all of them', () => {
+test('rotates the addresses so that each comes first in turn', () => {
   expect([0, 1, 2, 3].map((turn) => rotated(['a', 'b', 'c'], turn).join(''))).toEqual(['abc', 'bca', 'cab', 'abc']);
   expect(rotated([], 7)).toEqual([]);
 });

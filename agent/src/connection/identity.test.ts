@@ -28,7 +28,7 @@ const prepared = async () => {
 };
 
 describe('the keys of a data directory', () => {
-  test('keeps a new key waiting until the welcome, signed by the current key, with the same identity', async () => {
+  test('puts a new key, signed by the current key, in force after the welcome, with the same identity', async () => {
     const { identity, former, next } = await prepared();
     const nodeId = await idOfKey(former.publicKey);
     expect(identity.hasNext()).toBe(true);
@@ -91,7 +91,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  test('changes keys a second time and keeps the identity of the agent', async () => {
+  test('keeps the identity of the agent after a second key change', async () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     makeNextKey(dir, identity.current, 0, now);
@@ -132,7 +132,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).toShow(versions, orchestrator)).toMatchObject({ statement: shown.statement });
   });
 
-  test('shows as many statements of earlier changes as fit in a hello', async () => {
+  test('presents as many statements of earlier changes as fit in a hello', async () => {
     const { identity } = await prepared();
     const statements = [identity.toShow(versions, orchestrator).statement!];
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
@@ -152,7 +152,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  test('shows the statements of the current key if a kill came before a new key was in force and it is refused', async () => {
+  test('presents the statements of the current key if a kill interrupted the change to a key that is then refused', async () => {
     const { identity } = await prepared();
     const first = identity.toShow(versions, orchestrator);
     identity.welcomed(first, undefined);
@@ -169,7 +169,7 @@ describe('the keys of a data directory', () => {
     expect(killed.toShow(versions, orchestrator)).toMatchObject({ statement: first.statement, earlier: [] });
   });
 
-  test('gives the agent a new id if the current key is the first known one', async () => {
+  test('adopts the id that another orchestrator assigns', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const elsewhere = 'ab'.repeat(16);
@@ -177,7 +177,7 @@ describe('the keys of a data directory', () => {
     expect((await loadAgentIdentity(dir)).nodeId).toBe(elsewhere);
   });
 
-  test('activates a new key from memory, because its file may be missing', async () => {
+  test('puts a new key in force even if its file is missing', async () => {
     const { identity, next } = await prepared();
     const shown = identity.toShow(versions, orchestrator);
     rmSync(join(dir, 'agent.key.next'));
@@ -185,7 +185,7 @@ describe('the keys of a data directory', () => {
     expect(hex(await loadAgentIdentity(dir))).toBe(next.key.publicKey.toString('hex'));
   });
 
-  test('shows keys without statements if the history is damaged', async () => {
+  test('presents keys without statements if the history is damaged', async () => {
     const { identity } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const path = join(dir, 'agent-keys.json');

@@ -121,7 +121,7 @@ describe('samples on a link', () => {
     }
   });
 
-  test('sends samples from before the link in consecutive messages of at most half the window', () => {
+  test('sends samples from before the link immediately, in messages of at most half the window', () => {
     const sender = link();
     const many = Array.from({ length: 500 }, (_, n) => 1_800_000_000 + n * 30);
     for (const time of many)
@@ -172,7 +172,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(3);
   });
 
-  test('sends samples again after five minutes without an answer, without blocking reports', () => {
+  test('sends unanswered samples again after five minutes, without delaying reports', () => {
     const sender = link();
     add(1);
     clock.advance(30_000);
@@ -216,7 +216,7 @@ describe('samples on a link', () => {
     expect(sentTimes().at(-1)).toEqual([3]);
   });
 
-  test('waits for reports that fill the window', () => {
+  test('sends samples only after reports that fill the window', () => {
     link();
     window = 100;
     add(1);
@@ -229,7 +229,7 @@ describe('samples on a link', () => {
     expect(sentTimes()).toEqual([[1]]);
   });
 
-  test('sends no samples before the agent is approved, and some right after that', () => {
+  test('sends samples only after the agent is approved', () => {
     const sender = link();
     add(1);
     sender.setWanted(false);
@@ -245,7 +245,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(0);
   });
 
-  test('drops no samples after an answer to another message', () => {
+  test('drops only samples that the answered message contained', () => {
     const sender = link();
     add(10, 20);
     sender.stored(20);
@@ -262,7 +262,7 @@ describe('samples on a link', () => {
     expect(buffer.first).toBe(2);
   });
 
-  test('keeps newer samples when older ones are dropped from the buffer while in transit', () => {
+  test('keeps newer samples if the buffer drops older ones while they are in transit', () => {
     buffer = new SampleBuffer(2);
     const sender = link();
     add(1, 2);
@@ -273,7 +273,7 @@ describe('samples on a link', () => {
     expect(buffer.end).toBe(4);
   });
 
-  test('sends samples rarely to an orchestrator that requests it', () => {
+  test('sends samples at a long interval if the orchestrator requests it', () => {
     link(1e12);
     add(1);
     clock.advance(1_000_000_000);

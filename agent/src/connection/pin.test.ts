@@ -10,7 +10,7 @@ const known: KnownOrchestrator = { host: 'old', port: 1, orchestrator_key: keyA,
 const order = { host: 'new', port: 2, orchestratorKey: null, token: null };
 
 describe('the target', () => {
-  test('the pin comes from the flag, then from the pinned key, then from first use', () => {
+  test('prefers the key from the command line to the pinned key, and the pinned key to any key', () => {
     expect(chooseTarget(null, { ...order, orchestratorKey: keyB })).toMatchObject({
       orchestrator_key: keyB,
       pinSource: 'flag',
@@ -26,7 +26,7 @@ describe('the target', () => {
     expect(chooseTarget(null, null)).toBe(null);
   });
 
-  test('reports that the flag replaces a pinned key', () => {
+  test('reports that the key from the command line replaces a pinned key', () => {
     expect(chooseTarget(known, { ...order, orchestratorKey: keyB })).toMatchObject({
       orchestrator_key: keyB,
       replacedKey: keyA,
@@ -47,7 +47,7 @@ describe('the data directory', () => {
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
 
-  test('stores the orchestrator, readable by its owner only', async () => {
+  test('stores the orchestrator in a file that only its owner can read', async () => {
     const file = new OrchestratorFile(dir);
     expect(file.read()).toBe(null);
     file.write(known);
@@ -61,7 +61,7 @@ describe('the data directory', () => {
     expect(() => new OrchestratorFile(dir).read()).toThrow(`chmod 0600 ${path}`);
   });
 
-  test('creates the key once, and refuses a key file with a permissive mode', async () => {
+  test('creates the key once, and refuses a key file that others can read', async () => {
     const first = await loadAgentIdentity(join(dir, 'data'));
     const second = await loadAgentIdentity(join(dir, 'data'));
     expect(second.nodeId).toBe(first.nodeId);

@@ -53,7 +53,7 @@ class Receiver {
 }
 
 describe('pieces', () => {
-  test('cuts a text into pieces that concatenate to it, and are small once encoded', () => {
+  test('cuts a text into pieces that are small when encoded and concatenate to the text', () => {
     fc.assert(
       fc.property(anyText(30_000), (text) => {
         const pieces = cutIntoPieces(text);
@@ -111,7 +111,7 @@ describe('the report sender', () => {
     );
   });
 
-  test('restarts a large report on the next link, after the last acknowledged one', () => {
+  test('sends an unfinished large report again from its beginning on the next link', () => {
     const spool = new MemorySpool();
     spool.add([output('first')]);
     spool.add([output('"'.repeat(50_000))]);
@@ -147,7 +147,7 @@ describe('the report sender', () => {
     expect(reportsSchema.safeParse(receiver.received[0]!.reports).success).toBe(true);
   });
 
-  test('skips and reports an entry that no link can carry', () => {
+  test('skips and reports an entry that is too large for any link', () => {
     const spool = new MemorySpool();
     spool.add(Array.from({ length: 20 }, () => output('x'.repeat(250_000))));
     spool.add([output('after')]);

@@ -37,7 +37,7 @@ const rotate = (agent: () => void = () => {}, later: () => void = () => {}) => {
 };
 
 describe('muster agent rotate-key', () => {
-  test('leaves a key for the next start if no agent runs, and creates only one', async () => {
+  test('leaves one new key for the next start if no agent runs', async () => {
     const first = await rotate();
     expect(first).toMatchObject({
       node_id: identity.nodeId,
@@ -49,7 +49,7 @@ describe('muster agent rotate-key', () => {
       nudged: [],
     });
     expect(textOf(first, now)).toContain(
-      'No agent runs on this directory; the next start shows the key to the orchestrator.',
+      'No agent runs on this directory; the next start presents the key to the orchestrator.',
     );
     const second = await rotate();
     expect(second).toMatchObject({ key: first.key, was_waiting: true });

@@ -80,7 +80,7 @@ async function opened(channel = 1, version = 3): Promise<ServedLink> {
 }
 
 describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
-  test('transports terminal input and output as binary frames', async () => {
+  test('sends and receives terminal data as binary frames', async () => {
     const link = await opened(7);
     expect(await link.next('terminal_opened')).toMatchObject({ channel: 7, shell: '/bin/sh' });
     link.ws.send(encodeTerminalFrame(7, Buffer.from('echo $((6*7)); exit 5\r')));
@@ -92,7 +92,7 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     await link.settled();
   });
 
-  test('ends terminals with the link', async () => {
+  test('ends all terminals when the link ends', async () => {
     const link = await opened();
     await link.next('terminal_opened');
     link.ws.send(encodeTerminalFrame(1, Buffer.from('echo own=$$.\r')));

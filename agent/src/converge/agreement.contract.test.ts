@@ -134,7 +134,7 @@ const nested: fc.Arbitrary<(root: string) => ResolvedResource[]> = fc
   );
 
 describe('random modules', () => {
-  test('keeps declared directories that move between resources, and leaves no trace at the end', async () => {
+  test('keeps declared directories that move between resources, and removes everything at the end', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(nested, { minLength: 2, maxLength: 5 }), async (sets) => {
         const home = temporaryDirectory();
@@ -186,7 +186,7 @@ describe('random modules', () => {
     removeDirectory(home);
   });
 
-  test('an apply does what its plan says, a second apply does nothing, and removal leaves no trace', {
+  test('applies exactly the plan, changes nothing on the second apply, and removes everything', {
     timeout: 240_000,
   }, async ({ skip }) => {
     if (process.getuid?.() !== 0) skip('needs root: everyone else is shut out by some of the random modes');

@@ -16,7 +16,7 @@ const planned = async (resources = desired()) => {
 };
 
 describe('an apply that is bound to a plan', () => {
-  test('an apply does exactly what its plan says, even in another process', async () => {
+  test('applies exactly what another process planned', async () => {
     const plan_digest = await planned();
     expect(await planned()).toBe(plan_digest);
     await h.restart();
@@ -40,7 +40,7 @@ describe('an apply that is bound to a plan', () => {
     expect(removal.results).toEqual([]);
   });
 
-  test('detects changed content that the same action would replace', async () => {
+  test('refuses a plan if the content changed but the action did not', async () => {
     await h.agent.run(operation('apply', desired()));
     const plan_digest = await planned(desired('newer\n'));
     writeFileSync(`${h.root}/d/f`, 'by hand\n');
@@ -49,7 +49,7 @@ describe('an apply that is bound to a plan', () => {
     expect(readFileSync(`${h.root}/d/f`, 'utf8')).toBe('by hand\n');
   });
 
-  test('keeps the triggers that were due before a stale plan', async () => {
+  test('keeps the due triggers when it refuses a stale plan', async () => {
     const failing = [
       file(`${h.root}/cause`, { content: '1' }, { id: 'cause' }),
       script('due', { check: 'true', apply: `test -e ${h.root}/go` }, { rerun_on: [`path:${h.root}/cause`] }),
@@ -61,7 +61,7 @@ describe('an apply that is bound to a plan', () => {
     expect(results[1]).toMatchObject({ action: 'run', status: 'changed', triggered_by: ['cause'] });
   });
 
-  test('derives the plan digest from the key of the machine', async () => {
+  test('computes different plan digests with different keys', async () => {
     const plan_digest = await planned();
     await h.restart({ planKey: Buffer.from('another') });
     expect(await planned()).not.toBe(plan_digest);

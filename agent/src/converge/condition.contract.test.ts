@@ -58,7 +58,7 @@ describe('a resource whose path does not exist', () => {
     expect(statuses((await apply([conditioned()])).results)).toEqual(['unchanged']);
   });
 
-  test('a skipped resource delays neither its dependents nor the verification', async () => {
+  test('applies the dependents of a skipped resource and runs the verification', async () => {
     const dependent = file(`${root}/g`, { content: 'x' }, { depends_on: [`path:${root}/f`] });
     const third = file(`${root}/h`, { content: 'x' }, { depends_on: [`path:${root}/g`] });
     expect(statuses(await planAndApply([conditioned(), dependent, third]))).toEqual(['skipped', 'changed', 'changed']);
@@ -100,7 +100,7 @@ describe('a resource whose path does not exist', () => {
     expect(existsSync(`${root}/f`)).toBe(false);
   });
 
-  test('a skipped resource triggers nothing, and keeps its own trigger for later', async () => {
+  test('triggers nothing for a skipped resource, and keeps its due trigger', async () => {
     const cause = file(`${root}/cause`, { content: '1' }, { id: 'cause' });
     const triggered = onlyIf(
       `${root}/there`,
@@ -126,13 +126,13 @@ describe('an earlier resource', () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test('plans to skip and skips a resource whose path an earlier resource removes', async () => {
+  test('skips a resource whose path an earlier resource removes, in the plan and the apply', async () => {
     writeFileSync(`${root}/there`, '');
     const all = [file(`${root}/there`, { ensure: 'absent' }), conditioned()];
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'skipped']);
   });
 
-  test('a plan names an earlier resource that may create the path', async () => {
+  test('names in a plan the earlier resource that may create the path', async () => {
     const maker = (apply: string) => script('maker', { apply, check: `test -e ${root}/done` });
     const wanted = [maker(`touch ${root}/there ${root}/done`), conditioned()];
     expect((await plan(wanted)).results[1]).toMatchObject({
@@ -150,7 +150,7 @@ describe('an earlier resource', () => {
     expect(statuses((await plan(wanted)).results)).toEqual(['unchanged', 'skipped']);
   });
 
-  test('applies a resource whose condition is a path that is being removed', async () => {
+  test('applies a resource whose condition is a path that the same apply removes', async () => {
     writeFileSync(`${root}/f`, 'x');
     const all = [onlyIf(`${root}/f`, file(`${root}/f`, { ensure: 'absent' }))];
     expect(statuses(await planAndApply(all))).toEqual(['changed']);
@@ -159,7 +159,7 @@ describe('an earlier resource', () => {
 });
 
 describe('the existence check', () => {
-  test('finds the same paths as `test -e`', async () => {
+  test('agrees with `test -e` on whether a path exists', async () => {
     symlinkSync('nowhere', `${root}/dangling`);
     symlinkSync('circle', `${root}/circle`);
     writeFileSync(`${root}/target`, '');
@@ -226,7 +226,7 @@ describe('an agent that is cut off at any step', () => {
     }
   }
 
-  test('applies what its plan said after a cut at any step', { timeout: 120_000 }, async () => {
+  test('applies exactly the plan after an interruption at any step', { timeout: 120_000 }, async () => {
     const desired = () => [
       // The resource is skipped, although a later resource creates the path of its condition.
       conditioned(),

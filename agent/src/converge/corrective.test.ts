@@ -15,7 +15,7 @@ const correctiveOf = (results: { id: string | null; status: string; corrective: 
 const f = (body: object, id = 'f') => file(`${h.root}/${id}`, { mode: '0644', ...body }, { id });
 const apply = async (...desired: ReturnType<typeof file>[]) => await h.agent.run(operation('apply', desired));
 
-test('marks the repair of a manual change as corrective, and a change of the declaration as intended', async () => {
+test('marks the repair of a manual change as corrective, but not a change of the declaration', async () => {
   await apply(f({ content: 'one\n' }), f({ content: 'one\n' }, 'g'), f({ content: 'one\n' }, 'h'));
   chmodSync(`${h.root}/f`, 0o600);
   chmodSync(`${h.root}/h`, 0o600);
@@ -36,7 +36,7 @@ test('does not treat the leftover of a failed apply as drift', async () => {
   expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('one\n');
 });
 
-test('marks a script as corrective if its check fails, and not if it runs always or on a trigger', async () => {
+test('marks a script as corrective if its check fails, but not if it always runs or is triggered', async () => {
   const desired = () => [
     f({ content: 'one\n' }),
     script('checked', { check: `test -e ${h.root}/there`, apply: `touch ${h.root}/there` }, { id: 'checked' }),
@@ -50,7 +50,7 @@ test('marks a script as corrective if its check fails, and not if it runs always
   expect(correctiveOf(outcome.results)).toEqual({ f: true, checked: true, always: false, follows: false });
 });
 
-test('does not treat a newer offered version as drift, but a removal by hand', () => {
+test('treats the manual removal of a package as drift, but not a newer available version', () => {
   const body = { name: 'nginx', version: 'latest' };
   const wanted: ResolvedResource = {
     ...file('/x'),

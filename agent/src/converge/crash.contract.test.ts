@@ -69,8 +69,8 @@ const stepsOf = (total: number) =>
     8,
   );
 
-describe('an agent that is killed at any durable step', () => {
-  test('a restarted agent finishes an apply, and its removal still restores the original state', async () => {
+describe('an agent that is killed at a durable step', () => {
+  test('finishes an apply after a kill at any step, and can restore the original state', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first())], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
@@ -103,7 +103,7 @@ describe('an agent that is killed at any durable step', () => {
     fresh();
   });
 
-  test('finishes an apply that is bound to a plan, despite its own changes', {
+  test('finishes an apply that is bound to a plan after a kill at any step', {
     timeout: 240_000,
   }, async () => {
     const planned = async () => {
@@ -131,7 +131,7 @@ describe('an agent that is killed at any durable step', () => {
     }
   });
 
-  test('finishes a removal', async () => {
+  test('finishes a removal after a kill at any step', async () => {
     const steps = await killedOff(dataDir, [operation('apply', first()), operation('apply', [])], 0);
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(15);
@@ -165,7 +165,7 @@ describe('an agent that is killed at any durable step', () => {
     fresh();
   });
 
-  test('waits for a script that outlived it, and finds it done instead of running it twice', async () => {
+  test('waits for a script that outlived the agent, and does not run it twice', async () => {
     const slow = () => [
       script('slow', {
         check: `test -e ${root}/count`,
@@ -187,7 +187,7 @@ describe('an agent that is killed at any durable step', () => {
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('starts a script only after the process is recorded', async () => {
+  test('starts a script only after the journal contains its process', async () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];

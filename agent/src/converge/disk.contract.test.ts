@@ -49,7 +49,7 @@ const canMount = (() => {
 })();
 
 describe.runIf(canMount)('with separate file systems (root, mount)', () => {
-  test('a full disk keeps the file, fails the resource clearly, and delays no other', async () => {
+  test('keeps the file and fails only its resource when the disk is full', async () => {
     const root = mount('small', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     agent = await startAgent(data());
@@ -67,7 +67,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     expect(snapshotTree(root)).toEqual(before);
   });
 
-  test('a read-only disk keeps the file and fails the resource with a clear message', async () => {
+  test('keeps the file and fails its resource when the disk is read-only', async () => {
     const root = mount('fixed', '64k');
     writeFileSync(`${root}/f`, 'old\n');
     spawnSync('mount', ['-o', 'remount,ro', root]);
@@ -95,7 +95,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     await second.close();
   });
 
-  test('refuses an operation without effect if the journal has no room', async () => {
+  test('refuses an operation and changes nothing if the journal has no room', async () => {
     const dataDir = mount('data', '256k');
     agent = await startAgent(dataDir);
     await expect(
@@ -109,7 +109,7 @@ describe.runIf(canMount)('with separate file systems (root, mount)', () => {
     expect(agent.engine.openOperations().length).toBe(1);
   });
 
-  test('waits in the middle of an operation until a full disk has room', async () => {
+  test('pauses an operation until a full disk has room', async () => {
     const dataDir = mount('data', '256k');
     const errors: string[] = [];
     agent = await startAgent(dataDir, {
@@ -153,7 +153,7 @@ const canFreeze = (() => {
   return frozen;
 })();
 
-test.runIf(canFreeze)('keeps an immutable file, and names the attribute in the message (root, chattr)', async () => {
+test.runIf(canFreeze)('keeps an immutable file, and names the attribute in the error', async () => {
   const path = `/tmp/muster-immutable-${process.pid}`;
   writeFileSync(path, 'old');
   spawnSync('chattr', ['+i', path]);

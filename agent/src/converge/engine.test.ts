@@ -60,7 +60,7 @@ describe('reports', () => {
     expect(entries()[0]?.seq).toBe(before.at(-1)!.seq + 1);
   });
 
-  test('renumbers reports if the orchestrator has more than the agent ever sent', async () => {
+  test('renumbers reports if the orchestrator acknowledges more than the agent sent', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`)]));
     const outcome = entries();
     h.agent.engine.spool.acknowledge(100);
@@ -68,7 +68,7 @@ describe('reports', () => {
     expect(entries().map(({ reports }) => reports)).toEqual(outcome.map(({ reports }) => reports));
   });
 
-  test('drops the oldest output, and never results, beyond the size limit of the spool', async () => {
+  test('drops the oldest output, but no results, beyond the size limit of the spool', async () => {
     await h.restart({ spoolBytes: 23_000 });
     for (const name of ['a', 'b', 'c'])
       await h.agent.run(
@@ -112,7 +112,7 @@ describe('operations', () => {
     expect(await h.agent.engine.accept(operation('plan'))).toBe('full');
   });
 
-  test('skips the rest of a cancelled operation, and manages the applied resources', async () => {
+  test('skips the remaining resources of a cancelled operation, and manages the applied ones', async () => {
     const long = operation('apply', [
       file(`${h.root}/f`, {}, { id: 'f' }),
       script('cancels', { apply: `touch ${h.root}/runs; while ! test -e ${h.root}/go; do sleep 0.02; done` }),
@@ -172,7 +172,7 @@ describe('operations', () => {
 });
 
 describe('failures and triggers', () => {
-  test('fails an unknown kind alone, skips its dependents, and applies the others', async () => {
+  test('fails a resource of an unknown kind, skips its dependents, and applies the others', async () => {
     const service: ResolvedResource = {
       ...file('/x'),
       key: 'package-brew:nginx',
@@ -199,7 +199,7 @@ describe('failures and triggers', () => {
     expect(outcome.finished.error).toContain('svc');
   });
 
-  test('a trigger forces a script whose check passes, exactly once', async () => {
+  test('runs a triggered script exactly once, even if its check passes', async () => {
     const desired = (content: string) => [
       file(`${h.root}/a`, { content }, { id: 'a' }),
       file(`${h.root}/b`, { content }, { id: 'b' }),
@@ -222,7 +222,7 @@ describe('failures and triggers', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\nx\n');
   });
 
-  test('a trigger that was not served fires in the next operation', async () => {
+  test('fires a trigger in the next operation if its resource was not reached', async () => {
     const desired = (content: string) => [
       file(`${h.root}/a`, { content }, { id: 'a' }),
       script('gate', { apply: `test -e ${h.root}/open` }),
@@ -244,7 +244,7 @@ describe('failures and triggers', () => {
     expect(readFileSync(`${h.root}/count`, 'utf8')).toBe('x\n');
   });
 
-  test('a script without `check` always runs, except with `rerun_on`, and never drifts', async () => {
+  test('runs a script without `check` in every apply, except with `rerun_on`, and reports no drift', async () => {
     writeFileSync(`${h.root}/a`, '');
     const desired = () => [
       file(`${h.root}/a`, {}, { id: 'a' }),
@@ -266,7 +266,7 @@ describe('failures and triggers', () => {
 });
 
 describe('drift', () => {
-  test('fails clearly without an apply, or against another apply', async () => {
+  test('fails a drift check without an apply, or against another apply', async () => {
     expect((await h.agent.run(operation('drift'))).finished).toMatchObject({
       status: 'failed',
       error: expect.stringContaining('apply again'),
@@ -303,7 +303,7 @@ describe('drift', () => {
     ]);
   });
 
-  test('includes the resources of kept modules in drift', async () => {
+  test('includes the resources of kept modules in a drift check', async () => {
     await h.agent.run(operation('apply', [file(`${h.root}/f`, { content: 'a' }, { module: 'kept' })]));
     await h.agent.run(operation('apply', [file(`${h.root}/g`)], { keep_modules: ['kept'] }));
     expect(readFileSync(`${h.root}/f`, 'utf8')).toBe('a');
@@ -313,7 +313,7 @@ describe('drift', () => {
 });
 
 describe('a secret', () => {
-  test('redacts a secret everywhere, with its whole field', async () => {
+  test('redacts the whole value of a field that contains a secret', async () => {
     const secret = 'hunter2';
     const desired = [
       file(
@@ -348,7 +348,7 @@ describe('a secret', () => {
 describe('misbehaving scripts', () => {
   const limits = { ...defaultLimits, scriptMs: 300, checkMs: 200, outputBytes: 1000 };
 
-  test('stops a hanging script with everything it started', async () => {
+  test('stops a hanging script and every process that it started', async () => {
     await h.restart({ limits });
     const outcome = await h.agent.run(
       operation('apply', [
@@ -378,7 +378,7 @@ describe('misbehaving scripts', () => {
     expect(stdout).toMatch(/last\n$/);
   });
 
-  test('gives scripts a clean environment and empty input, and hides their text from others', async () => {
+  test('runs scripts with a clean environment and empty input, and hides their text from others', async () => {
     process.env.MUSTER_LEAK = 'leaked';
     const outcome = await h.agent.run(
       operation('apply', [script('env', { apply: 'env; cat; tr "\\0" " " < /proc/$$/cmdline # secret-comment' })]),

@@ -86,7 +86,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('manages the changes of an abandoned operation, and keeps its triggers due', async () => {
+  test('manages the changes of an abandoned operation, and keeps its due triggers', async () => {
     writeFileSync(`${h.root}/a`, 'before\n');
     let faults = 0;
     await h.restart({
@@ -118,7 +118,7 @@ describe('an operation with faults', () => {
   });
 
   test.each(['step:after', 'step:ended', 'results:before'])(
-    'reports an ended step without a restart after a fault at %s',
+    'reports a script that has ended without running it again after a fault at %s',
     async (at) => {
       let faults = 0;
       await h.restart({
@@ -145,7 +145,7 @@ describe('an operation with faults', () => {
     },
   );
 
-  test('reports no restart when the same process resumes the operation', async () => {
+  test('reports an internal error, and no restart, if the same process resumes the operation', async () => {
     let faults = 0;
     await h.restart({
       clock,
@@ -184,7 +184,7 @@ describe('an operation with faults', () => {
     expect(readFileSync(`${h.root}/validated`, 'utf8')).toBe('x\n');
   });
 
-  test('executes an operation later when the disk fails while it is accepted', async () => {
+  test('executes an operation later if the disk fails when it is accepted', async () => {
     await h.restart({ clock, log: silent });
     const { engine } = h.agent;
     const first = operation('apply', [file(`${h.root}/first`)]);

@@ -50,7 +50,7 @@ const members = [
 const harmless = new Set(['weight', 'canTell']);
 
 describe('a bug in the code of one kind', () => {
-  test.each(members)('a bug in %s fails resources of that kind only', async (member) => {
+  test.each(members)('fails only resources of a kind with a bug in %s', async (member) => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     const desired = [file(`${h.root}/a`), ours, file(`${h.root}/b`)];
@@ -90,7 +90,7 @@ describe('a bug in the code of one kind', () => {
     expect(readFileSync(`${h.root}/text`, 'utf8')).toBe('theirs\n');
   });
 
-  test('a bug in a method that runs without a change fails the resource', async () => {
+  test('fails the resource after a bug in a method that runs without a change', async () => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     await h.agent.run(operation('apply', [ours]));

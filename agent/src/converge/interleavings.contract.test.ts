@@ -367,7 +367,7 @@ async function withTimeout(machine: Machine, playing: Promise<void>): Promise<vo
   await Promise.race([playing, late]).finally(cancelTimeout);
 }
 
-test('keeps the machine at its original state plus the declared resources, in any sequence of events', {
+test('leaves the original state plus the declared resources after any sequence of events', {
   timeout: 600_000,
 }, async ({ skip }) => {
   if (process.getuid?.() !== 0) skip('needs root, because the model expects files owned by root');

@@ -9,7 +9,7 @@ const removed = async () =>
   (await h.agent.run(operation('apply', []))).results.map(({ identity }) => identity.slice(h.root.length + 1));
 
 describe('removals run in the reverse order of the declaration', () => {
-  test('removes in reverse order when some removals failed the last time', async () => {
+  test('removes resources in reverse order after some removals failed', async () => {
     const all = ['a', 'b', 'c'].map((name) => named(name));
     await h.agent.run(operation('apply', all));
     rmSync(`${h.root}/b`);
@@ -19,7 +19,7 @@ describe('removals run in the reverse order of the declaration', () => {
     expect(await removed()).toEqual(['c', 'b', 'a']);
   });
 
-  test('removes in reverse order when an earlier removal was due and failed', async () => {
+  test('removes resources in reverse order after an apply in which a removal failed', async () => {
     const [a, c] = [named('a'), named('c')];
     const stays = script('s', { apply: 'true', undo: `test ! -e ${h.root}/busy` });
     await h.agent.run(operation('apply', [a, stays, c]));
@@ -31,14 +31,14 @@ describe('removals run in the reverse order of the declaration', () => {
     expect(gone.map(({ identity }) => identity)).toEqual([c.identity, 's', a.identity]);
   });
 
-  test('removes in reverse order when one module was applied again without the other', async () => {
+  test('removes resources in reverse order after one module was applied again without the other', async () => {
     const under = named('a', 'under');
     await h.agent.run(operation('apply', [under, named('b', 'over')]));
     await h.agent.run(operation('apply', [under], { keep_modules: ['over'] }));
     expect(await removed()).toEqual(['b', 'a']);
   });
 
-  test('removes in reverse order of the last declaration', async () => {
+  test('removes resources in the reverse order of the last declaration', async () => {
     const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => named(name)) as [never, never, never, never];
     await h.agent.run(operation('apply', [a, b, c]));
     await h.agent.run(operation('apply', [b, d, a, c]));

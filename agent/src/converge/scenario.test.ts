@@ -44,10 +44,8 @@ describe('20 files, 5 directories and a script', () => {
     return [...directories, ...files, service];
   };
 
-  test('plans, applies, finds drift field by field, and reduces 20 files, 5 directories, and a script', async ({
-    skip,
-  }) => {
-    if (process.getuid?.() !== 0) skip('needs root, who alone may give files away');
+  test('plans, applies, checks for drift, and removes 20 files, 5 directories, and a script', async ({ skip }) => {
+    if (process.getuid?.() !== 0) skip('needs root, because only root can change the owner of a file');
     // The file and the directory exist before the first apply.
     mkdirSync(`${root}/d0`, { mode: 0o700 });
     writeFileSync(`${root}/d0/f0`, 'from before\n', { mode: 0o600 });

@@ -217,7 +217,7 @@ test('applies a dependent in its own transaction, and skips it if its dependency
   expect(told.outputs).toMatchObject([{ resource: 'site/broken', stderr: 'no such thing' }]);
 });
 
-test('restores a failed resource that left something behind, and does not manage one that left nothing', async () => {
+test('manages a failed resource only if it left something behind', async () => {
   await apply([pack('half'), pack('broken')]);
   const told = await apply([]);
   expect(told.results.map(({ identity, status }) => ({ identity, status }))).toEqual([
@@ -226,7 +226,7 @@ test('restores a failed resource that left something behind, and does not manage
   expect(installed()).toEqual([]);
 });
 
-test('fails each resource of a refused batch, and applies the others', async () => {
+test('fails every resource of a refused batch, and applies the other resources', async () => {
   const told = await apply([pack('a'), pack('locked'), file(`${root}/f`, { content: 'x' }), pack('b')]);
   expect(told.results).toMatchObject([
     { status: 'failed', message: 'the list is locked' },
@@ -236,7 +236,7 @@ test('fails each resource of a refused batch, and applies the others', async () 
   ]);
 });
 
-test('expects a unit in a plan if a changing package may install it, and not otherwise', async () => {
+test('expects a unit in a plan only if a changing package may install it', async () => {
   const service = unit('from-package', []);
   expect((await plan([service])).results).toMatchObject([
     { status: 'failed', message: 'there is no unit from-package' },
@@ -259,7 +259,7 @@ test('expects a unit in a plan if a changing package may install it, and not oth
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
-test('plans that a package provides the source of its dependents only', async () => {
+test('expects a package to provide a source only to its dependents', async () => {
   const release = pack('release');
   const dependent = pack('extra', { depends_on: [release.key] });
   const through = pack('extra', { depends_on: [`path:${root}/f`] });
@@ -298,7 +298,7 @@ test('expects a package to create a declared-absent path in the same plan', asyn
   ]);
 });
 
-test('observes files again when an earlier one of the run provides the missing unit', async () => {
+test('observes files again if an earlier file of the run provides the missing unit', async () => {
   const told = await apply([
     file(`${root}/f`, { content: 'x' }),
     pack('daemon'),
@@ -312,7 +312,7 @@ test('observes files again when an earlier one of the run provides the missing u
   expect(lines(`${root}/restarts-from-package`)).toHaveLength(1);
 });
 
-test('survives a kill at any step with one transaction, one restart, one end, and no leftovers', async () => {
+test('finishes with one transaction and one restart after a kill at any step', async () => {
   const desired = () => [
     file(`${root}/f`, { content: 'x' }),
     pack('a'),
@@ -369,7 +369,7 @@ test('survives a kill at any step with one transaction, one restart, one end, an
   expect(cut).toBeGreaterThan(12);
 });
 
-test('repairs an interrupted transaction before it observes again', async () => {
+test('repairs an interrupted transaction before it observes the packages again', async () => {
   await agent.stop();
   const died = new Promise<void>((resolve) => {
     startAgent(`${home}/data`, {

@@ -73,7 +73,7 @@ describe('verify', () => {
     expect(finished).toMatchObject({ status: 'succeeded', error: null });
   });
 
-  test('finds a server that listens on IPv6 only', async () => {
+  test('connects to a server that listens on IPv6 only', async () => {
     const port = await serve(answering(200), 0, '::1');
     expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
   });
@@ -151,7 +151,7 @@ describe('verify', () => {
     expect(await apply(command(`test -e ${flag}`))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('reports an earlier problem if the last attempt was cut off', async () => {
+  test('reports an earlier problem if the timeout cut off the last attempt', async () => {
     let asked = 0;
     const port = await serve((_request, response) => {
       if (asked++ === 0) response.writeHead(503).end();
@@ -168,7 +168,7 @@ describe('verify', () => {
     );
   });
 
-  test('does not run after a failed resource, nor in a plan or drift check', async () => {
+  test('runs no verification after a failed resource, or in a plan or drift check', async () => {
     const ran = `${h.root}/ran`;
     const verify = [command(`touch ${ran}`)];
     await h.agent.run(operation('apply', [script('s', { apply: 'exit 1' })], { verify }));
@@ -179,7 +179,7 @@ describe('verify', () => {
     expect(existsSync(ran)).toBe(true);
   });
 
-  test('shows no sensitive values', async () => {
+  test('hides sensitive values in the reason of a failure', async () => {
     const port = await serve(answering(403));
     const errors = [
       (await applyBriefly(http(`http://127.0.0.1:${port}/hunter2`, { sensitive: true }))).error,
@@ -190,7 +190,7 @@ describe('verify', () => {
     expect(errors.join()).not.toContain('hunter2');
   });
 
-  test('ends when the operation is cancelled', async () => {
+  test('ends a verification when its operation is cancelled', async () => {
     const began = `${h.root}/began`;
     const sent = applying([command(`touch ${began}; sleep 60`)]);
     const ended = h.agent.run(sent);
@@ -200,7 +200,7 @@ describe('verify', () => {
     expect(finished).toMatchObject({ status: 'cancelled', error: expect.stringMatching(/resources are in place/) });
   });
 
-  test('repeats only the verification after a stop of the agent', async () => {
+  test('repeats only the verification after the agent was restarted', async () => {
     const count = `${h.root}/count`;
     const sent = operation('apply', [script('s', { apply: `echo ran >> ${h.root}/script` })], {
       verify: [command(`echo x >> ${count}; test "$(wc -l < ${count})" -ge 2 || sleep 60`)],

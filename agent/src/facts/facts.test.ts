@@ -17,7 +17,7 @@ const put = (path: string, text: string, mode = 0o644): void => {
   chmodSync(root + path, mode);
 };
 
-test('reads os-release with its quotes, and from /usr/lib if /etc has none', () => {
+test('reads os-release with quoted values, from /usr/lib if /etc has none', () => {
   put('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
   expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41' });
   put('/etc/os-release', 'PRETTY_NAME="Debian"\nID=debian\nVERSION_ID="13"\n');
@@ -57,7 +57,7 @@ test('detects virtualization and the time zone', () => {
   expect(timezone(root)).toBe('Europe/Paris');
 });
 
-test('finds a value for each built-in attribute that modules choose variants by', () => {
+test('returns a value for each built-in attribute by which modules choose variants', () => {
   const facts = builtInFacts('');
   for (const key of ['platform', 'distro', 'arch', 'init_system', 'hostname', 'kernel', 'cpus', 'memory_bytes'])
     expect(facts[key], key).toMatch(/./);
@@ -89,7 +89,7 @@ test('adds flattened attributes of facts.d, and skips only faulty files', async 
   ]);
 });
 
-test('reads and runs nothing in a directory that other users can write to', async () => {
+test('ignores a facts directory that other users can write to', async () => {
   put('/facts.d/10-site.yaml', 'rack: 4\n');
   put('/facts.d/20-run', `#!/bin/sh\ntouch ${root}/ran\n`, 0o755);
   const warned: string[] = [];
@@ -117,7 +117,7 @@ test('cuts values that are too long', async () => {
   expect(facts.long?.length).toBe(1024);
 });
 
-test('keeps built-in attributes and reports custom ones that do not fit', async () => {
+test('keeps all built-in attributes, and warns about custom attributes that do not fit', async () => {
   const facts = (lines: string[]) => {
     put('/facts.d/a.yaml', `${lines.join('\n')}\n`);
     const warned: string[] = [];

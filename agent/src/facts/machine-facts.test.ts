@@ -40,7 +40,7 @@ const start = async (): Promise<void> => {
   facts.follow(() => changes++);
 };
 
-test('notices changed facts soon, even in a directory that is created later', async () => {
+test('notices changed facts within seconds, even in a directory that is created later', async () => {
   await start();
   expect(facts.attributes).toMatchObject({ distro: 'debian', timezone: 'Europe/Paris' });
   mkdirSync(`${root}/facts.d`);
@@ -63,7 +63,7 @@ test('notices a new time zone and a new release of the system', async () => {
   await expect.poll(() => facts.attributes.distro).toBe('devuan');
 });
 
-test('does not rerun a program because of its own writes', async () => {
+test('does not rerun a program after its own writes', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
   put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\necho "n: $(wc -c < ${root}/facts.d/runs)"\n`, 0o755);
@@ -76,7 +76,7 @@ test('does not rerun a program because of its own writes', async () => {
   expect(runs()).toBe(2);
 });
 
-test('reruns a slow program that writes to its directory less and less often', async () => {
+test('reruns a slow program that writes to its own directory at increasing intervals', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
   put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\nsleep 0.6\necho n: 1\n`, 0o755);
@@ -101,7 +101,7 @@ test('notices system changes that happen while a program runs', async () => {
   await expect.poll(() => facts.attributes).toMatchObject({ n: '1', timezone: 'Asia/Tokyo' });
 });
 
-test('logs a problem once, and again after it was solved in between', async () => {
+test('logs a problem once, and again if it recurs', async () => {
   mkdirSync(`${root}/facts.d`);
   put('a.yaml', 'platform: plan9\nok: 1\n');
   put('b.yaml', Buffer.from([0x61, 0x3a, 0x20, 0xff, 0x0a]));
@@ -122,7 +122,7 @@ test('logs a problem once, and again after it was solved in between', async () =
   expect(warned).toHaveLength(4);
 });
 
-test('collects on request, one collection at a time', async () => {
+test('collects attributes on request, one collection at a time', async () => {
   mkdirSync(`${root}/facts.d`);
   put('p', `#!/bin/sh\nprintf x >> ${root}/runs\necho "n: $(wc -c < ${root}/runs)"\n`, 0o755);
   await start();

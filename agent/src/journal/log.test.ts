@@ -42,7 +42,7 @@ test('reads appended lines in order', async () => {
   await again.log.close();
 });
 
-test('reads all complete lines after a cut anywhere, drops the incomplete one, and continues from there', async () => {
+test('reads all complete lines of a file truncated at any byte, and appends after them', async () => {
   const { log } = reopen();
   for (let i = 0; i < 3; i++) log.append({ i });
   await log.close();
@@ -65,7 +65,7 @@ test('reads all complete lines after a cut anywhere, drops the incomplete one, a
   );
 });
 
-test('loses the lines after a flipped byte, reports that, and keeps a copy', async () => {
+test('reports damage, drops the lines after it, and keeps a copy of the file', async () => {
   const { log } = reopen();
   for (let i = 0; i < 3; i++) log.append({ i });
   await log.close();
@@ -79,7 +79,7 @@ test('loses the lines after a flipped byte, reports that, and keeps a copy', asy
   await opened.close();
 });
 
-test('replaces the file by rewriting; an unfinished rewrite has no effect', async () => {
+test('replaces the file, and ignores an unfinished replacement', async () => {
   const { log } = reopen();
   log.append({ old: true });
   await log.replace([{ a: 1 }, { b: 2 }]);
@@ -92,7 +92,7 @@ test('replaces the file by rewriting; an unfinished rewrite has no effect', asyn
   await again.close();
 });
 
-test('uses the newer of two files that a crash left during a rewrite', async () => {
+test('uses the newer file if a crash left two files', async () => {
   const { log } = reopen();
   log.append({ old: true });
   await log.close();

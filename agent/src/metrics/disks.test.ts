@@ -51,7 +51,7 @@ describe('the capacity of all disks', () => {
     expect(shelf.clock.next).toBeNull();
   });
 
-  test('skips unmounted and inaccessible disks, and is unknown if a disk fails or there are none', async () => {
+  test('skips unmounted and inaccessible disks, and returns null if a disk fails or none is left', async () => {
     const shelf = new Shelf('/', '/srv');
     shelf.answers.set('/', room(100, 40));
     for (const code of ['EACCES', 'ENOENT', 'ENOTDIR']) {
@@ -65,7 +65,7 @@ describe('the capacity of all disks', () => {
     expect(await new Shelf().reader.read()).toBeNull();
   });
 
-  test('reports unknown two seconds after a disk hangs, and queries no disk until it answers', async () => {
+  test('returns null after a disk hangs for two seconds, and queries no disk until it answers', async () => {
     const shelf = new Shelf('/', '/hung', '/srv');
     shelf.answers.set('/', room(100, 40)).set('/srv', room(10, 5));
     const reading = shelf.reader.read();
@@ -88,7 +88,7 @@ describe('the capacity of all disks', () => {
     expect(await shelf.reader.read()).toEqual({ total: 130, used: 65 });
   });
 
-  test('reports values again when the hanging disk is unmounted; at most two queries are pending', async () => {
+  test('returns values after a hanging disk is unmounted, but not while two queries are pending', async () => {
     const shelf = new Shelf('/a', '/b', '/c');
     shelf.answers.set('/b', room(5, 5)).set('/c', room(5, 5));
     const hang = async () => {

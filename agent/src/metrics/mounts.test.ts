@@ -30,7 +30,7 @@ ${root}
     expect(paths(machine)).toEqual(['/', '/srv', '/mnt/usb', '/boot/efi']);
   });
 
-  test('counts a disk once, with any number of other mounts', () => {
+  test('counts a disk with several mounts once', () => {
     expect(
       paths(root, '30 27 254:0 /etc /mnt/bind rw - ext4 /dev/vda rw', '31 27 254:0 / /mnt/all rw - ext4 /dev/vda rw'),
     ).toEqual(['/']);
@@ -68,7 +68,7 @@ ${root}
     ]);
   });
 
-  test('queries disks only if their path leads to them', () => {
+  test('skips disks whose mount point is hidden by another mount', () => {
     const data = '30 27 8:17 / /data rw - ext4 /dev/sdb1 rw';
     expect(paths(root, data, '31 30 0:70 / /data rw - tmpfs tmpfs rw')).toEqual(['/']);
     const below = '31 27 8:33 / /data/deep/disk rw - ext4 /dev/sdc1 rw';
@@ -88,7 +88,7 @@ ${root}
     ).toEqual(['/', '/again']);
   });
 
-  test('queries no disk through a network mount, a FUSE mount, or an automount with a timeout', () => {
+  test('skips disks below a network mount, a FUSE mount, or an automount with a timeout', () => {
     const disk = '40 30 8:17 / /far/disk rw - ext4 /dev/sdb1 rw';
     for (const far of ['nfs', 'nfs4', 'cifs', 'fuse.sshfs', 'fuse', 'ceph', 'autofs'])
       expect(paths(root, `30 27 0:70 / /far rw - ${far} there rw,timeout=300`, disk), far).toEqual(['/']);

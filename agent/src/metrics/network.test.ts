@@ -41,7 +41,7 @@ describe('counted interfaces', () => {
   const counted = (interfaces: Record<string, Backing>) =>
     countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
 
-  test('counts cards, not the interfaces above them', () => {
+  test('counts network cards, but not the interfaces above them', () => {
     const docker = { eth0: card, docker0: upper, veth1: loose, veth2: loose, wg0: loose, 'eth0.7': upper };
     expect(counted(docker)).toEqual(['eth0']);
     expect(counted({ bond0: upper, eth0: owned('bond0'), eth1: owned('bond0'), br0: on('bond0') })).toEqual([
@@ -54,19 +54,19 @@ describe('counted interfaces', () => {
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
   });
 
-  test('counts a card but not its fast path, which may appear and disappear', () => {
+  test('counts a card, but not its fast path, which may appear and disappear', () => {
     const hyperV = { eth0: on('enP1s1', true), enP1s1: owned('eth0'), 'eth0.7': upper, br0: on('eth0') };
     expect(counted(hyperV)).toEqual(['eth0']);
     expect(counted({ eth0: card })).toEqual(['eth0']);
     expect(counted({ bond0: on('eth0'), eth0: on('enP1s1', true), enP1s1: owned('eth0') })).toEqual(['eth0']);
   });
 
-  test('counts interfaces without a lower one if there is no card', () => {
+  test('counts interfaces without a lower interface if there is no card', () => {
     expect(counted({ eth0: loose, br0: upper, tun0: loose })).toEqual(['eth0', 'tun0']);
     expect(counted({})).toEqual([]);
   });
 
-  test('sums traffic to null without interfaces or beyond safe integers', () => {
+  test('returns null without interfaces, or if the sum is not a safe integer', () => {
     const traffic = new Map([
       ['eth0', { received: 5, sent: 7 }],
       ['eth1', { received: 1, sent: 2 }],

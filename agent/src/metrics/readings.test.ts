@@ -30,14 +30,14 @@ describe('the CPU usage', () => {
     expect(used('cpu  0 0 0 0 0 0 0 0 0 0', 'cpu  10 0 0 50 0 0 0 40 0 0')).toBe(50);
   });
 
-  test('returns null without elapsed ticks, and treats a decreasing counter as unchanged', () => {
+  test('returns null if no ticks have elapsed, and treats a decreasing counter as unchanged', () => {
     expect(used('cpu  5 5 5 5 5', 'cpu  5 5 5 5 5')).toBeNull();
     expect(used('cpu  5 5 5 500 900 0 0 0', 'cpu  55 5 5 550 100 0 0 0')).toBe(50);
     expect(used('cpu  900 5 5 500 0 0 0 0', 'cpu  100 5 55 550 0 0 0 0')).toBe(50);
     expect(used('cpu  9 9 9 9 9', 'cpu  1 1 1 1 1')).toBeNull();
   });
 
-  test('returns null for malformed text, and never leaves 0 to 100', () => {
+  test('returns null or a percentage from 0 to 100 for any text', () => {
     for (const line of [
       '',
       'cpu',
@@ -63,7 +63,7 @@ describe('memory', () => {
   const text =
     'MemTotal:       24684096 kB\nMemFree:        17735540 kB\nMemAvailable:   23400600 kB\nSwapCached:  0 kB\nSwapTotal:  2048 kB\nSwapFree:  1024 kB\n';
 
-  test('counts memory that is not available as used', () => {
+  test('computes used memory as the total minus the available memory', () => {
     expect(parseMemory(text)).toEqual({ total: 24684096 * 1024, used: 1283496 * 1024, swapUsed: 1024 * 1024 });
   });
 

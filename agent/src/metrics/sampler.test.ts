@@ -81,7 +81,7 @@ const samples = (): Sample[] =>
 const times = () => samples().map(({ collected_at }) => collected_at - 1_800_000_000);
 
 describe('samples', () => {
-  test('takes the first sample soon after the start, with all measures and the CPU usage since the start', async () => {
+  test('takes the first sample seconds after the start, with the CPU usage since the start', async () => {
     start();
     await pass(4_999);
     expect(samples()).toEqual([]);
@@ -110,7 +110,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 35, 65, 95]);
   });
 
-  test('samples null for each missing measure separately', async () => {
+  test('records null only for the measures that are missing', async () => {
     const whole = async () => {
       await pass(30_000);
       return samples().at(-1)!;
@@ -150,7 +150,7 @@ describe('samples', () => {
     expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the sample buffer is full')]);
   });
 
-  test('inspects the interfaces again when they change', async () => {
+  test('inspects the network interfaces again when they change', async () => {
     start();
     await pass(5_000);
     interfaces = { eth0: 'card', eth1: 'card' };
@@ -159,7 +159,7 @@ describe('samples', () => {
     expect(samples().map(({ net_rx_bytes }) => net_rx_bytes)).toEqual([10, 16]);
   });
 
-  test('samples without disk values while a disk hangs', async () => {
+  test('records null for the disk values while a disk hangs', async () => {
     room = () => new Promise(() => {});
     start();
     await pass(5_000);
@@ -170,7 +170,7 @@ describe('samples', () => {
     expect(times()).toEqual([5, 35]);
   });
 
-  test('follows configuration changes at once: interval, disabling, and enabling', async () => {
+  test('applies a new interval, disabling, and enabling immediately', async () => {
     const sampler = start();
     await pass(5_000);
     settings = { enabled: true, collection_interval: 2 };
@@ -194,7 +194,7 @@ describe('samples', () => {
     expect(clock.next).toBeNull();
   });
 
-  test('skips the time of a suspension, and keeps the interval after a late sample', async () => {
+  test('skips the samples of a suspension, and keeps the interval after a late sample', async () => {
     let late = 10_000;
     const after = clock.after.bind(clock);
     start();
@@ -235,7 +235,7 @@ describe('samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('starts over after the clock was set back far, without samples in the future', async () => {
+  test('drops samples with future times after the clock was set back far', async () => {
     start();
     await pass(5_000);
     buffer.drop(buffer.end);
@@ -252,7 +252,7 @@ describe('samples', () => {
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
 
-  test('continues after the samples of the previous process, and waits minutes for a clock that is not set yet', async () => {
+  test('continues after the samples of the previous process, and waits for the clock to be set', async () => {
     const before = (ahead: number) => {
       buffer = new SampleBuffer(8);
       for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });
@@ -292,7 +292,7 @@ describe('samples', () => {
     sampler.end();
   });
 
-  test('drops samples of the previous process if metrics are disabled, with a notification', async () => {
+  test('drops samples of the previous process and reports the change if metrics are disabled', async () => {
     buffer.push({ ...blank, collected_at: 1_799_999_000 });
     settings = { enabled: false, collection_interval: 30 };
     const sampler = start();
@@ -304,7 +304,7 @@ describe('samples', () => {
     expect(changes).toBe(3);
   });
 
-  test('drops the oldest samples when the buffer is full, with one warning until the next are sent', async () => {
+  test('drops the oldest samples when the buffer is full, and warns once until samples are sent', async () => {
     start();
     await pass(5_000);
     for (let n = 0; n < 10; n++) await pass(30_000);
@@ -315,7 +315,7 @@ describe('samples', () => {
     expect(logged).toHaveLength(2);
   });
 
-  test('samples plausible values of the real machine', async () => {
+  test('measures plausible values on the real machine', async () => {
     start(machineSource);
     for (let n = 0; samples().length === 0 && n < 200; n++) {
       if (n === 0) clock.advance(5_000);

@@ -100,7 +100,7 @@ const halfMinutes = (from: number, to: number) => Array.from({ length: to - from
 const lines = () => readFileSync(path, 'utf8').split('\n').length - 1;
 
 describe('unsent samples', () => {
-  test('writes no samples to disk that are sent soon', async () => {
+  test('writes no samples to disk if they are sent within ten minutes', async () => {
     const agent = start();
     for (let n = 0; n < 200; n++) {
       await agent.take(2);
@@ -112,7 +112,7 @@ describe('unsent samples', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('restores samples after a kill except for the last ten minutes, with one write every ten minutes', async () => {
+  test('restores samples after a kill except those of the last ten minutes', async () => {
     const agent = start();
     await agent.take(19);
     expect(existsSync(path)).toBe(false);
@@ -131,7 +131,7 @@ describe('unsent samples', () => {
     expect(logged).toEqual([]);
   });
 
-  test('restores samples after a stop unchanged and in order, and removes their file when they are sent', async () => {
+  test('restores samples unchanged and in order after a stop, and removes their file when they are sent', async () => {
     const first = start();
     await first.take(70);
     const whole = first.buffer.at(69);
@@ -191,7 +191,7 @@ describe('unsent samples', () => {
     expect(most).toBeLessThanOrEqual(1 + 50 + 50 + 21);
   });
 
-  test('restores samples exactly, in any sequence of events', async () => {
+  test('restores exactly the unsent samples after any sequence of events', async () => {
     const step = fc.oneof(
       { weight: 6, arbitrary: fc.record({ take: fc.integer({ min: 1, max: 30 }) }) },
       { weight: 3, arbitrary: fc.record({ send: fc.nat(40) }) },
@@ -243,7 +243,7 @@ describe('the file of samples', () => {
     return agent;
   };
 
-  test('restores all complete lines of a file after a cut anywhere, and continues the file', async () => {
+  test('restores all complete lines of a file truncated at any byte, and appends to it', async () => {
     await fill(3);
     const bytes = readFileSync(path);
     const ends = [...bytes.keys()].filter((at) => bytes[at] === 0x0a).map((at) => at + 1);
@@ -263,7 +263,7 @@ describe('the file of samples', () => {
     expect(start().times).toEqual([...halfMinutes(1, 2), ...halfMinutes(4, 5)]);
   });
 
-  test('restores all other samples with any byte changed, and never ends the agent', async () => {
+  test('restores the other samples if any byte of the file was changed', async () => {
     await fill(5);
     const bytes = readFileSync(path);
     fc.assert(
@@ -314,7 +314,7 @@ describe('the file of samples', () => {
     expect(readFileSync('/etc/passwd', 'utf8')).toContain('root');
   });
 
-  test('rewrites a file that was removed or changed by another process', async () => {
+  test('rewrites a file that another process removed or changed', async () => {
     const agent = start();
     await agent.take(45);
     for (const harm of [() => rmSync(path), () => writeFileSync(path, 'x'), () => truncateSync(path, 100)]) {
@@ -339,7 +339,7 @@ describe('the file of samples', () => {
     expect(logged).toHaveLength(1);
   });
 
-  test('restores the mode of the file', async () => {
+  test('restores the mode of a file whose mode was changed', async () => {
     await fill(3);
     chmodSync(path, 0o644);
     const agent = start();
@@ -348,7 +348,7 @@ describe('the file of samples', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test('reads the measures that both versions know from a file of another version, and no invalid samples', () => {
+  test('reads the known measures, and skips invalid samples, in a file of another version', () => {
     const measures = ['a new one', 'uptime', 'cpu_usage'];
     const header = { node_id: nodeId, measures };
     const rows = [

@@ -50,7 +50,7 @@ describe('the alarm', () => {
     expect(timers).toHaveLength(0);
   });
 
-  test('lets a sleeper request its next wake-up while it is woken', () => {
+  test('accepts a request from a sleeper that is being woken', () => {
     const alarm = new Alarm<{ wake(): void }>(clock);
     let times = 0;
     const again = { wake: () => void (++times < 3 && alarm.set(again, now + 5)) };

@@ -37,7 +37,7 @@ const act = fc.oneof(
 );
 
 describe.skipIf(process.platform !== 'linux')('terminals', () => {
-  test('never exceeds the maximum number of terminals, with any concurrent requests', async () => {
+  test('never exceeds the maximum number of terminals, however many requests are concurrent', async () => {
     link.settings = { ...link.settings, max_sessions: 3 };
     const all = await Promise.all(Array.from({ length: 50 }, () => link.open()));
     const opened = all.filter(({ answer }) => answer?.type === 'terminal_opened');
@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
   });
 
-  test('answers each request once, for any order of messages, and leaves no records', async () => {
+  test('answers each request once, in any order of messages, and leaves no open files', async () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {

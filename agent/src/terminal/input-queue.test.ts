@@ -5,7 +5,7 @@ import { InputQueue } from './input-queue.ts';
 const limits = { windowBytes: 64, minCreditBytes: 16 };
 
 describe('input', () => {
-  test('passes input directly to a terminal that accepts it, and combines its credits', () => {
+  test('passes input directly to a terminal that accepts it, and combines credits', () => {
     const queue = new InputQueue(limits);
     let taken = 0;
     const write = (bytes: Uint8Array) => {
@@ -30,7 +30,7 @@ describe('input', () => {
     expect(queue.add(Buffer.alloc(1), () => 0)).toBe(false);
   });
 
-  test('passes on all input in order, however little the terminal accepts at a time', () => {
+  test('passes on all input in order, even if the terminal accepts only a little at a time', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('type' as const), bytes: fc.integer({ min: 1, max: 40 }) }),
       fc.record({ kind: fc.constant('room' as const), bytes: fc.integer({ min: 0, max: 40 }) }),

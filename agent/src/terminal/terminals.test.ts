@@ -52,14 +52,14 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
     });
 
-    test('opens with the requested size, and follows a resize', async () => {
+    test('opens a terminal with the requested size, and resizes it', async () => {
       const shell = await link.open({ cols: 101, rows: 31 });
       expect(await shell.run('stty size')).toContain('31 101');
       link.link.receive({ type: 'terminal_resize', channel: shell.channel, cols: 77, rows: 11 });
       expect(await shell.run('stty size')).toContain('11 77');
     });
 
-    test('passes on UTF-8, and erases whole characters on backspace', async () => {
+    test('transmits UTF-8, and erases whole characters on backspace', async () => {
       const shell = await link.open();
       expect(await shell.run("printf '\\305\\274\\303\\263\\305\\202\\304\\207 \\360\\237\\220\\247\\n'")).toContain(
         'żółć 🐧\r\n',
@@ -81,7 +81,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.exit).toBeNull();
     });
 
-    test.skipIf(!isRoot)('runs as another user with the groups of that user only', async () => {
+    test.skipIf(!isRoot)('runs a shell as another user with only the groups of that user', async () => {
       const own = process.getgroups!();
       process.setgroups!([0, 4, 24]);
       try {
@@ -126,7 +126,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   });
 
   describe('in use', () => {
-    test('sends all output before the end, even to a slow receiver', async () => {
+    test('sends all output before it reports the end, even to a slow receiver', async () => {
       const shell = await link.open();
       shell.isTaking = false;
       await shell.type('stty -onlcr; head -c 1000000 /dev/zero | tr "\\\\0" x; exit 3\r');
@@ -172,7 +172,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.shownBytes).toBeLessThan(limits.terminalOutputWindowBytes + 128 * 1024);
     });
 
-    test('blocks a program that prints while the output is not acknowledged', async () => {
+    test('blocks a program that prints until its output is acknowledged', async () => {
       const shell = await link.open();
       const told = await shell.run('sh -c \'echo pid=$$; exec yes\' > /dev/null & sleep 0; echo "own=$$"');
       expect(numberIn(told, 'own')).toBeGreaterThan(0);
@@ -263,7 +263,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
     });
 
-    test('kills all processes of the session at the end, even those that ignore SIGHUP, but no detached ones', async () => {
+    test('kills all processes of an ended terminal, even those that ignore SIGHUP, but no detached ones', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
         'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
@@ -315,7 +315,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });
 
-    test('ends terminals when they are disabled', async () => {
+    test('ends all terminals when the configuration disables them', async () => {
       const shell = await link.open();
       link.settings = { ...link.settings, enabled: false };
       link.terminals.settingsChanged();
@@ -360,7 +360,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(answer).toMatchObject({ type: 'terminal_refused', code, message: expect.stringMatching(message) });
     });
 
-    test('refuses a terminal if the agent has too many open files, and continues', async () => {
+    test('refuses a terminal if the agent has too many open files, and opens one later', async () => {
       await link.open();
       // The limit is enough for a terminal and some of the pipes of its program, but not for all of them.
       for (const left of [2, 4, 6]) {

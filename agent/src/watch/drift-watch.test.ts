@@ -71,7 +71,7 @@ describe('the drift watch', () => {
   };
   const drift = () => apply('drift');
 
-  test('sends a hint after a manual change, and another after its reversal', async () => {
+  test('sends a hint after a manual change, and another after the change was reversed', async () => {
     await apply('apply', desired());
     writeFileSync(`${root}/f`, 'by hand\n');
     await hinted('f');
@@ -98,7 +98,7 @@ describe('the drift watch', () => {
     await hinted('f');
   });
 
-  test('sends no hint after an apply or a change that makes no difference', async () => {
+  test('sends no hint after an apply, or after a change without a difference', async () => {
     await apply('apply', desired());
     utimesSync(`${root}/f`, 1, 1);
     writeFileSync(`${root}/f`, 'as applied\n');
@@ -113,14 +113,14 @@ describe('the drift watch', () => {
     await nothingHinted();
   });
 
-  test('observes again after an apply, to find manual changes during the apply', async () => {
+  test('finds manual changes that happen during an apply', async () => {
     await apply('apply', desired());
     const late = script('late', { apply: `echo by hand > ${root}/f` });
     await apply('apply', [...desired(), late]);
     await hinted('f');
   });
 
-  test('finds manual changes from before the start of the agent', async () => {
+  test('finds manual changes that happened while the agent was stopped', async () => {
     await apply('apply', desired());
     await stop();
     writeFileSync(`${root}/g`, 'by hand\n');
@@ -128,7 +128,7 @@ describe('the drift watch', () => {
     await expect.poll(() => hints.flat()).toEqual([`path:${root}/g`]);
   });
 
-  test('sends hints once the link is up, and again on a new link until a check has found the change', async () => {
+  test('repeats hints on each new link until a drift check has found the change', async () => {
     await apply('apply', desired());
     isUp = false;
     writeFileSync(`${root}/f`, 'by hand\n');
@@ -150,7 +150,7 @@ describe('the drift watch', () => {
 });
 
 describe('a hint', () => {
-  test('sends a hint that the orchestrator accepts, with names of any length', async () => {
+  test('cuts long keys, so that the orchestrator accepts the hint', async () => {
     const home = temporaryDirectory();
     const clock = new ManualClock();
     const hints: string[][] = [];
@@ -186,7 +186,7 @@ describe('a hint', () => {
 });
 
 describe('a path that changes all the time', () => {
-  test('observes a path that changes constantly less and less often', async () => {
+  test('observes a constantly changing path at increasing intervals', async () => {
     expect([0, 9, 10, 11, 13, 30].map(waitAfter)).toEqual([0, 0, 1000, 2000, 8000, 300_000]);
     const home = temporaryDirectory();
     const clock = new ManualClock();

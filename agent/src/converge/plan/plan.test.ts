@@ -12,13 +12,13 @@ const none = { read: () => null };
 const keys = (steps: ReturnType<typeof stepsOf>) => steps.map(({ kind, resource }) => `${kind} ${resource.identity}`);
 
 describe('steps', () => {
-  test('orders steps as the desired set, then the removals in reverse, without kept modules', () => {
+  test('orders the desired set first, then the removals in reverse, without kept modules', () => {
     const [a, b, c] = [file('/a'), file('/b'), file('/c', {}, { module: 'kept' })];
     expect(keys(stepsOf([b!], managed([a!, b!, c!]), ['kept']))).toEqual(['apply /b', 'remove /a']);
     expect(keys(stepsOf([], managed([a!, b!, c!]), []))).toEqual(['remove /c', 'remove /b', 'remove /a']);
   });
 
-  test('removes the contents of a directory before the directory, in any declared order', () => {
+  test('removes the contents of a directory before the directory, in any order of declaration', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/a/b', '/a/b/c', '/a/b/d', '/e', '/e/f', '/g']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => directory(path))), []).map(
@@ -32,7 +32,7 @@ describe('steps', () => {
     );
   });
 
-  test('removes resources without nesting exactly in reverse', () => {
+  test('removes resources that are not nested in exactly the reverse order', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/b', '/c', '/d', '/e', '/f']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => file(path))), []).map(
@@ -61,7 +61,7 @@ describe('decisions', () => {
     return decisions;
   }
 
-  test('awaits a user that an earlier step may create in a plan, and fails without it in an apply', async () => {
+  test('expects in a plan that an earlier step creates a missing user, but fails in an apply', async () => {
     const owned = file('/f', { owner: 'deploy' });
     const brings = script('adduser', { apply: 'adduser deploy' });
     expect(await plan('plan', [owned], [unknownOwner])).toMatchObject([
@@ -107,7 +107,7 @@ describe('decisions', () => {
   });
 });
 
-test('keeps triggers due for resources that were not reached, and no others', () => {
+test('keeps due triggers only for resources that were not reached', () => {
   const source = file('/a', {}, { id: 'a' });
   const [ran, failed, skipped, other] = [
     script('ran', { apply: '' }, { rerun_on: [source.key] }),

@@ -84,7 +84,7 @@ describe('live output', () => {
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });
 
-  test('streams only the running program, and nothing after the end of its operation', () => {
+  test('streams only the output of the running program, and nothing after its operation ended', () => {
     const live = new LiveOutput(() => {});
     live.add(source, 'stdout', Buffer.from('one'));
     live.add({ ...source, resource: 'site/next' }, 'stderr', Buffer.from('two'));
@@ -95,7 +95,7 @@ describe('live output', () => {
     expect(live.take()).toBeNull();
   });
 
-  test('streams nothing if the name leaves no room', () => {
+  test('streams nothing if the name of the resource leaves no room in the frame', () => {
     const live = new LiveOutput(() => {});
     live.add({ ...source, resource: `site/${'\u0001'.repeat(400)}` }, 'stdout', Buffer.from('one'));
     expect(live.take()).toBeNull();

@@ -10,7 +10,7 @@ const id = '01TEST00000000000000000000';
 const refused = () =>
   [...h.agent.engine.spool.pending(0)].flatMap(({ reports }) => reportsSchema.safeParse(reports).error ?? []);
 
-test('limits reports with hundreds of triggers and names of any length', async () => {
+test('cuts reports with hundreds of triggers and names of any length to the limits', async () => {
   const files = Array.from({ length: 300 }, (_, i) =>
     file(`${h.root}/f${i}`, {}, i === 0 ? {} : { id: `${i}-${'x'.repeat(400)}` }),
   );
@@ -26,7 +26,7 @@ test('limits reports with hundreds of triggers and names of any length', async (
   expect(outcome.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
 });
 
-test('limits the reason why an operation was abandoned', async () => {
+test('cuts the reason for which an operation was abandoned', async () => {
   await h.restart({
     log: { debug() {}, info() {}, warn() {}, error() {} },
     clock: {
@@ -46,7 +46,7 @@ test('limits the reason why an operation was abandoned', async () => {
   expect(refused()).toEqual([]);
 });
 
-test('replaces a result that still does not fit with a failure', () => {
+test('reports a failure instead of a result that exceeds the limits even after it is cut', () => {
   const hostile = {
     module: '\0',
     id: '',
