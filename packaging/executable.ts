@@ -96,7 +96,7 @@ async function ownPrograms(folder: string): Promise<void> {
 
 /** Wraps a program in the function that `prepare` of executable/programs.ts calls. */
 function wrapped(name: string, text: string): string {
-  if (/[^\x00-\x7f]/.test(text)) throw new Error(`${name}.cjs is not plain ASCII, and would be read wrongly`);
+  if (/[^\x00-\x7f]/.test(text)) throw new Error(`${name}.cjs is not plain ASCII, so Node would read it incorrectly`);
   return `(function(exports,require,module,__filename,__dirname){${text}\n})`;
 }
 
@@ -120,7 +120,7 @@ function requireTaken(node: string, folder: string, name: string): void {
     const script = new (require('vm').Script)(read('${name}.cjs', 'latin1'), given);
     process.stdout.write(String(script.cachedDataRejected));`;
   const refused = run(node, [...execArgv, '-e', asked], folder);
-  if (refused !== 'false') throw new Error(`the compiled code of ${name} is not taken by the Node that it was made by`);
+  if (refused !== 'false') throw new Error(`Node rejects the code cache of ${name}, although the same Node created it`);
 }
 
 /** Writes the code caches. @returns the names of the programs that have one */
@@ -210,7 +210,7 @@ function forgetOld(newest: string): void {
  */
 export async function executable(about: Build): Promise<string> {
   if (process.platform !== 'linux' || process.arch !== 'x64')
-    throw new Error('the executable is built on linux-x64, which it is for');
+    throw new Error('the executable can be built only on linux-x64');
   mkdirSync(cache, { recursive: true });
   const hash = createHash('sha256')
     .update(JSON.stringify(about))

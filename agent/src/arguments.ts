@@ -91,12 +91,12 @@ export function parseArguments(argv: readonly string[]): AgentArguments | 'help'
   if (values.help) return 'help';
   if (values.version) return 'version';
   const logFormat = values['log-format'];
-  if (logFormat !== 'json' && logFormat !== 'text') throw new UsageError('--log-format is json or text');
+  if (logFormat !== 'json' && logFormat !== 'text') throw new UsageError('--log-format must be json or text');
   const logLevel = levels.find((level) => level === values['log-level']);
-  if (logLevel === undefined) throw new UsageError(`--log-level is one of ${levels.join(', ')}`);
+  if (logLevel === undefined) throw new UsageError(`--log-level must be one of ${levels.join(', ')}`);
   if (values.hostname !== undefined && !/^[\x21-\x7e]{1,253}$/.test(values.hostname))
-    throw new UsageError('--hostname is 1 to 253 printable characters without spaces');
-  if (values['data-dir'] === '') throw new UsageError('--data-dir is empty');
+    throw new UsageError('--hostname must be 1 to 253 printable characters without spaces');
+  if (values['data-dir'] === '') throw new UsageError('--data-dir must not be empty');
   const [verb, ...others] = positionals;
   const rotates = verb === 'rotate-key';
   if (rotates && others.length > 0) throw new UsageError(`unexpected argument "${others[0]}"`);
@@ -159,12 +159,12 @@ function parseConnect(
     return null;
   }
   if (verb !== 'connect') throw new UsageError(`unknown command "${verb}"; did you mean "connect HOST:PORT"?`);
-  if (address === undefined) throw new UsageError('connect needs an address: muster agent connect HOST:PORT');
+  if (address === undefined) throw new UsageError('connect requires an address: muster agent connect HOST:PORT');
   if (rest.length > 0) throw new UsageError(`unexpected argument "${rest[0]}"`);
   if (key !== undefined && !/^[0-9a-fA-F]{64}$/.test(key))
-    throw new UsageError('--orchestrator-key is 64 hexadecimal digits; "muster agents enroll" prints it');
+    throw new UsageError('--orchestrator-key must be 64 hexadecimal digits; "muster agents enroll" prints it');
   if (token !== undefined && (token === '' || token.length > 128))
-    throw new UsageError('--token is 1 to 128 characters');
+    throw new UsageError('--token must be 1 to 128 characters');
   return { ...parseAddress(address), orchestratorKey: key?.toLowerCase() ?? null, token: token ?? null };
 }
 

@@ -32,7 +32,7 @@ async function readToken(): Promise<string> {
     if (text.length > 1024) break;
   }
   const token = text.trim();
-  if (!/^[\x21-\x7e]{1,128}$/.test(token)) fail('--token -: standard input must be one line with the token', 2);
+  if (!/^[\x21-\x7e]{1,128}$/.test(token)) fail('--token -: standard input must contain one line with the token', 2);
   return token;
 }
 
@@ -49,7 +49,7 @@ async function handledInfoOption(args: readonly string[]): Promise<boolean> {
   const at = args.findIndex((arg) => arg === '--check-config' || arg.startsWith('--check-config='));
   if (at === -1) return false;
   const file = args[at]?.split('=').slice(1).join('=') || args[at + 1];
-  if (file === undefined) return fail('--check-config needs a FILE', 2);
+  if (file === undefined) return fail('--check-config requires a FILE', 2);
   const [{ faultsOfFile }, { readTextFile }] = await Promise.all([
     import('./config.ts'),
     import('./host/files/watch-file.ts'),
@@ -71,7 +71,7 @@ function takeToken(env: NodeJS.ProcessEnv): string | null {
   if (token === '') return null;
   // The variable may contain an operator's session token, which must not be sent.
   if (!/^mt_[\x21-\x7e]{1,125}$/.test(token))
-    fail('MUSTER_TOKEN is not an enrollment token; those start with mt_, and "muster agents enroll" makes them', 2);
+    fail('MUSTER_TOKEN is not an enrollment token, which starts with mt_; create one with "muster agents enroll"', 2);
   return token;
 }
 
@@ -110,7 +110,10 @@ async function main(): Promise<void> {
   });
   // Node's default message would include the source line, which in a bundle is the whole program.
   process.on('uncaughtException', (error: unknown) => {
-    log.error({ error, stack: error instanceof Error ? error.stack : undefined }, 'bug: the agent ends');
+    log.error(
+      { error, stack: error instanceof Error ? error.stack : undefined },
+      'bug: uncaught exception; the agent exits',
+    );
     endProcess(1);
   });
   // Keeps the process alive between attempts to connect, because the agent's timers do not.
@@ -125,8 +128,8 @@ async function main(): Promise<void> {
     );
   });
   const agent = await startAgent(options, systemClock, log).catch((error: Error) => {
-    log.debug({ stack: error.stack }, 'not started');
-    // Checks the name, because the class comes with a parser that most agents never load.
+    log.debug({ stack: error.stack }, 'failed to start the agent');
+    // Checks the name instead of the class, because the class comes with a parser that most agents never load.
     return fail(error.message, error instanceof NoOrchestratorError || error.name === 'ConfigError' ? 2 : 1);
   });
   reload = () => agent.reload();

@@ -42,7 +42,7 @@ export function derContent(values: readonly DerValue[], index: number, tag: numb
 /** Returns the integer at an index. @throws RangeError if it is not a nonnegative safe integer */
 export function derNumber(values: readonly DerValue[], index: number): number {
   const number = derContent(values, index, derTags.integer).reduce((sum, byte) => sum * 256 + byte, 0);
-  if (!Number.isSafeInteger(number)) throw new RangeError('number too large');
+  if (!Number.isSafeInteger(number)) throw new RangeError('the integer is too large');
   return number;
 }
 

@@ -38,7 +38,7 @@ export async function lockDirectory(directory: string, program: Program): Promis
     release();
     if (attempt === attempts)
       throw new DirectoryInUse(
-        `the data directory ${directory} is in use by another ${program}: stop that one, or choose another with --data-dir`,
+        `the data directory ${directory} is in use by another ${program}; stop that process, or choose another directory with --data-dir`,
       );
     await setTimeout(randomInt(10, 50));
   }

@@ -81,11 +81,11 @@ const notifyOver =
     child.once('error', (error: NodeJS.ErrnoException) =>
       ended(
         error.code === 'ENOENT'
-          ? `systemd-notify is not installed: systemd does not learn that the ${service} is up`
-          : `systemd-notify cannot be started: ${error.message}`,
+          ? `systemd-notify is not installed, so systemd is not notified that the ${service} is up`
+          : `failed to start systemd-notify: ${error.message}`,
       ),
     );
     child.once('exit', (code, signal) =>
-      ended(code === 0 ? null : `systemd-notify ended with ${code ?? signal}: systemd may restart the ${service}`),
+      ended(code === 0 ? null : `systemd-notify ended with ${code ?? signal}; systemd may restart the ${service}`),
     );
   };

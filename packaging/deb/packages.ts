@@ -41,13 +41,13 @@ const completionPlaces = {
 const servedFolder = '/usr/share/muster/install';
 
 const orchestratorWelcome = `
-Muster's orchestrator runs. Make yourself its first admin, as the user you are:
+Muster's orchestrator is running. To become its first admin, run as your own user:
 
   sudo muster orchestrator init --username "$USER" --operator-key "$(muster operator init)"
   muster agents list
 `;
 const agentWelcome = `
-Muster's agent is installed. Tell it where it belongs; on the orchestrator, muster agents enroll makes a token:
+Muster's agent is installed. To connect it, create a token with "muster agents enroll" on the orchestrator, then run:
 
   sudo muster agent connect HOST:4747 --orchestrator-key KEY --token TOKEN --save
   sudo systemctl start muster-agent
@@ -110,7 +110,7 @@ const programPackage = ({ executable, licences, completions = {} }: PackagesWish
     // Requirements of Node, which Debian 10, Ubuntu 20.04, and later releases meet.
     Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
     Description:
-      'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent and orchestrator in one.',
+      'self-hosted orchestrator for fleets of real machines\n Keeps machines in the state you declare: files, packages, services, users.\n This is the program: command line, agent, and orchestrator in one.',
   },
   files: {
     '/usr/bin/muster': { copy: executable, mode: 0o755 },
@@ -159,7 +159,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
     Depends: `muster (= ${version}), init-system-helpers (>= 1.52), passwd`,
     Recommends: 'systemd',
     Description:
-      'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Carries the packages that machines install the agent from.',
+      'orchestrator of Muster, for fleets of real machines\n The server that agents connect to, with its database and API.\n Contains the packages that machines install the agent from.',
   },
   files: {
     ...unitFiles('orchestrator'),

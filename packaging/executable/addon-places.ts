@@ -22,8 +22,8 @@ const sticky = 0o1000;
  */
 export function unguarded(steps: readonly Step[], uid: number): string | null {
   for (const [above, { path, uid: owner, gid, mode }] of steps.entries()) {
-    if (owner !== uid && owner !== 0) return `${path} is of another user (${owner})`;
-    // In a sticky folder, others can create entries but cannot remove entries of another user.
+    if (owner !== uid && owner !== 0) return `${path} belongs to another user (${owner})`;
+    // In a sticky folder, other users can create entries but cannot remove entries of this user.
     if (above > 0 && (mode & sticky) !== 0) continue;
     // Many systems create a private group for each user.
     const byGroup = (mode & writableByGroup) !== 0 && !(gid === owner && owner !== 0);

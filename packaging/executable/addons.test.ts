@@ -53,10 +53,13 @@ describe('protection of a folder', () => {
   ];
 
   test.each([
-    ['one below what is root’s alone', under({})],
-    ['one below what is of the same user', under({ uid: user })],
-    ['one in a place like /tmp, where what is there is safe from others', under({ mode: 0o41777 })],
-    ['one that a group of one can write to, as umask 002 makes them', under({ uid: user, gid: user, mode: 0o40775 })],
+    ['a folder below folders of root', under({})],
+    ['a folder below folders of the same user', under({ uid: user })],
+    ['a folder below a sticky folder such as /tmp', under({ mode: 0o41777 })],
+    [
+      'a folder below one that only the private group of the user can write to',
+      under({ uid: user, gid: user, mode: 0o40775 }),
+    ],
   ])('accepts a cache folder: %s', (_, steps) => {
     expect(unguarded(steps, user)).toBe(null);
   });
@@ -71,8 +74,8 @@ describe('protection of a folder', () => {
       '/x can be written by',
     ],
     ['a folder below one that the group of root can write to', under({ mode: 0o40775 }), '/x can be written by others'],
-    ['a folder of another user', under({}, { uid: 1001 }), '/x/own is of another user (1001)'],
-    ['a folder below one of another user', under({ uid: 1001 }), '/x is of another user (1001)'],
+    ['a folder of another user', under({}, { uid: 1001 }), '/x/own belongs to another user (1001)'],
+    ['a folder below one of another user', under({ uid: 1001 }), '/x belongs to another user (1001)'],
   ])('refuses %s', (_, steps, says) => {
     expect(unguarded(steps, user)).toContain(says);
   });
@@ -91,7 +94,7 @@ describe('a native addon', () => {
     expect(readdirSync(join(directory, 'addons'))).toEqual([basename(path)]);
   });
 
-  test('needs no home if the directory is safe, since a service user may have none', () => {
+  test('requires no home directory if the data directory is safe', () => {
     const noHome = () => {
       throw new Error('no home');
     };
@@ -109,7 +112,7 @@ describe('a native addon', () => {
   test('refuses an addon that others can write to, and a symbolic link', () => {
     const path = bringOut();
     chmodSync(path, 0o777);
-    expect(() => bringOut()).toThrow(/must be a file of this user that others cannot write: remove it/);
+    expect(() => bringOut()).toThrow(/must be a file of this user that others cannot write to; remove it/);
     rmSync(path);
     writeFileSync(join(home, 'elsewhere'), bytes);
     symlinkSync(join(home, 'elsewhere'), path);
@@ -141,11 +144,11 @@ describe('a native addon', () => {
   test('names the remedy if neither the directory nor the cache is safe', () => {
     for (const folder of [directory, cache]) chmodSync(folder, 0o777);
     expect(() => bringOut()).toThrow(
-      `no place for native parts that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
+      `no folder for native addons that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
     );
   });
 
-  test('replaces files of former releases and leftovers of killed starts', () => {
+  test('removes files of former releases and of killed starts', () => {
     const folder = join(directory, 'addons');
     mkdirSync(folder, { mode: 0o700 });
     const old = ['sqlite-0123.node', 'sqlite-4567.node.ab.tmp', 'pty-0123.node', 'sqlite-89.node.cd.tmp'];
@@ -156,20 +159,20 @@ describe('a native addon', () => {
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 
-  test('explains a failed load, and names the remedy on a file system without exec', () => {
+  test('names the remedy if the file system is mounted without exec', () => {
     const said = '/x.node: failed to map segment from shared object';
-    expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec: choose another data directory');
+    expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec; choose another data directory');
     expect(whyNotLoaded('/x.node', 'invalid ELF header')).toBe('/x.node cannot be loaded: invalid ELF header');
   });
 
   test.skipIf(process.platform !== 'linux' || process.geteuid?.() !== 0)(
-    'names a file system mounted without exec in the error of the loader',
+    'recognizes the loader error of a file system that is mounted without exec',
     () => {
       const path = join(directory, 'sqlite.node');
       const load = `try { process.dlopen({ exports: {} }, '${path}') } catch (error) { process.stdout.write(error.message) }`;
       const steps = `mount -t tmpfs -o noexec none '${directory}' && cp '${addonFile('sqlite')}' '${path}' && exec '${process.execPath}' -e "${load}"`;
       const said = execFileSync('unshare', ['--mount', 'sh', '-c', steps], { encoding: 'utf8' });
-      expect(whyNotLoaded(path, said)).toContain('mounted noexec: choose another data directory');
+      expect(whyNotLoaded(path, said)).toContain('mounted noexec; choose another data directory');
     },
   );
 });

@@ -69,7 +69,7 @@ function ownFolder(directory: string, cache: () => string): string {
     } else faults.push(fault);
   }
   throw new Error(
-    `there is no place for native parts that only this user can write to: ${faults.join('; ')}. Fix one of them, or choose another data directory, or a cache in XDG_CACHE_HOME`,
+    `there is no folder for native addons that only this user can write to: ${faults.join('; ')}. Correct the permissions, choose another data directory, or set XDG_CACHE_HOME to another cache`,
   );
 }
 
@@ -90,7 +90,7 @@ export function addonPath({ name, directory, sha256, content }: CarriedAddon, ca
     rmSync(temporary, { force: true });
     throw error;
   }
-  if (!isIntact(path, sha256)) throw new Error(`${path} differs from the data that was written to it: check the disk`);
+  if (!isIntact(path, sha256)) throw new Error(`${path} differs from the data that was written to it; check the disk`);
   removeOthers(folder, name, path);
   return path;
 }
@@ -100,7 +100,7 @@ function requireOwn(path: string, stats: ReturnType<typeof fstatSync>, kind: 'di
   const isKind = kind === 'directory' ? stats.isDirectory() : stats.isFile();
   const own = stats.uid === process.geteuid?.() || stats.uid === 0;
   if (!isKind || !own || (Number(stats.mode) & 0o022) !== 0)
-    throw new Error(`${path} must be a ${kind} of this user that others cannot write: remove it, and start again`);
+    throw new Error(`${path} must be a ${kind} of this user that others cannot write to; remove it, and start again`);
 }
 
 function isIntact(path: string, sha256: string): boolean {
@@ -137,7 +137,7 @@ function removeOthers(folder: string, name: string, current: string): void {
  */
 export function whyNotLoaded(path: string, said: string): string {
   const remedy = said.includes('failed to map segment')
-    ? '. Its file system is mounted noexec: choose another data directory, or mount it with exec'
+    ? '. Its file system is mounted noexec; choose another data directory, or mount it with exec'
     : '';
   return `${path} cannot be loaded: ${said}${remedy}`;
 }

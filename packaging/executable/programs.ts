@@ -55,7 +55,7 @@ export function announce(): void {
     build: contents.build,
     addon: (name, directory) => {
       const sha256 = contents.addons[name];
-      if (sha256 === undefined) throw new Error(`this executable carries no ${name}`);
+      if (sha256 === undefined) throw new Error(`this executable does not contain the addon ${name}`);
       return loadAddon({ name, directory, sha256, content: () => bytes(`${name}.node`) });
     },
     console: (name) => bytes(`console/${name}`),

@@ -28,7 +28,7 @@ as_root() {
   elif has doas; then
     doas -- "$@"
   else
-    fail 'this needs root: run it as root, or install sudo'
+    fail 'this script requires root: run it as root, or install sudo'
   fi
 }
 
@@ -70,14 +70,14 @@ fetch_once() {
 fetch() {
   attempt=1
   until fetch_once "$1" "$2"; do
-    [ "$attempt" -lt 20 ] || fail "$1 cannot be fetched from $from"
+    [ "$attempt" -lt 20 ] || fail "failed to download $1 from $from"
     sleep $((attempt < 5 ? attempt : 5))
     attempt=$((attempt + 1))
   done
   wanted=$(sum_of "$1")
   found=$(sha256sum "$2" | cut -d ' ' -f 1)
   if [ -z "$wanted" ] || [ "$wanted" != "$found" ]; then
-    fail "$1 from $from is not what it should be (SHA-256 $found, not $wanted)"
+    fail "$1 from $from has a wrong checksum (SHA-256 $found instead of $wanted)"
   fi
 }
 
@@ -87,9 +87,9 @@ install_packages() {
   until as_root env DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$@" > "$work/dpkg.log" 2>&1; do
     if ! grep -q 'lock' "$work/dpkg.log" || [ "$attempt" -ge 60 ]; then
       cat "$work/dpkg.log" >&2
-      fail 'the packages cannot be installed'
+      fail 'failed to install the packages'
     fi
-    [ "$attempt" -gt 1 ] || say 'another program is installing packages: waiting for it'
+    [ "$attempt" -gt 1 ] || say 'another program is installing packages; waiting until it has finished'
     sleep 5
     attempt=$((attempt + 1))
   done
@@ -100,7 +100,7 @@ install_by_hand() {
   fetch muster-agent.service "$work/packaged.service"
   sed 's|/usr/bin/muster|/usr/local/bin/muster|' "$work/packaged.service" > "$work/muster-agent.service"
   chmod 755 "$work/muster"
-  "$work/muster" --version > /dev/null || fail 'the program does not run on this system: it needs glibc 2.28 or newer'
+  "$work/muster" --version > /dev/null || fail 'the program does not run on this system; it requires glibc 2.28 or newer'
   # Replaces the file by a rename, so that a running agent keeps its own.
   as_root mkdir -p /usr/local/bin /etc/muster
   as_root cp "$work/muster" /usr/local/bin/.muster.new
@@ -119,7 +119,7 @@ go_back() {
   as_root systemctl stop muster-agent || true
   as_root mv -f "$former" "$known"
   as_root systemctl start muster-agent || true
-  say 'the agent runs again as it was before: nothing has changed for it' >&2
+  say 'the agent is running again with its former orchestrator and unchanged settings' >&2
 }
 
 forget_former() {
@@ -160,12 +160,12 @@ main() {
   [ "$(uname -s)" = Linux ] || fail "there is no agent for $(uname -s)"
   case $(uname -m) in
     x86_64 | amd64) architecture=amd64 ;;
-    *) fail "there is no agent for processors of the kind $(uname -m)" ;;
+    *) fail "there is no agent for $(uname -m) processors" ;;
   esac
   [ -d /run/systemd/system ] || fail 'this machine does not run systemd; see docs/operations.md for how to run the agent without it'
-  has curl || has wget || fail 'this needs curl or wget'
-  has sha256sum || fail 'this needs sha256sum'
-  as_root true || fail 'this needs root'
+  has curl || has wget || fail 'this script requires curl or wget'
+  has sha256sum || fail 'this script requires sha256sum'
+  as_root true || fail 'this script requires root'
 
   work=$(mktemp -d)
   former='' known=/var/lib/muster-agent/orchestrator.json
@@ -188,7 +188,7 @@ main() {
     install_by_hand
     muster=/usr/local/bin/muster
   else
-    fail 'this orchestrator has nothing that fits this machine'
+    fail 'this orchestrator has no agent program for this machine'
   fi
 
   # A running agent would overwrite the new settings.
@@ -203,7 +203,7 @@ main() {
 
   if [ "$wait" = no ]; then
     forget_former
-    say 'the agent runs, and waits for approval'
+    say 'the agent is running and waits for approval'
     return
   fi
   # The agent deletes the token after the orchestrator has accepted it.
@@ -211,11 +211,11 @@ main() {
   until as_root grep -q '"token":null' /var/lib/muster-agent/orchestrator.json; do
     attempt=$((attempt + 1))
     if log | grep -q 'code=token_invalid'; then
-      fail 'the orchestrator knows no such token: it is good once, and not for ever. Make a new line there with: muster agents enroll'
+      fail 'the orchestrator refused the token, which is valid once and for a limited time. Print a new command on the orchestrator with: muster agents enroll'
     fi
     if [ "$attempt" -gt 60 ]; then
       log | grep 'not connected' | tail -n 1 >&2
-      fail "the agent runs, but $to has not let it in yet: is that port open from here? It goes on trying; see journalctl -u muster-agent"
+      fail "the agent is running, but is not connected to $to yet. Check that this machine can reach that port. The agent keeps retrying; see journalctl -u muster-agent"
     fi
     sleep 1
   done

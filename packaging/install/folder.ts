@@ -45,12 +45,12 @@ export function writeInstallFolder({ files }: InstallFolder, out: string): void 
 
 function sumLine(path: string, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9.+~_-]*$/.test(name))
-    throw new Error(`${name} cannot be served: use letters, digits, and . + ~ _ - in the name`);
+    throw new Error(`${name} cannot be served; use only letters, digits, and . + ~ _ - in the name`);
   return `${createHash('sha256').update(readFileSync(path)).digest('hex')}  ${name}`;
 }
 
 function fillIn(version: string, sums: readonly string[]): string {
   const script = readFileSync(join(import.meta.dirname, 'agent.sh'), 'utf8');
-  if (!/^[A-Za-z0-9.+~-]+$/.test(version)) throw new Error(`${version} is not a version`);
+  if (!/^[A-Za-z0-9.+~-]+$/.test(version)) throw new Error(`${version} is not a valid version`);
   return script.replace('@VERSION@', version).replace('@SUMS@', sums.join('\n'));
 }

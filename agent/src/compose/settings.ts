@@ -63,10 +63,10 @@ export async function loadSettings(path: string | null, clock: Clock, log: Log):
   } catch (error) {
     throw error instanceof ConfigError ? new ConfigError([error.message], path) : error;
   }
-  for (const change of configChanges(defaultConfig, config)) log.debug({ change }, 'configuration');
+  for (const change of configChanges(defaultConfig, config)) log.debug({ change }, 'setting differs from its default');
   const watch = watchFile(path, text, clock, (changed) => {
     if (changed === null) {
-      log.error({ path }, 'the configuration file was removed; keeping the last configuration');
+      log.error({ path }, 'configuration file removed; keeping the last configuration');
       return;
     }
     try {

@@ -159,7 +159,7 @@ describe('an agent without a known orchestrator', () => {
     await link.settled();
     expect(logged).toContainEqual({
       level: 'warn',
-      message: expect.stringContaining('trusting the one that was announced on the network'),
+      message: expect.stringContaining('trusting the one announced on the network'),
     });
     expect(await kept()).toEqual({
       host: '127.0.0.1',

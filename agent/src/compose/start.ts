@@ -181,10 +181,7 @@ function pinTarget(file: OrchestratorFile, options: AgentArguments, settings: Se
     );
   if (target !== null) {
     if (target.replacedKey !== null)
-      log.warn(
-        { former: target.replacedKey, key: target.orchestrator_key },
-        'replaced the pinned key with the given one',
-      );
+      log.warn({ former: target.replacedKey, key: target.orchestrator_key }, 'replaced the pinned orchestrator key');
     file.write(target);
   }
   return target;

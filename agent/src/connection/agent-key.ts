@@ -22,7 +22,7 @@ export const newKeyPem = (): string =>
 export function keyOfPem(pem: string, path: string): AgentKey {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawEd25519Key(createPublicKey(privateKey));
-  if (publicKey === null) throw new Error(`${path} does not hold an Ed25519 key; restore the original file`);
+  if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
   return { publicKey, pem, sign: (bytes) => sign(null, bytes, privateKey) };
 }
 

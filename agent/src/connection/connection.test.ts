@@ -682,14 +682,14 @@ describe('a new key', () => {
     const former = identity.current;
     const { key, statement } = makeNextKey(dir, former, 60, seconds);
     connection.keysChanged();
-    expect(await first.link.next('bye')).toEqual({ type: 'bye', reason: 'to show a new key', returns: true });
-    // The second link starts without a wait, because the clock does not advance.
+    expect(await first.link.next('bye')).toEqual({ type: 'bye', reason: 'to present a new key', returns: true });
+    // The agent reconnects without a delay, because the clock does not advance.
     const second = await greeted([4]);
     expect(second.hello).toMatchObject({ public_key: hex(key), key_statement: statement });
     expect(second.link.proves(second.hello, orchestrator.publicKey)).toBe(true);
     expect(hex((await loadAgentIdentity(dir)).current)).toBe(hex(former));
     second.link.welcome(0, [], 4, { node_id: identity.nodeId });
-    await until(() => has('this agent has a new key'));
+    await until(() => has('agent key changed'));
     expect(hex((await loadAgentIdentity(dir)).current)).toBe(hex(key));
     connection.keysChanged();
     await second.link.settled();
@@ -761,7 +761,7 @@ describe('a new key', () => {
     await until(() => has('connected'));
     makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
-    expect(has('the orchestrator is too old for new keys')).toBe(true);
+    expect(has('the orchestrator does not support key changes')).toBe(true);
     await link.settled();
     expect(link.unread).toBe(0);
     link.ws.terminate();
@@ -778,7 +778,7 @@ describe('a new key', () => {
     await until(() => has('connected'));
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
-    expect(has('waits until the open terminals have ended')).toBe(true);
+    expect(has('key change delayed until all terminals are closed')).toBe(true);
     await link.settled();
     expect(link.unread).toBe(0);
     terminals.open = 0;
@@ -792,11 +792,11 @@ describe('a new key', () => {
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
-    expect((await first.link.next('bye')).reason).toBe('to show a new key');
+    expect((await first.link.next('bye')).reason).toBe('to present a new key');
     const second = await greeted([4]);
     expect(second.hello.public_key).toBe(hex(key));
     second.link.welcome(0, [], 4, { node_id: identity.nodeId });
-    await until(() => has('this agent has a new key'));
+    await until(() => has('agent key changed'));
   });
 
   test('presents a new key again on the next link, and keeps this link, if saving the key fails', async () => {
@@ -814,7 +814,7 @@ describe('a new key', () => {
     const second = await greeted([4]);
     expect(second.hello.public_key).toBe(hex(key));
     second.link.welcome(0, [], 4, { node_id: identity.nodeId });
-    await until(() => has('this agent has a new key'));
+    await until(() => has('agent key changed'));
   });
 
   test('connects with the current key if a new key cannot be read', async () => {

@@ -134,18 +134,18 @@ export class Connection {
       return;
     }
     if (this.session.version < 4) {
-      log.warn({}, 'the orchestrator is too old for new keys; showing the current key');
+      log.warn({}, 'the orchestrator does not support key changes; the current key stays in force');
       return;
     }
     const open = terminals?.open ?? 0;
     if (open > 0) {
-      log.info({ terminals: open }, 'the new key waits until the open terminals have ended');
+      log.info({ terminals: open }, 'key change delayed until all terminals are closed');
       return;
     }
     this.isRenewing = true;
     // Asks the orchestrator to keep the agent's slot. Otherwise, a thief of the former key could use the gap to present
     // another key.
-    void this.session.leave('to show a new key', true);
+    void this.session.leave('to present a new key', true);
   }
 
   /** Returns the key for a hello. A new key that cannot be read does not prevent the connection. */
@@ -222,7 +222,7 @@ export class Connection {
       else if (target.pinSource === 'discovery')
         log.warn(
           { host: target.host, port: target.port, orchestrator_key: shownKey },
-          'no orchestrator key is pinned; trusting the one that was announced on the network; compare it with the key that the orchestrator prints',
+          'no orchestrator key is pinned; trusting the one announced on the network; compare it with the key that the orchestrator prints',
         );
       let shown = identity.inForce();
       let offeredVersions: readonly number[] = [];
@@ -284,9 +284,9 @@ export class Connection {
     const { identity, log } = this.options;
     try {
       if (identity.welcomed(shown, nodeId))
-        log.info({ event: 'key_changed', key: shown.key.publicKey.toString('hex') }, 'this agent has a new key');
+        log.info({ event: 'key_changed', key: shown.key.publicKey.toString('hex') }, 'agent key changed');
     } catch (error) {
-      log.error({ error }, 'failed to save the new key as the current one; will show it again on the next link');
+      log.error({ error }, 'failed to save the new key as the current one; will present it again on the next link');
     }
   }
 
@@ -302,7 +302,7 @@ export class Connection {
     // Without the statement, the agent would enroll as a new agent and lose its name, tags, and secrets.
     log.error(
       {},
-      'the orchestrator knows this agent and refuses its key; the agent keeps its identity and retries every minute. If this machine is the right one, remove the agent there; this one then enrolls as a new agent',
+      'the orchestrator knows this agent but refuses its key; the agent keeps its identity and retries every minute. If this machine is the right one, remove the agent on the orchestrator; this machine then enrolls as a new agent',
     );
     return true;
   }
@@ -348,7 +348,7 @@ export class Connection {
           refusals,
           reason,
         },
-        'the orchestrator keeps refusing this report or the next one; all later reports wait; retrying once a minute',
+        'the orchestrator keeps refusing this report or the next one; later reports must wait; retrying every minute',
       );
     return true;
   }
@@ -359,7 +359,7 @@ export class Connection {
     this.lastWrongKey = shown;
     this.options.log.warn(
       { host, port, shown, pinned },
-      `the peer is not the orchestrator this agent belongs to, perhaps an impostor; nothing was sent to it. If yours has a new key, first compare the shown key with the output of \`muster status\` on the orchestrator's own machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
+      `the peer is not the orchestrator this agent belongs to, perhaps an impostor; nothing was sent to it. If your orchestrator has a new key, first compare the shown key with the output of \`muster status\` on its machine, then run: muster agent connect ${host}:${port} --orchestrator-key KEY`,
     );
   }
 
@@ -377,7 +377,7 @@ export class Connection {
     try {
       file.write(target);
     } catch (error) {
-      log.error({ error }, 'failed to save the key of the orchestrator; the next start will trust the first one again');
+      log.error({ error }, 'failed to save the orchestrator key; the next start will trust the first key that it sees');
     }
     log.info({ event: 'connected', node_id: identity.nodeId, host: target.host, port: target.port }, 'connected');
     this.logStatus(welcome);

@@ -23,7 +23,7 @@ const noContext = Buffer.alloc(0);
 export class WrongOrchestratorError extends Error {
   readonly shownKey: string;
   constructor(shownKey: string, pinnedKey: string) {
-    super(`the peer shows key ${shownKey}, but ${pinnedKey} is pinned`);
+    super(`the peer presented key ${shownKey}, but ${pinnedKey} is pinned`);
     this.name = 'WrongOrchestratorError';
     this.shownKey = shownKey;
   }
@@ -139,8 +139,8 @@ function tlsFault(error: Error): Error {
  * @throws Error if the handshake proved no key or one of another type
  */
 export function provenKey(socket: TLSSocket): Buffer {
-  // A resumed session has no certificate. Sessions are never passed in, so this cannot happen.
-  if (socket.isSessionReused()) throw new Error('TLS resumed a session, which proves no key');
+  // A resumed session has no certificate. Session data is never passed in, so this cannot happen.
+  if (socket.isSessionReused()) throw new Error('TLS resumed a session, which does not prove a key');
   const key = socket.getPeerX509Certificate()?.publicKey;
   const raw = key ? rawEd25519Key(key) : null;
   if (raw === null) throw new Error(`the peer has no Ed25519 key; ${wrongPort}`);

@@ -54,14 +54,14 @@ export class Listener {
         this.open(port, 'udp4');
         return;
       }
-      log.error({ port, error }, 'cannot listen for announcements; will retry');
+      log.error({ port, error }, 'failed to listen for announcements; will retry');
       this.cancelRetry = clock.after(retryMs, () => this.open(port, 'udp6'));
     });
     socket.on('message', (datagram, from) => {
       try {
         this.receive(datagram, from.address);
       } catch (error) {
-        log.error({ error }, 'bug: failed to handle a datagram; ignored');
+        log.error({ error }, 'bug: failed to handle a datagram; ignoring it');
       }
     });
     socket.bind(port, () => {
@@ -100,7 +100,7 @@ export class Listener {
     else
       log.warn(
         { from, sent_at: new Date(Math.min(sentAt, 8.64e12) * 1000).toISOString(), count },
-        'ignored an announcement, because the clocks differ by more than ten minutes; set the clock of this machine or of the orchestrator',
+        'ignored an announcement because the clocks differ by more than ten minutes; correct the clock of this machine or of the orchestrator',
       );
   }
 }

@@ -50,7 +50,7 @@ const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
 /** What to do about a refusal. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
-    '; make a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that it prints',
+    '; make a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that `enroll` prints',
   key_replaced:
     '; this data directory is a copy or was restored: if this machine is the right one, reject and remove the agent, then enroll it again with `muster agents enroll`',
 };
@@ -98,7 +98,7 @@ export class Session {
         this.pauseIfFull();
       } catch (error) {
         // A thrown error would end the process and the running operation.
-        options.log.error({ error }, 'bug: failed to handle a message of the orchestrator; closing the link');
+        options.log.error({ error }, 'bug: failed to handle a message from the orchestrator; closing the link');
         this.end('internal error', 1011);
       }
     });
@@ -215,8 +215,7 @@ export class Session {
     this.heard();
     if (isBinary && this.terminals !== null && this.phase === 'open') {
       const frame = decodeTerminalFrame(data);
-      if (frame === null || !this.terminals.type(frame.channel, frame.bytes))
-        this.end('not a frame of a terminal', 1008);
+      if (frame === null || !this.terminals.type(frame.channel, frame.bytes)) this.end('not a terminal frame', 1008);
       return;
     }
     const message = isBinary ? null : decode(data);
@@ -294,7 +293,7 @@ export class Session {
       engine.spool,
       message.acknowledged,
       (text) => this.ws.send(text),
-      (seq, length) => log.error({ seq, length }, 'report is too large for the link; skipped'),
+      (seq, length) => log.error({ seq, length }, 'skipped a report that is too large for the link'),
     );
     const { sender } = this;
     this.version = message.version;
@@ -358,7 +357,7 @@ export class Session {
       case 'terminal_resize':
       case 'terminal_close':
       case 'terminal_credit':
-        if (this.terminals?.receive(message) !== true) this.end(`${message.type} out of turn`, 1008);
+        if (this.terminals?.receive(message) !== true) this.end(`unexpected ${message.type}`, 1008);
         break;
       default:
         this.end(`${message.type} after the welcome`, 1008);
@@ -382,7 +381,7 @@ export class Session {
     this.orders = this.orders
       .then(() => (this.phase === 'over' ? undefined : execute()))
       .catch((error: unknown) =>
-        this.options.log.error({ error }, 'bug: failed to execute an order of the orchestrator'),
+        this.options.log.error({ error }, 'bug: failed to handle an operation or a cancellation'),
       );
   }
 
@@ -392,10 +391,10 @@ export class Session {
     try {
       const outcome = await engine.accept(operation);
       if (outcome === 'full')
-        log.warn(fields, 'refused an operation, because too many are open; the orchestrator will send it again');
+        log.warn(fields, 'refused an operation because too many are open; the orchestrator will send it again');
       else log.info({ ...fields, outcome }, 'operation received');
     } catch (error) {
-      log.error({ ...fields, error }, 'failed to accept the operation; the orchestrator will send it again');
+      log.error({ ...fields, error }, 'failed to accept an operation; the orchestrator will send it again');
     }
   }
 }

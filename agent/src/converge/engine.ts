@@ -55,11 +55,11 @@ export interface Engine {
    * since
    */
   look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
-  /** Finishes the current resource (up to a time limit) and starts no other. Still accepts acknowledgements. */
-  halt(): Promise<void>;
   /**
    * Finishes the current resource, up to a time limit, and starts no other. The spool still accepts acknowledgments.
    */
+  halt(): Promise<void>;
+  /** Halts, and closes the journal. Call no method afterwards. Unfinished operations resume at the next start. */
   stop(): Promise<void>;
 }
 
@@ -349,7 +349,7 @@ class ConvergeEngine implements Engine {
       journal.dropUnusedCopies();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#options.log.warn({ error: reason }, 'failed to remove unneeded copies');
+      this.#options.log.warn({ error: reason }, 'failed to remove unused copies of file contents');
     }
   }
 
@@ -463,7 +463,7 @@ class ConvergeEngine implements Engine {
     } catch (error) {
       if (!(error instanceof JournalFailure)) throw error;
       this.#needsRewrite = true;
-      this.#options.log.warn({ error: error.message }, `failed to journal: ${what}`);
+      this.#options.log.warn({ record: what, error: error.message }, 'failed to write a record to the journal');
     }
   }
 }

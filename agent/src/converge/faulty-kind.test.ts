@@ -56,7 +56,7 @@ describe('a bug in the code of one kind', () => {
     const desired = [file(`${h.root}/a`), ours, file(`${h.root}/b`)];
     const statusOf = async (kind: 'plan' | 'apply', resources: typeof desired) => {
       const { results, finished } = await h.agent.run(operation(kind, resources));
-      expect(finished.error ?? '').not.toContain('could not execute it');
+      expect(finished.error ?? '').not.toContain('could not execute the operation');
       expect(results).toHaveLength(3);
       for (const { type, status } of results)
         if (type !== 'block-unix') expect(status).toMatch(/^(changed|would_change|unchanged)$/);
@@ -78,7 +78,7 @@ describe('a bug in the code of one kind', () => {
       fault.member = member;
       h.agent.engine.applied();
       const drift = await h.agent.run(operation('drift', []));
-      expect(drift.finished.error ?? '').not.toContain('could not execute it');
+      expect(drift.finished.error ?? '').not.toContain('could not execute the operation');
       const gone = await statusOf('apply', []);
       const asked = ofRemoval || ['path', 'watched', 'brings', 'check'].includes(member);
       expect(gone?.status).toBe(asked ? 'failed' : 'changed');

@@ -126,7 +126,7 @@ describe('a body from the wire', () => {
           const { results, finished } = await h.agent.run(sent);
           if (kind === 'drift') continue;
           expect(results).toHaveLength(good.length);
-          expect(finished.error ?? '').not.toContain('could not execute it');
+          expect(finished.error ?? '').not.toContain('could not execute the operation');
           for (const result of results)
             if (result.id?.startsWith('hostile') !== true && result.id !== 'needs')
               expect(result.status, result.identity).toMatch(/^(unchanged|changed|would_change)$/);

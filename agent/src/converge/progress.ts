@@ -169,8 +169,8 @@ export class Progress {
           ? provider.observe(resource, picture.circumstances(step), machine)
           : provider.observeForRemoval(resource, before, machine);
       const seen = looked instanceof Promise ? await looked : looked;
-      // The process may have been killed, so its result has no meaning.
-      if (ran && this.interrupted()) return { failure: 'the operation was cancelled while it was observed' };
+      // The process may have been killed by the cancellation, so its result is meaningless.
+      if (ran && this.interrupted()) return { failure: 'the operation was cancelled while the resource was observed' };
       return { seen };
     } catch (error) {
       if (error instanceof HostFailure) return { failure: error.message };

@@ -28,7 +28,7 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
     return found;
   }
   const names = namesIn(directory).filter((name) => !name.startsWith('.'));
-  if (names.length > maxFiles) warn(directory, `only the first ${maxFiles} files are read`);
+  if (names.length > maxFiles) warn(directory, `it contains too many files; only the first ${maxFiles} are read`);
   for (const name of names.slice(0, maxFiles)) {
     const path = `${directory}/${name}`;
     try {
@@ -67,7 +67,7 @@ async function textOf(path: string, clock: Clock): Promise<string | null> {
 
 /** Refuses a file that other users could use to run code as the agent, or to change which variants apply. */
 function refuseOpenToOthers({ mode, uid }: FileStatus): void {
-  if ((mode & 0o022) !== 0) throw new Error('others may write to it; set its mode with: chmod go-w');
+  if ((mode & 0o022) !== 0) throw new Error('other users can write to it; set its mode with: chmod go-w');
   if (uid !== 0 && uid !== process.geteuid?.()) throw new Error("it belongs neither to root nor to the agent's user");
 }
 
@@ -75,7 +75,7 @@ function flatten(value: unknown, name: string, depth: number, into: Record<strin
   if (depth > maxDepth) throw new Error(`it is nested more than ${maxDepth} levels deep`);
   if (value === null || value === undefined) return;
   if (typeof value !== 'object') {
-    if (name === '') throw new Error('it must hold a map of names and values');
+    if (name === '') throw new Error('it must contain a mapping of names to values');
     into[name] = String(value);
     return;
   }

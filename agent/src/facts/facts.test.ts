@@ -104,7 +104,7 @@ test('ignores a facts directory that other users can write to', async () => {
     expect((await gather()).rack).toBeUndefined();
   }
   expect(existsSync(`${root}/ran`)).toBe(false);
-  expect(warned).toEqual(Array(2).fill(expect.stringMatching(/facts\.d others may write to it/)));
+  expect(warned).toEqual(Array(2).fill(expect.stringMatching(/facts\.d other users can write to it/)));
   chmodSync(`${root}/facts.d`, 0o755);
   expect((await gather()).rack).toBe('4');
 });

@@ -68,7 +68,7 @@ export class MachineFacts {
       warn: (file, problem) => {
         const what = `${file}\n${problem}`;
         if (!this.#reportedProblems.has(what) && !reportedProblems.has(what))
-          log.warn({ file, problem }, 'skipped a fact');
+          log.warn({ file, problem }, 'skipped a custom fact');
         reportedProblems.add(what);
       },
     });

@@ -103,7 +103,7 @@ export function replayInto(state: JournalState): (line: unknown) => void {
       case 'journal':
         if (line.version > journalVersion)
           throw new HostFailure(
-            `the journal was written by a newer agent (format ${line.version}, this one reads up to ${journalVersion}); start the newer agent again`,
+            `the journal was written by a newer agent (format ${line.version}, this agent reads up to format ${journalVersion}); start the newer agent again`,
           );
         state.lastSeq = line.lastSeq;
         state.applies = line.applies;

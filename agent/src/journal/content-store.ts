@@ -34,7 +34,7 @@ export const maxCopy = 256 * 1024 * 1024;
 
 const tooLarge = (): HostFailure =>
   new HostFailure(
-    `the current content is larger than ${maxCopy / 1024 / 1024} MiB, so the agent keeps no copy and could not restore it; nothing was changed. Move it away manually.`,
+    `the current content is larger than ${maxCopy / 1024 / 1024} MiB, so the agent cannot keep a copy to restore; nothing was changed. Move the file to another path.`,
   );
 
 /**

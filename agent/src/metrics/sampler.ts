@@ -146,7 +146,7 @@ export class Sampler {
     const hours = Math.round((clock.now() / 1000 - buffer.timeOf(buffer.first)) / 360) / 10;
     log.warn(
       { samples: buffer.end - buffer.first, hours },
-      'the sample buffer is full, because no orchestrator has taken samples; dropping the oldest',
+      'the sample buffer is full because no orchestrator has stored samples; dropping the oldest',
     );
   }
 

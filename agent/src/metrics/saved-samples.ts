@@ -54,7 +54,7 @@ export class SavedSamples {
       if (buffer.end > 0)
         log.info({ samples: buffer.end - buffer.first }, 'loaded unsent samples from before the start');
     } catch (error) {
-      log.warn({ path, error }, 'failed to read saved samples; ignored');
+      log.warn({ path, error }, 'failed to read saved samples; ignoring them');
     }
     // The range of the usable samples. The file may contain others.
     this.#saved = { from: 0, to: buffer.end, nodeId };

@@ -80,7 +80,7 @@ export class Terminals {
     const { open, log } = this.#options;
     for (const terminal of open.left()) {
       const { pid } = terminal.session;
-      log.warn({ pid }, 'the agent was killed with an open terminal; ending its remaining processes');
+      log.warn({ pid }, 'found processes of a terminal that an earlier agent process left; ending them');
       this.#killer.end(terminal.session).then((left) => {
         open.remove(terminal);
         if (left > 0) log.warn({ pid, left }, notKilled);
@@ -178,7 +178,7 @@ export class Terminals {
     channels.set(channel, entry);
     const run = this.#run(entry)
       .catch((error: unknown) => {
-        if (!(error instanceof HostFailure)) log.error({ session_id, error }, 'bug: a terminal failed');
+        if (!(error instanceof HostFailure)) log.error({ session_id, error }, 'bug: failed to run a terminal');
         if (entry.isOpen) outlet.send({ type: 'terminal_exited', channel, exit_code: null, signal: null });
         else refuse('failed', error instanceof Error ? error.message : String(error));
       })

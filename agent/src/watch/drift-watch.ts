@@ -155,7 +155,7 @@ export class DriftWatch {
     this.#cancelObservation = clock.after(Math.max(0, at - clock.monotonic()), () => {
       this.#nextAt = Number.POSITIVE_INFINITY;
       this.#observing ??= this.#look()
-        .catch((error: unknown) => this.#options.log.error({ error }, 'failed to observe changed resources'))
+        .catch((error: unknown) => this.#options.log.error({ error }, 'failed to observe resources'))
         .finally(() => {
           this.#observing = null;
         });
@@ -195,7 +195,7 @@ export class DriftWatch {
       }
     }
     if (news.length > 0) {
-      log.info({ resources: named(news), count: news.length }, 'applied resources were changed on this machine');
+      log.info({ resources: named(news), count: news.length }, 'applied resources changed on this machine');
       this.#hint();
     }
     this.#schedule();

@@ -82,7 +82,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
   await progress.flush('results');
   const problem = await verifyApplied(progress);
   if (progress.interrupted())
-    return { error: 'it was cancelled before `verify` was finished; all resources are in place', cut: 1 };
+    return { error: 'the operation was cancelled before `verify` finished; all resources are in place', cut: 1 };
   return problem === null ? { cut: 0 } : { error: problem, cut: 0 };
 }
 

@@ -389,7 +389,8 @@ export function decide(
   const before = record?.before ?? null;
   try {
     if (step.kind === 'apply') difference = provider.diff(resource, observation.seen, circumstances);
-    else if (before === null) difference = nothing('left: it already was as declared before Muster managed it');
+    else if (before === null)
+      difference = nothing('left unchanged: it was already as declared before Muster managed it');
     else difference = provider.diffRemoval(resource, before, observation.seen, circumstances, copies);
   } catch (error) {
     if (error instanceof HostFailure) return { verdict: 'fail', message: error.message };

@@ -45,14 +45,14 @@ export class TestLink {
     });
     this.link = this.terminals.attach({
       send: (message) => {
-        if (!('channel' in message)) throw new Error(`${message.type} is not of a terminal`);
+        if (!('channel' in message)) throw new Error(`${message.type} is not a terminal message`);
         this.messages.push(message);
         this.#shells.get(message.channel)?.hear(message);
         this.#change();
       },
       sendFrame: (frame) => {
         const decoded = decodeTerminalFrame(frame);
-        if (decoded === null) throw new Error('not a frame of a terminal');
+        if (decoded === null) throw new Error('not a terminal frame');
         this.#shells.get(decoded.channel)?.see(decoded.bytes);
         this.#change();
       },
