@@ -7,10 +7,10 @@ interface Found {
 }
 
 /**
- * Accessibility violations that axe finds in a page.
- * @param part selector of the checked part; null: the whole page
- * @param theme dark: checks only colors, the only difference between the themes
- * @returns a line for each violation
+ * Checks the accessibility of a page with axe.
+ * @param part selector of the part to check; null checks the whole page
+ * @param theme 'dark' checks only colors, the only difference between the themes
+ * @returns one line for each violation
  */
 export async function violationsOf(page: Page, part: string | null, theme: 'light' | 'dark'): Promise<string[]> {
   if (!(await page.evaluate('typeof window.axe === "object"'))) await page.evaluate(axe.source);

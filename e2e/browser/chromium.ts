@@ -17,11 +17,11 @@ const flags = [
   '--disable-sync',
 ];
 
-/** Debian's Chromium without background requests. */
+/** Starts Debian's Chromium, without background requests. */
 export const openBrowser = (): Promise<Browser> => chromium.launch({ executablePath: browserProgram, args: flags });
 
 const proxyPort = 3128;
-/** Forwards a port in the browser's network namespace to a Unix socket, which namespaces do not separate. */
+/** Forwards a port in the browser's network namespace to a Unix socket, which is reachable from any network namespace. */
 const splice = `
   const { connect, createServer } = require('node:net');
   createServer((near) => {
@@ -32,8 +32,8 @@ const splice = `
 `;
 
 /**
- * Chromium in a network namespace that reaches only this machine's loopback. Test hosts add and remove interfaces on this
- * machine, and a browser outside a namespace aborts its requests on each such change.
+ * Starts Chromium in a network namespace that reaches only this machine's loopback. Test hosts add and remove interfaces
+ * on this machine, and Chromium aborts its requests whenever an interface in its namespace changes.
  */
 export async function openBrowserApart(): Promise<Browser> {
   if (missing('linux', 'root', 'namespaces') !== null) return openBrowser();
@@ -61,7 +61,7 @@ exec "${browserProgram}" "$@"' sh "$@"
   return browser;
 }
 
-/** A proxy that reaches only this machine. */
+/** Starts a proxy that forwards requests only to 127.0.0.1. */
 async function wayOut(socket: string): Promise<Server> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://nowhere.invalid');

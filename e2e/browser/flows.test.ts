@@ -33,14 +33,14 @@ async function goByKeys({ page }: Tab, key: string, heading: string): Promise<vo
   await page.keyboard.press('/');
 }
 
-/** The number of columns that the shell printed last. */
+/** Returns the number of columns that the shell printed last. */
 const columnsOn = (screen: Locator): Promise<number> =>
-  eventually('the shell prints its columns', async () => {
+  eventually('the shell has printed its number of columns', async () => {
     const [, columns] = [...(await screen.innerText()).matchAll(/cols (\d+)/g)].at(-1) ?? [];
     return columns === undefined ? null : Number(columns);
   });
 
-/** The tests share one real machine, whose agent waits for approval until the first test approves it. */
+/** The tests share one real machine. The first test approves its agent. */
 const test = base.extend<{ $file: { web: HostAgent } }>({
   web: [
     async ({ orchestrator }, use) => {
@@ -59,8 +59,8 @@ const test = base.extend<{ $file: { web: HostAgent } }>({
   ],
 });
 
-describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('approves an agent and applies a module to it, by keyboard alone', async ({ tab, web, orchestrator }) => {
+describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reason})`}`, () => {
+  test('the console approves an agent and applies a module by keyboard alone', async ({ tab, web, orchestrator }) => {
     const { page } = tab;
     await tab.signIn();
     await page.keyboard.type('ga');
@@ -121,7 +121,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     expect(await web.machine.sh('cat /srv/greeting')).toBe('hello\n');
   });
 
-  test('shows a manual change without a reload, and repairs it', async ({ tab, web }) => {
+  test('the console shows a manual change without a reload, and repairs it', async ({ tab, web }) => {
     const { page } = tab;
     await tab.signIn('/reconcile');
     await page.getByText('Everything is in sync').waitFor();
@@ -138,7 +138,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await tab.go('/reconcile');
     await page.getByText('Everything is in sync').waitFor();
 
-    // Accepted drift is no longer out of sync.
+    // An agent whose drift was accepted is in sync.
     await web.machine.sh('chmod 600 /srv/greeting');
     await page.getByRole('button', { name: 'Accept web-1' }).click();
     const accepting = page.getByRole('dialog');
@@ -149,7 +149,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.getByText('accepted', { exact: true }).waitFor();
   });
 
-  test('opens a terminal by keyboard, rejoins it after a reload, lets others watch, and replays it', async ({
+  test('the console opens a terminal by keyboard, rejoins it after a reload, lets others watch, and replays it', async ({
     tab,
     web,
     orchestrator,
@@ -166,7 +166,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.keyboard.type('echo cols $(tput cols)\n');
     const wide = await columnsOn(screen(page));
     await page.setViewportSize({ width: 800, height: 700 });
-    await eventually('the shell is resized', async () => {
+    await eventually('the shell has the new number of columns', async () => {
       await page.keyboard.type('clear; echo cols $(tput cols)\n');
       return (await columnsOn(screen(page))) < wide ? true : null;
     });
@@ -186,7 +186,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.type('echo seen by both\n');
     await screen(other.page).getByText('seen by both').first().waitFor();
-    // A watcher can leave the screen with Tab; the controller with the described shortcut.
+    // Tab leaves the screen of a watcher. The controller uses the shortcut that the page describes.
     const focused = (of: Page) => of.evaluate('document.activeElement.className');
     await other.page.locator('.xterm-helper-textarea').focus();
     await other.page.keyboard.press('Shift+Tab');
@@ -198,7 +198,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     await page.keyboard.press('Control+Shift+L');
     expect(await focused(page)).not.toContain('xterm');
     await page.locator('.xterm-helper-textarea').focus();
-    // Connected operators are also shown on a phone.
+    // A narrow window, as on a phone, also shows the connected operators.
     const watcher = await Tab.open(browser, orchestrator, { viewport: { width: 390, height: 800 } });
     await watcher.signIn('/terminals');
     await watcher.page.getByRole('row', { name: 'web-1' }).getByText('ada, ada').first().waitFor();
@@ -232,7 +232,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
       .first()
       .click();
     await screen(page).getByText('42 is the answer').first().waitFor();
-    // The page's shortcuts work on the screen, and Tab leaves it.
+    // The page's shortcuts work while the screen has the focus, and Tab moves the focus out of it.
     const place = page.getByRole('slider', { name: 'Position in the recording' });
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.press('Home');
@@ -243,7 +243,10 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
   });
 
-  test('halts a run when a canary fails, and retries failed agents', async ({ tab, orchestrator }) => {
+  test('the console shows a run that a failed canary halted, and retries failed agents', async ({
+    tab,
+    orchestrator,
+  }) => {
     const { page } = tab;
     const agents = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
@@ -276,7 +279,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     for (const agent of agents) agent.disconnect();
   });
 
-  test('approves fifty agents together', async ({ tab, orchestrator }) => {
+  test('the console approves fifty agents together', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const numbers = Array.from({ length: 50 }, (_, index) => index + 1);
     const agents = await Promise.all(
@@ -302,7 +305,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
     for (const agent of agents) agent.disconnect();
   });
 
-  test('every page shows hostile text from an agent as plain text', async ({ tab, orchestrator }) => {
+  test('the console shows hostile text from an agent as plain text', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const { call } = orchestrator;
     const evil = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\u202egnp.exe\u001b[2J\u0007';
@@ -311,7 +314,7 @@ describe.skipIf(reason !== null)(`with the console${reason === null ? '' : ` (${
       attributes: { platform: 'linux', distro: evil, [`${evil.slice(0, 40)}`]: evil.repeat(8) },
     });
     const endless = await ShowcaseAgent.create({ hostname: 'y'.repeat(64 * 1024), attributes: {} });
-    // The orchestrator refuses a hostname of this length.
+    // The orchestrator refuses a hostname of 64 KiB.
     await expect(endless.connect(orchestrator.agentPort, await orchestrator.token(null))).rejects.toThrow(
       /the link ended/,
     );

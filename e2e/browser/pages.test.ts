@@ -12,7 +12,7 @@ import { noBrowser, test } from './test.ts';
 const reason = noBrowser();
 const themes = ['light', 'dark'] as const;
 
-/** Checks the page in both themes. @returns violations */
+/** Checks the accessibility of the current page in both themes. @returns violations, each prefixed with the theme */
 async function inBothThemes({ page }: Tab, part: string | null): Promise<string[]> {
   const faults: string[] = [];
   for (const theme of themes) {
@@ -24,22 +24,24 @@ async function inBothThemes({ page }: Tab, part: string | null): Promise<string[
   return faults;
 }
 
-/** Checks each page. @returns violations by page */
+/** Checks accessibility, heading, and title of each page. @returns faults by page; omits pages without faults */
 async function walk(tab: Tab, pages: ReadonlyMap<string, string>): Promise<Record<string, string[]>> {
   const seen: Record<string, string[]> = {};
   for (const [address, path] of pages) {
     await tab.go(path);
     await tab.settled();
-    // The frame is the same on every page, so it is checked once.
+    // The header and navigation are the same on every page, so they are checked once.
     const faults = await inBothThemes(tab, Object.keys(seen).length === 0 ? null : '#content');
-    if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1) faults.push('not one heading of level 1');
-    if (!(await tab.page.title()).endsWith('Muster')) faults.push(`its title is ${await tab.page.title()}`);
+    if ((await tab.page.getByRole('heading', { level: 1 }).count()) !== 1)
+      faults.push('the page must have exactly one level-1 heading');
+    if (!(await tab.page.title()).endsWith('Muster'))
+      faults.push(`the title must end with "Muster": ${await tab.page.title()}`);
     seen[address] = faults;
   }
   return Object.fromEntries(Object.entries(seen).filter(([, faults]) => faults.length > 0));
 }
 
-/** The files that a browser loads before the code of any page, as sent, by name. */
+/** Returns the files that a browser loads before the code of a page: their content as sent, by name. */
 async function firstLoad(): Promise<Map<string, Buffer>> {
   const folder = await builtConsole();
   const page = readFileSync(join(folder, 'index.html'), 'utf8');
@@ -52,7 +54,7 @@ async function firstLoad(): Promise<Map<string, Buffer>> {
   );
 }
 
-test('loads at most 200 kB before a page, excluding terminal and editor', async () => {
+test('the console loads at most 200 kB, without terminal and editor, before the code of a page', async () => {
   const files = [...(await firstLoad())];
   expect(files.length).toBeGreaterThan(2);
   expect(files.reduce((sum, [, content]) => sum + content.length, 0)).toBeLessThanOrEqual(200_000);
@@ -61,7 +63,7 @@ test('loads at most 200 kB before a page, excluding terminal and editor', async 
 });
 
 describe.skipIf(reason !== null)(`every page of the console${reason === null ? '' : ` (${reason})`}`, () => {
-  test('pages have no axe violations without data', async ({ tab }) => {
+  test('console pages of an empty orchestrator have no axe violations', async ({ tab }) => {
     await tab.untraced();
     await tab.page.goto(tab.url);
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
@@ -71,7 +73,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     expect(await walk(tab, new Map(addresses.map((address) => [address, address])))).toEqual({});
   });
 
-  test('pages have no axe violations with a working fleet', async ({ tab, stage, orchestrator }) => {
+  test('console pages of a fleet with data have no axe violations', async ({ tab, stage, orchestrator }) => {
     const showcase = await Showcase.open(stage, orchestrator);
     await tab.untraced();
     await tab.signIn();

@@ -1,13 +1,14 @@
 import { listAgentOperations, listLatestDrift } from '@muster/protocol/http';
 import type { Showcase } from '../showcase/showcase.ts';
 
-/** Views of a page that need their own screenshots, by page. */
+/** Query strings of the views of a page that need their own screenshots, by address of the page. */
 const views: Readonly<Record<string, readonly string[]>> = {};
 
 /**
- * Every page of the console with its parameters filled in from a showcase, by its address in the table.
+ * Fills in the parameters of console addresses with ids and names from a showcase.
  * @param addresses with parameters as `$name`
- * @throws Error for a parameter without a value in the showcase: add data for a new page there
+ * @returns paths by address, without the sign-in page
+ * @throws Error for a parameter that has no value below
  */
 export async function pagesOf(addresses: readonly string[], showcase: Showcase): Promise<Map<string, string>> {
   const { call } = showcase.orchestrator;
@@ -25,10 +26,10 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   };
   const filled = (address: string): string =>
     address.replaceAll(/\$(\w+)/g, (_, name: string) => {
-      // Only a real agent has terminals.
+      // Only the workshop has a real agent, and so terminals.
       const value = address.startsWith('/terminals/new') ? 'workshop' : parameters[name];
       if (value === undefined)
-        throw new Error(`${address}: nothing to show for ${name}; say what in ${import.meta.filename}`);
+        throw new Error(`${address}: the parameter "${name}" has no value; add one in ${import.meta.filename}`);
       return value;
     });
   const pages = addresses
@@ -40,7 +41,7 @@ export async function pagesOf(addresses: readonly string[], showcase: Showcase):
   return new Map([...pages, ...more]);
 }
 
-/** The name of a page as a file name. */
+/** Returns the address of a page as a file name. */
 export const fileNameOf = (address: string): string =>
   address === '/'
     ? 'overview'

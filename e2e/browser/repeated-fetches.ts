@@ -1,19 +1,22 @@
-/** A second request for the same URL within this time is a fault, unless the page has handled news in between. */
+/** Maximum milliseconds between two requests for the same URL that count as a repeated read. */
 const doubleFetchMs = 1_000;
-/** Milliseconds. The console delays a read until the event stream opens, whose first events may already affect the read. */
+/**
+ * Maximum milliseconds by which news may precede the first of the two requests. The console delays a read until the event
+ * stream opens, and the first events of the stream may cause another read.
+ */
 const heldBackMs = 500;
 
 /**
- * Runs in every document before its own scripts. Reports a repeated read as an error on the browser's console.
- * News is each chunk of the event stream, each message of a WebSocket, each answer to a write, and each request that was
- * cut: after it the page may read again. News counts when the page handles it, so a busy machine that delivers it late does
- * not make a fault.
+ * A script that runs in every document before the document's own scripts. It reports a repeated read as an error on the
+ * browser's console, unless the page has received news: a chunk of the event stream, a WebSocket message, the answer to a
+ * write, or the failure of a request. News counts from when the page handles it, so late delivery on a busy machine causes
+ * no report.
  */
 export const reportRepeatedFetches = `{
   let newsAt = -Infinity;
   const news = () => { newsAt = performance.now(); };
   const fetched = new Map();
-  // After a navigation by the user, the page may repeat requests.
+  // A page may repeat requests after a navigation.
   navigation.addEventListener('navigate', () => fetched.clear());
 
   const note = (url) => {
@@ -34,7 +37,7 @@ export const reportRepeatedFetches = `{
       const answer = await fetch(input, init);
       if (!isRead) news();
       if (!isStream || answer.body === null) {
-        // Fails when the answer is cut.
+        // Rejects if the connection breaks during the answer.
         answer.clone().arrayBuffer().catch(news);
         return answer;
       }

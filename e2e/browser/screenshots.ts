@@ -14,7 +14,7 @@ import { Tab } from './tab.ts';
  *
  *     npm run console:screenshots -- DIRECTORY [--only agents] [--widths 390,1280,1920] [--themes light,dark] [--empty]
  *
- * `--only` takes pages whose name contains one of these words; `--empty` shows an orchestrator without agents.
+ * `--only` selects the pages whose name contains one of the words. `--empty` uses an orchestrator without agents.
  */
 
 const { values, positionals } = parseArgs({
@@ -28,14 +28,14 @@ const { values, positionals } = parseArgs({
 });
 const [directory] = positionals;
 if (directory === undefined) {
-  console.error('Say where the pictures go: npm run console:screenshots -- DIRECTORY');
+  console.error('No directory for the screenshots is given. Run: npm run console:screenshots -- DIRECTORY');
   process.exit(2);
 }
 const only = values.only.split(',');
 const height = 900;
 const tallest = 2600;
 
-/** Makes the window as tall as its content, scrolled parts included. */
+/** Makes the window tall enough to show content that would otherwise need scrolling, up to `tallest` pixels. */
 async function stretched(tab: Tab, width: number): Promise<void> {
   const hidden = await tab.page.evaluate(
     `Math.max(0, ...[...document.querySelectorAll('#content, [role=dialog]')].map((e) => e.scrollHeight - e.clientHeight))`,
@@ -82,7 +82,7 @@ async function shootAll(
     await tab.go('/');
     await tab.settled();
     await tab.page.keyboard.press(keys);
-    // The code of the dialog loads on first use.
+    // The browser loads the code of the dialog on first use.
     const dialog = tab.page.getByRole('dialog');
     await dialog.waitFor();
     await shoot(tab, name, width, theme);

@@ -39,7 +39,7 @@ const moduleNamed = (name: string) =>
   });
 
 test.skipIf(reason !== null)(
-  'the fixture reports a page that repeats a request although nothing changed',
+  'the browser fixture reports a page that repeats a read without news in between',
   async ({ tab }) => {
     const { page, watch } = tab;
     watch.expects(/asked twice within \d+ ms/, /answered 401/, /status of 401/);
@@ -49,7 +49,7 @@ test.skipIf(reason !== null)(
     await reported;
     const errors: string[] = [];
     page.on('console', (message) => errors.push(message.text()));
-    // The page may read again after the answer to a write.
+    // After the answer to a write, the page may repeat a read.
     await page.evaluate(
       "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
     );
@@ -61,7 +61,11 @@ test.skipIf(reason !== null)(
 );
 
 describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` (${reason})`}`, () => {
-  test('signs in with a key file by keyboard, and sends the key nowhere', async ({ tab, stage, orchestrator }) => {
+  test('the console signs in with a key file by keyboard, and sends the key nowhere', async ({
+    tab,
+    stage,
+    orchestrator,
+  }) => {
     const { page } = tab;
     const sent: string[] = [];
     page.on('request', (request) => sent.push(request.postData() ?? ''));
@@ -70,7 +74,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.press('Tab', page.getByRole('button', { name: 'Open key file' }));
     await page.keyboard.press('Enter');
     await (await chooser).setFiles(keyFile(stage, orchestrator));
-    // Sign-in leads to the requested page.
+    // After sign-in, the console opens the requested page.
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     const { d } = orchestrator.operator.privateKey.export({ format: 'jwk' });
@@ -80,19 +84,19 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       expect(body).not.toContain(secret.toString('hex'));
       expect(body).not.toContain(secret.toString('base64'));
     }
-    // No secret is stored beyond the tab.
+    // Nothing that outlives the page contains a secret.
     expect(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
     ).not.toMatch(/token|[0-9a-f]{32}/);
   });
 
-  test('signs in with a link from the CLI, which works once', async ({ tab, stage, orchestrator }) => {
+  test('a sign-in link from the CLI works once', async ({ tab, stage, orchestrator }) => {
     const program = stage.run('web-login', ['web-login'], operatorEnvironment(stage, orchestrator));
     await program.ended;
     const link = program.lastLines(10).find((line) => line.startsWith('https://')) as string;
     expect(new URL(link).origin).toBe(tab.url);
     await tab.page.goto(link);
-    // A link must not sign in without confirmation, nor by Enter held down on another page.
+    // Neither opening the link nor pressing Enter without moving the focus signs in.
     await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();
     await tab.page.keyboard.press('Enter');
     await tab.page.getByRole('heading', { name: 'Sign in as ada?' }).waitFor();
@@ -109,7 +113,11 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.page.getByRole('button', { name: 'Open key file' }).waitFor();
   });
 
-  test('opens no sign-in session for a server that relays the challenge', async ({ tab, stage, orchestrator }) => {
+  test('the orchestrator refuses a console sign-in that another server relays', async ({
+    tab,
+    stage,
+    orchestrator,
+  }) => {
     const relay = await startRelay(orchestrator.url);
     const page = await tab.another();
     await page.goto(relay.url);
@@ -124,7 +132,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     relay.close();
   });
 
-  test('does not sign in with a link that the operator declines', async ({ tab, orchestrator }) => {
+  test('the console does not sign in with a link that the operator declines', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const { url } = await orchestrator.call(webLogin, {});
     await page.goto(url);
@@ -136,13 +144,13 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     expect(events.map(({ event_type }) => event_type)).toEqual(['auth.signed_out', 'auth.signed_in']);
   });
 
-  test('replaces the sign-in session with that of a link only after confirmation', async ({ tab, orchestrator }) => {
+  test('a sign-in link replaces the current session only after confirmation', async ({ tab, orchestrator }) => {
     const { page } = tab;
     const bob = newOperator();
     const body = { public_key: bob.publicKey, username: 'bob', role: 'operator' as const };
     await orchestrator.call(addOperator, { body });
     const bobs = orchestrator.clientFor(bob);
-    /** Only the URL fragment differs, so the browser does not reload the page. */
+    /** Opens a sign-in link without a reload: only the fragment of the URL changes. */
     const openLink = async (call: Client) => {
       const { url } = await call(webLogin, {});
       await page.evaluate("document.body.dataset.loaded = 'once'");
@@ -156,7 +164,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await editor.click();
     await page.keyboard.insertText('name: half\n');
 
-    // Keys that are typed when the dialog opens do not confirm it.
+    // Keys that the operator types while the dialog opens do not confirm it.
     await openLink(bobs);
     await asked('bob').waitFor();
     expect(page.url()).toBe(`${tab.url}/modules/new`);
@@ -164,7 +172,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
     await asked('bob').getByText('You are signed in as ada').waitFor();
-    // A second link replaces the first, whose sign-in session ends.
+    // A second link replaces the first one and ends the first one's sign-in session.
     const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
     let refused = out();
     const used = await openLink(bobs);
@@ -187,7 +195,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.keyboard.press('Escape');
     await failed.waitFor({ state: 'hidden' });
 
-    // The same operator keeps their input.
+    // Unsaved input stays if the same operator signs in.
     await openLink(orchestrator.call);
     refused = out();
     await asked('ada').getByRole('button', { name: 'Sign in' }).click();
@@ -195,7 +203,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await asked('ada').waitFor({ state: 'hidden' });
     expect(await editor.innerText()).toContain('name: half');
 
-    // Another operator does not see the first one's input.
+    // Unsaved input is discarded if another operator signs in.
     await openLink(bobs);
     refused = out();
     await asked('bob').getByRole('button', { name: 'Sign in' }).click();
@@ -210,7 +218,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     ]);
   });
 
-  test('navigates by keyboard, and lists the shortcuts', async ({ tab }) => {
+  test('the console can be navigated by keyboard, and lists its shortcuts', async ({ tab }) => {
     const { page } = tab;
     await tab.signIn();
     await page.keyboard.press('?');
@@ -229,7 +237,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
   });
 
-  test('keeps unsaved input when the sign-in session expires and the operator signs in again', async ({
+  test('the console keeps unsaved input when the session expires and the same operator signs in again', async ({
     tab,
     stage,
     orchestrator,
@@ -257,7 +265,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     });
   });
 
-  test('tolerates a wrong browser clock, moves the focus on navigation, and keeps input on a stray click', async ({
+  test('the console tolerates a wrong clock, moves the focus on navigation, and keeps input on a click outside a dialog', async ({
     tab,
   }) => {
     const { page } = tab;
@@ -282,7 +290,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     expect(await dialog.getByLabel('Reason').inputValue()).toBe('new switches');
   });
 
-  test('keeps a draft across tabs and removal of its module, and asks before discarding a form', async ({
+  test('the console keeps a draft across tabs and removal of its module, and asks before it discards a form', async ({
     tab,
     orchestrator,
   }) => {
@@ -322,7 +330,10 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await orchestrator.call(removeModule, { params: { name: 'gone' } });
   });
 
-  test('reports a lost orchestrator, and reconnects without a reload', async ({ tab, orchestrator }) => {
+  test('the console reports that the orchestrator does not answer, and reconnects without a reload', async ({
+    tab,
+    orchestrator,
+  }) => {
     const { page } = tab;
     await tab.signIn('/modules');
     await page.getByText('Live', { exact: true }).waitFor();
@@ -330,7 +341,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       await page.keyboard.press('Control+k');
       await page.getByRole('combobox', { name: 'Search or go to' }).fill(text);
     };
-    // The module list is loaded and empty.
+    // The search loads the module list, which is empty.
     await search('meanwhile');
     await page.getByText('No results').waitFor();
     await page.keyboard.press('Escape');
@@ -344,12 +355,12 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await orchestrator.call(uploadModule, { body: { name: 'meanwhile', content: moduleNamed('meanwhile') } });
     await page.getByText('The orchestrator does not answer').waitFor({ state: 'hidden' });
     await page.getByText('Live', { exact: true }).waitFor();
-    // The new module appears without a reload.
+    // The module that was created during the outage appears.
     await search('meanwhile');
     await page.getByRole('option', { name: 'meanwhile' }).waitFor();
   });
 
-  test('refuses requests from a page of another origin', async ({ tab, orchestrator, stage }) => {
+  test('the orchestrator refuses requests from a page of another origin', async ({ tab, orchestrator, stage }) => {
     const agent = await stage.agent(orchestrator, 'web-1', { flags: ['--config', terminals(stage)] });
     const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: agent.nodeId } });
     const server = createServer((_, response) =>
@@ -372,7 +383,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       socket.onclose = () => resolve('nothing');
     })`;
     expect(await attempt(socket)).toBe('nothing');
-    // The console cannot be framed.
+    // Another page cannot show the console in a frame.
     await page.evaluate(
       `document.body.append(Object.assign(document.createElement('iframe'), { src: '${orchestrator.url}/' }))`,
     );

@@ -9,16 +9,16 @@ import { eventually } from '../eventually.ts';
 import type { Orchestrator } from '../stage.ts';
 import { PageWatch } from './watch.ts';
 
-/** Traces and logs of failed tests. */
+/** Directory for traces, screenshots, and logs of failed tests. */
 const failures = join(root, '.cache/browser-failures');
 
-/** A tab of one operator, with the console of an orchestrator. Records faults of the page. */
+/** A browser tab with the console of an orchestrator. Records faults of its page. */
 export class Tab {
   readonly page: Page;
   readonly watch: PageWatch;
   readonly #context: BrowserContext;
   readonly #orchestrator: Orchestrator;
-  /** Session token of the most recent request. */
+  /** Session token of the most recent authenticated request; null before the first one. */
   #token: string | null = null;
 
   private constructor(context: BrowserContext, page: Page, watch: PageWatch, orchestrator: Orchestrator) {
@@ -34,13 +34,13 @@ export class Tab {
 
   static async open(browser: Browser, orchestrator: Orchestrator, options: BrowserContextOptions = {}): Promise<Tab> {
     const context = await browser.newContext({
-      // A fresh orchestrator has a self-signed certificate.
+      // The orchestrator has a self-signed certificate.
       ignoreHTTPSErrors: true,
       viewport: { width: 1280, height: 800 },
       reducedMotion: 'reduce',
       ...options,
     });
-    // The limit is long and catches only requests that hang, because the machine may be busy.
+    // Milliseconds. Long, because the machine may be busy: only actions that hang reach the limit.
     context.setDefaultTimeout(300_000);
     await context.tracing.start({ snapshots: true });
     const page = await context.newPage();
@@ -52,7 +52,7 @@ export class Tab {
     return tab;
   }
 
-  /** Opens a page with a link from `muster web-login`, and confirms the operator's sign-in by keyboard. */
+  /** Opens a page with a one-time sign-in link, and confirms the sign-in by keyboard. */
   async signIn(path = '/'): Promise<void> {
     const { url } = await this.#orchestrator.call(webLogin, {});
     await this.page.goto(`${this.#orchestrator.url}${path}${new URL(url).hash}`);
@@ -63,19 +63,19 @@ export class Tab {
   }
 
   /**
-   * Goes to a page by a link in the page. The token is in the memory of the tab, so loading an address would end the
-   * sign-in session.
+   * Navigates inside the console. The page keeps the session token in memory, so loading a URL would end the sign-in
+   * session.
    */
   async go(path: string): Promise<void> {
     await this.page.evaluate(`__TSR_ROUTER__.history.push(${JSON.stringify(path)})`);
   }
 
-  /** The addresses of all pages, parameters as `$name`, from the table of the console itself. */
+  /** Returns the addresses of all pages from the console's router, with parameters as `$name`. */
   async addresses(): Promise<string[]> {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Ends the sign-in session outside of the page, as its expiry or another administrator would. */
+  /** Ends the sign-in session without the page, as its expiry or an administrator would. */
   async endSession(): Promise<void> {
     const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
     const call = createClient({
@@ -87,11 +87,11 @@ export class Tab {
     await call(logout, {});
   }
 
-  /** Resolves when the page has its content: no request is pending, and no placeholder is shown. */
+  /** Resolves when no request is pending and the page shows no placeholder. */
   async settled(): Promise<void> {
     await this.watch.quiet();
-    // Polls from outside: the page's content security policy blocks observers inside it.
-    await eventually('nothing keeps a place for what comes', async () =>
+    // Polls, because the page's content security policy blocks `waitForFunction`.
+    await eventually('the page shows no placeholder', async () =>
       (await this.page.evaluate("document.querySelector('[data-skeleton], [aria-busy=true]') === null")) ? true : null,
     );
     await this.watch.quiet();
@@ -103,7 +103,7 @@ export class Tab {
       if (await until.evaluate((element) => element === element.ownerDocument.activeElement)) return;
       await this.page.keyboard.press(key);
     }
-    throw new Error(`${key} does not lead to ${until}`);
+    throw new Error(`${until} does not have the focus after pressing ${key} ${most} times`);
   }
 
   /** Opens another tab in the same browser. */
@@ -111,19 +111,19 @@ export class Tab {
     return await this.#context.newPage();
   }
 
-  /** Stops the trace, which stores the whole page at each inspection and so takes longer than the inspections. */
+  /** Stops the trace, which stores a snapshot of the page at each check and takes longer than the checks. */
   async untraced(): Promise<void> {
     await this.#context.tracing.stop();
   }
 
-  /** Saves a screenshot of the page and the trace of the test. */
+  /** Saves a report, a screenshot of the page, and the trace of a failed test. */
   async keep(test: string, report: string): Promise<void> {
     const folder = join(failures, test.replaceAll(/[^\w]+/g, '-').slice(0, 100));
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'report.txt'), `${this.watch.faults.join('\n')}\n\n${report}`);
     await this.page.screenshot({ path: join(folder, 'page.png'), timeout: 5000 }).catch(() => {});
     await this.#context.tracing.stop({ path: join(folder, 'trace.zip') }).catch(() => {});
-    console.error(`what the page looked like, its trace and the logs are in ${folder}`);
+    console.error(`the report, the screenshot, and the trace of the failed test are in ${folder}`);
   }
 
   async close(): Promise<void> {

@@ -7,8 +7,8 @@ import { openBrowserApart } from './chromium.ts';
 import { Tab } from './tab.ts';
 
 /**
- * @returns the reason why no browser can run on this machine; null if one can
- * @throws Error in CI, which must have a browser
+ * Returns the reason why browser tests cannot run on this machine, or null if they can.
+ * @throws Error in CI, which must be able to run them
  */
 export function noBrowser(): string | null {
   const reason = missing('linux', 'browser');
@@ -16,7 +16,7 @@ export function noBrowser(): string | null {
   return reason;
 }
 
-/** The browser and the orchestrator of a file. Both take longer to start than a test takes to run. */
+/** One browser and one orchestrator for each test file, because both take longer to start than a test takes to run. */
 const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrator: Orchestrator } }>({
   browser: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page, Request } from 'playwright-core';
 import { reportRepeatedFetches } from './repeated-fetches.ts';
 
-/** A page is quiet when it sends no request for this long after the last answer. */
+/** Milliseconds without a request after which a page counts as quiet. */
 const quietMs = 60;
-/** Test hosts add and remove network interfaces of this machine; Chromium then cuts the requests in flight. */
+/** Chromium aborts pending requests with this error when a test host adds or removes a network interface. */
 const networkChanged = 'net::ERR_NETWORK_CHANGED';
 const streamPath = '/api/v1/events';
 
@@ -19,7 +19,7 @@ export class PageWatch {
     this.#origin = origin;
   }
 
-  /** @param origin of the orchestrator; a request to another origin is a fault */
+  /** @param origin returns the origin of the orchestrator; a request to another origin is a fault */
   static async start(page: Page, origin: () => string): Promise<PageWatch> {
     const watch = new PageWatch(origin);
     page.on('console', (message) => {
@@ -36,9 +36,9 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // The console repeats a request that the browser aborted.
+      // Not a fault: the console repeats such a request.
       if (reason === networkChanged) return;
-      // The page aborted the request itself, by navigating away.
+      // ERR_ABORTED is not a fault: the page aborted the request by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);
     });
     page.on('response', (response) => {
@@ -47,13 +47,13 @@ export class PageWatch {
     });
     await page.addInitScript(`
       addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
-        console.error('against the policy: ' + violatedDirective + ' ' + blockedURI + ' ' + sample));
+        console.error('content security policy violated: ' + violatedDirective + ' ' + blockedURI + ' ' + sample));
     `);
     await page.addInitScript(reportRepeatedFetches);
     return watch;
   }
 
-  /** Allows matching faults, which the test causes. */
+  /** Excludes matching faults, because the test causes them. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }
@@ -62,7 +62,7 @@ export class PageWatch {
     return this.#faults.filter((fault) => !this.#expected.some((expected) => expected.test(fault)));
   }
 
-  /** Resolves when no request but the event stream has been in flight for `quietMs`. */
+  /** Resolves when no request except the event stream has been in flight for `quietMs`. */
   async quiet(): Promise<void> {
     while (this.#underWay.size > 0 || performance.now() - this.#endedAt < quietMs) await sleep(20);
   }
@@ -76,6 +76,6 @@ export class PageWatch {
     if (/^(data|blob):/.test(url)) return;
     const { origin, pathname } = new URL(url);
     if (pathname !== streamPath) this.#underWay.add(request);
-    if (origin !== this.#origin()) this.#fault(`asked another host: ${url}`);
+    if (origin !== this.#origin()) this.#fault(`request to another origin: ${url}`);
   }
 }
