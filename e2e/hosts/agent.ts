@@ -10,13 +10,13 @@ export interface AgentOptions {
   tags?: Record<string, string>;
   /** Lines of the unit's `[Service]` section. */
   service?: readonly string[];
-  /** Additional arguments. */
+  /** Additional command-line arguments of the agent. */
   flags?: readonly string[];
-  /** Whether to approve and name the agent. If false, the test does so. */
+  /** Whether to approve and name the agent. Default: true. */
   approved?: boolean;
 }
 
-/** The real agent as a service of a test host, as an administrator would install it. */
+/** A real agent that runs as a systemd service of a test host. */
 export class HostAgent {
   readonly machine: Machine;
   readonly nodeId: string;
@@ -38,8 +38,7 @@ export class HostAgent {
     address: string,
     options: AgentOptions = {},
   ): Promise<HostAgent> {
-    // The machine mounts the repository read-only, so the bundles that `muster agent` builds at its first start are
-    // built here.
+    // `muster agent` builds missing bundles, but the machine mounts the repository read-only.
     await bundles();
     const { approved = true } = options;
     const token = await orchestrator.token(approved ? machine.name : null, options.tags);
@@ -64,7 +63,7 @@ export class HostAgent {
 
   /** Waits until the agent's link is up. */
   async connected(): Promise<void> {
-    await eventually(`${this.machine.name} is back`, async () => {
+    await eventually(`the agent of ${this.machine.name} is connected`, async () => {
       const { connected } = await this.#orchestrator.call(getAgent, { params: { node_id: this.nodeId } });
       return connected ? true : null;
     });
@@ -78,17 +77,17 @@ export class HostAgent {
     await this.machine.exec('systemctl', 'start', unit);
   }
 
-  /** Kills only the agent's main process, like the kernel's out-of-memory killer. systemd starts the agent again. */
+  /** Kills only the agent's main process, like the kernel's out-of-memory killer. systemd restarts the agent. */
   async kill9(): Promise<void> {
     await this.machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', unit);
   }
 
-  /** Number of restarts by systemd since the last regular start. */
+  /** Returns the number of automatic restarts since the last `systemctl start`. */
   async restarts(): Promise<number> {
     return Number(await this.machine.exec('systemctl', 'show', '--property=NRestarts', '--value', unit));
   }
 
-  /** The agent's most recent log lines. */
+  /** Returns the agent's most recent log lines. */
   async log(lines = 60): Promise<string> {
     return (await this.machine.run(['journalctl', '--unit', unit, '--output=cat', '--lines', String(lines)])).stdout;
   }

@@ -5,7 +5,7 @@ import { noHosts, test } from './test.ts';
 const reason = noHosts();
 
 describe.skipIf(reason !== null)(`the apt repository${reason === null ? '' : ` (${reason})`}`, () => {
-  test('apt accepts the signed test repository, and its packages install, fail, and upgrade like real ones', async ({
+  test('apt accepts the signed test repository, offers new versions, and reports packages that fail to configure', async ({
     hosts,
   }) => {
     const [machine, repository] = await Promise.all([hosts.start('apt'), AptRepository.open(hosts)]);

@@ -11,8 +11,8 @@ const suite = 'stable';
 const component = 'main';
 
 /**
- * A signed apt repository on the bridge. The default pool is nginx-light with its dependencies, and the packages of
- * `apt/packages.ts` in two versions each. `offer` changes the offered packages at any time.
+ * A signed apt repository, served on the bridge of the test hosts. By default it offers nginx-light with its dependencies,
+ * and the packages of `apt/packages.ts` in two versions each. `offer` changes the offered packages.
  */
 export class AptRepository {
   readonly #pool: readonly PoolPackage[];
@@ -21,9 +21,9 @@ export class AptRepository {
   readonly #paths = new Map<string, string>();
   readonly #address: string;
   readonly #server: Server;
-  /** The path of every request, oldest first. */
+  /** Paths of all requests, oldest first. */
   readonly asked: string[] = [];
-  /** While true, requests get no answer. */
+  /** Whether the server leaves requests without a response. */
   stalled = false;
 
   private constructor(pool: readonly PoolPackage[], address: string) {
@@ -42,24 +42,24 @@ export class AptRepository {
     return repository;
   }
 
-  /** The `uris` of a source. */
+  /** URL of the repository, for the field `uris` of an apt source. */
   get url(): string {
     return `http://${this.#address}:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** The public key, ASCII-armored, for `signed_by`. */
+  /** ASCII-armored public key, for the field `signed_by` of an apt source. */
   get publicKey(): string {
     return this.#key.publicKey;
   }
 
   /**
    * Sets the offered packages; test hosts see them at their next `apt-get update`.
-   * @param wanted selects packages, such as one version of a package; default: all packages
+   * @param wanted reports whether to offer a package; default: all packages
    */
   offer(wanted: (offered: { name: string; version: string }) => boolean = () => true): void {
     const stanzas = this.#pool.filter(wanted).map((entry) => {
       const content = readFileSync(entry.path);
-      // Some clients would quote the colon of an epoch.
+      // Replaces the colon of an epoch, which some clients percent-encode.
       const place = `pool/${entry.name}_${entry.version.replace(':', '.')}.deb`;
       this.#paths.set(`/${place}`, entry.path);
       return `${entry.control}\nFilename: ${place}\nSize: ${content.length}\nSHA256: ${sha256(content)}\n`;
@@ -81,11 +81,11 @@ export class AptRepository {
     const source = `deb [signed-by=/usr/share/keyrings/tests.asc] ${this.url} ${suite} ${component}\n`;
     const write = [
       'cat > /usr/share/keyrings/tests.asc; echo "$0" > /etc/apt/sources.list',
-      // These tests include no power cut, and a disk may be slow.
+      // Skips fsync, which may be slow; no test with this repository cuts the power.
       'echo force-unsafe-io > /etc/dpkg/dpkg.cfg.d/tests; apt-get update -qq',
     ].join('\n');
     const { code, stderr } = await machine.run(['sh', '-euc', write, source.trim()], { input: this.publicKey });
-    if (code !== 0 || stderr !== '') throw new Error(`${machine.name} cannot use the repository: ${stderr}`);
+    if (code !== 0 || stderr !== '') throw new Error(`apt-get update failed on ${machine.name}: ${stderr}`);
   }
 
   async end(): Promise<void> {
@@ -106,5 +106,5 @@ export class AptRepository {
 
 const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Debian's architecture names by Node's. */
+/** Debian's architecture names by Node's, where they differ. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64' };

@@ -3,26 +3,22 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/**
- * The Debian root that every test host starts from. It is built once with debootstrap, kept, and never changed
- * afterwards.
- */
-
+/** Debian release of the test hosts. */
 export const suite = 'bookworm';
-/** Packages in addition to Debian's required ones. */
+/** Packages that the root contains in addition to Debian's required ones. */
 const packages = [
   ...['systemd', 'systemd-sysv', 'dbus', 'apt', 'passwd', 'iproute2', 'procps', 'ca-certificates', 'cron', 'sudo'],
 ];
-/** Increased when `finish` below changes. */
+/** Version of the build, part of the cache key. Increase it whenever `finish` changes. */
 const recipe = 1;
 const defaultMirror = 'http://deb.debian.org/debian';
 const buildLimitMs = 10 * 60_000;
 
-/** Cache between test runs: this root, and downloaded packages. */
+/** Returns the directory that caches roots and packages between test runs. */
 export const cacheFolder = (): string =>
   join(process.env.MUSTER_TEST_CACHE ?? '/var/tmp/muster-test-cache', `hosts-${process.getuid?.() ?? 0}`);
 
-// No background service may hold the lock of apt or write into a root that is being compared.
+// Masks background services that would hold apt's lock or write to a root that a test compares.
 const finish = `
 rm -rf "$new"/var/cache/apt/archives/*.deb "$new"/var/lib/apt/lists/* "$new"/var/log/*.log "$new"/var/log/apt
 : > "$new/etc/machine-id"
@@ -35,9 +31,8 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
 done
 `;
 
-// Unpacks in memory, because dpkg waits for the disk at every file. Copies the root next to its target and renames it
-// under a lock, so that a killed build leaves nothing that the next build would use. The mounts are private to the
-// build.
+// Unpacks in memory, because dpkg calls fsync for every file. Builds under a lock, copies the root next to its target, and
+// renames it, so that no build uses the remains of a killed one. The mounts are private to the build.
 const build = `
 set -eu
 if [ -d "$base" ]; then exit 0; fi
@@ -57,7 +52,7 @@ umount "$base.building"
 rmdir "$base.building"
 `;
 
-/** @returns the folder of the root; builds it if necessary */
+/** Returns the directory of the read-only Debian root of all test hosts. Builds it with debootstrap if it does not exist. */
 export async function baseRoot(): Promise<string> {
   const mirror = debianMirror();
   const key = createHash('sha256')
@@ -69,22 +64,22 @@ export async function baseRoot(): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     const env = { PATH: process.env.PATH, LC_ALL: 'C', base, suite, mirror, packages: packages.join(',') };
     execFile('setpriv', buildAlone(base, build), { env, timeout: buildLimitMs }, (error, _stdout, stderr) =>
-      error ? reject(new Error(`no Debian root could be built from ${mirror}: ${stderr || error.message}`)) : resolve(),
+      error ? reject(new Error(`cannot build a Debian root from ${mirror}: ${stderr || error.message}`)) : resolve(),
     );
   });
   return base;
 }
 
-/** Arguments to setpriv: runs shell text under a lock, and ends it with its parent process. */
+/** Returns arguments for setpriv that run shell text under a lock, and kill it when its parent process exits. */
 export const buildAlone = (root: string, shell: string): string[] => [
   ...['--pdeathsig', 'KILL', '--', 'unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
   ...['flock', `${root}.lock`, 'sh', '-c', shell],
 ];
 
-/** The mirror to fetch packages from. */
+/** Returns the URL of the mirror to fetch packages from. */
 export const debianMirror = (): string => mirrorOf(sources());
 
-/** The apt sources of this machine. */
+/** Returns the text of this machine's apt sources. */
 function sources(): string {
   const folder = '/etc/apt/sources.list.d';
   const files = existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
@@ -94,6 +89,6 @@ function sources(): string {
     .join('\n');
 }
 
-/** The mirror of Debian itself that this machine uses, else Debian's own. */
+/** Returns the URL of the first Debian mirror in apt sources. Default: deb.debian.org. */
 export const mirrorOf = (text: string): string =>
   text.match(/^(?:URIs:|deb\s+(?:\[[^\]]*\]\s+)?)\s*(https?:\/\/\S+\/debian)\/?(?:\s|$)/m)?.[1] ?? defaultMirror;

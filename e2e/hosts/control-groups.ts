@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Each machine has its own control group in each hierarchy that systemd needs: the named and the unified one on a
- * hybrid host, else only the unified one. Two machines in one group would take it from each other.
+ * Returns the mount points of the cgroup hierarchies that systemd uses: the unified one and, on a hybrid host, the named
+ * one. Each machine needs its own group in each of them, because two instances of systemd cannot manage the same group.
  */
 const hierarchies = (): string[] => {
   const mounted = readFileSync('/proc/self/mounts', 'utf8')
@@ -14,7 +14,7 @@ const hierarchies = (): string[] => {
   return mounted.map(([, path]) => path as string);
 };
 
-/** Creates the groups of a machine. @returns the files that a process writes its id to, to join the groups */
+/** Creates the groups of a machine. @returns the `cgroup.procs` files of the groups */
 export function makeControlGroups(name: string): string[] {
   return hierarchies().map((hierarchy) => {
     mkdirSync(join(hierarchy, name), { recursive: true });
@@ -22,7 +22,7 @@ export function makeControlGroups(name: string): string[] {
   });
 }
 
-/** Processes in matching groups, at any depth. */
+/** Returns the processes in matching groups and their subgroups. */
 export function processesOf(wanted: (name: string) => boolean): { group: string; pid: number }[] {
   return matching(wanted).flatMap(({ name, path }) =>
     foldersOf(path)
@@ -34,7 +34,7 @@ export function processesOf(wanted: (name: string) => boolean): { group: string;
 /** Kills all processes in the groups of a machine, and waits until they have exited. */
 export async function endControlGroups(name: string): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt++) {
-    // A zero is a process of another PID namespace that this one cannot see.
+    // 0 stands for a process that is not visible in this PID namespace.
     const pids = processesOf((other) => other === name)
       .map(({ pid }) => pid)
       .filter((pid) => pid > 0);
@@ -43,14 +43,14 @@ export async function endControlGroups(name: string): Promise<void> {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // The process ended by itself.
+        // The process has exited.
       }
     await sleep(10);
   }
-  throw new Error(`processes of ${name} do not end`);
+  throw new Error(`processes of ${name} still run 5 s after SIGKILL`);
 }
 
-/** Removes empty groups with a matching name. */
+/** Removes matching groups that have no processes. */
 export function removeControlGroups(wanted: (name: string) => boolean): void {
   for (const { path } of matching(wanted))
     for (const folder of foldersOf(path).reverse())
@@ -69,7 +69,7 @@ function matching(wanted: (name: string) => boolean): { name: string; path: stri
   );
 }
 
-/** A folder and all folders below it, parents first. */
+/** Returns a directory and all directories below it, parents first. */
 function foldersOf(path: string): string[] {
   if (!existsSync(path)) return [];
   try {

@@ -4,19 +4,19 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { baseRoot, buildAlone, cacheFolder, debianMirror, suite } from './base-root.ts';
 
-/** The root of the test hosts with additional Debian packages, built once and kept. */
+/** A Debian root with packages in addition to those of the base root. */
 export interface DerivedRoot {
   name: string;
   packages: readonly string[];
-  /** Shell text that runs at the end of the build; `$new` is the root. */
+  /** Shell text that runs at the end of the build; `$new` is the directory of the root. */
   finish?: string;
 }
 
-/** Increased when `build` below changes. */
+/** Version of the build, part of the cache key. Increase it whenever `build` changes. */
 const recipe = 1;
 const buildLimitMs = 15 * 60_000;
 
-// Prevents packages from starting services. The mounts are private to this process.
+// Prevents packages from starting services. The mounts are private to the build.
 const build = `
 set -eu
 if [ -d "$root" ]; then exit 0; fi
@@ -39,7 +39,7 @@ rm -rf "$new/usr/sbin/policy-rc.d" "$new/etc/dpkg/dpkg.cfg.d/build" "$new"/var/c
 mv -T "$new" "$root"
 `;
 
-/** @returns the folder of the root; builds it if necessary */
+/** Returns the directory of the root. Builds the root if it does not exist. */
 export async function derivedRoot({ name, packages, finish = '' }: DerivedRoot): Promise<string> {
   const base = await baseRoot();
   const key = createHash('sha256')
@@ -57,7 +57,9 @@ export async function derivedRoot({ name, packages, finish = '' }: DerivedRoot):
       buildAlone(root, build),
       { env, timeout: buildLimitMs, maxBuffer: 64 * 1024 * 1024 },
       (error, _stdout, stderr) =>
-        error ? reject(new Error(`no root with ${packages.join(', ')}: ${stderr.trim() || error.message}`)) : resolve(),
+        error
+          ? reject(new Error(`cannot build a root with ${packages.join(', ')}: ${stderr.trim() || error.message}`))
+          : resolve(),
     );
   });
   return root;

@@ -16,10 +16,10 @@ const yamlOf = (page: string): string[] =>
   blocksOf(read(page)).flatMap(({ language, source }) => (language === 'yaml' ? [source] : []));
 const nameOf = (source: string): string => /^name: (.*)$/m.exec(source)?.[1] as string;
 
-/** Kinds that need other machines than a test host. */
+/** Kinds of resources that a Debian test host does not support. */
 const elsewhere = ['package-dnf', 'service-openrc'];
 
-/** Builds a module with the examples in docs/module-kinds.md whose kinds agents support on a test host. */
+/** Returns a module with the examples in docs/module-kinds.md of all kinds that a test host supports. */
 function everyKind(): string {
   const shown = yamlOf('docs/module-kinds.md').map((source) => ({
     source: source.trimEnd(),
@@ -32,7 +32,7 @@ function everyKind(): string {
 }
 
 describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` (${reason})`}`, () => {
-  test('a real machine can plan the modules in the documentation, and apply, keep, and remove the examples', async ({
+  test('a real machine applies and removes all example modules, and plans all modules in the documentation', async ({
     hosts,
     stage,
   }) => {
@@ -42,7 +42,7 @@ describe.skipIf(reason !== null)(`the documentation${reason === null ? '' : ` ($
       AptRepository.open(hosts),
     ]);
     await repository.use(machine);
-    // The installer of a machine creates this file.
+    // debootstrap does not create this file, unlike Debian's installer.
     await machine.sh('echo 127.0.0.1 localhost > /etc/hosts');
     const { nodeId: node_id } = await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id };

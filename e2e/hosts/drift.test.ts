@@ -12,7 +12,7 @@ const resources = [
   { 'file-unix': { path: '/srv/app/etc/app.conf', content: 'as applied\n' } },
   { 'service-systemd': { name: 'napper', exec_start: '/bin/sleep infinity', enabled: true, running: true } },
 ];
-/** Manual changes, the fields that each changes, and the command that reverts it. */
+/** Manual changes with the resource and fields that each changes, and the command that reverts it. */
 const byHand: [shell: string, identity: string, fields: string[], back: string][] = [
   ['usermod -s /bin/sh deploy', 'deploy', ['shell'], 'usermod -s /bin/bash deploy'],
   ['gpasswd -d deploy deployers', 'deploy', ['additional_groups'], 'gpasswd -a deploy deployers'],
@@ -24,7 +24,7 @@ const byHand: [shell: string, identity: string, fields: string[], back: string][
 ];
 
 describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`, () => {
-  test('the watch reports manual changes of accounts, units, and files', async ({ hosts, stage }) => {
+  test('the watch of a real agent reports manual changes of accounts, units, and files', async ({ hosts, stage }) => {
     const [machine, orchestrator] = await Promise.all([hosts.start('web'), stage.orchestrator()]);
     await HostAgent.install(machine, orchestrator, hosts.bridge.address);
     const params = { node_id: 'web' };
@@ -39,16 +39,18 @@ describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`
     const latest = async () => await orchestrator.call(latestDrift, { params });
     for (const [shell, identity, fields, back] of byHand) {
       await machine.sh(shell);
-      const moved = await eventually(`${shell} is drift`, async () => {
+      const moved = await eventually(`"${shell}" is reported as drift`, async () => {
         const record = await latest();
         const found = record?.resources.find((resource) => resource.identity === identity);
         return record?.status === 'drifted' && found ? { record, found } : null;
       });
-      // The agent reported the change; the schedule did not find it.
+      // The agent's watch detected the change, not the schedule.
       expect(moved.record.trigger).toBe('watch');
       expect(moved.found.changes.map(({ field }) => field)).toEqual(fields);
       await machine.sh(back);
-      await eventually(`${back} repairs it`, async () => ((await latest())?.status === 'in_sync' ? true : null));
+      await eventually(`the machine is in sync after "${back}"`, async () =>
+        (await latest())?.status === 'in_sync' ? true : null,
+      );
     }
     // The shell commands reverted everything, so the apply changes nothing.
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: resources.length } });

@@ -9,10 +9,10 @@ import { root as repository } from '../../tools/suite/cli.ts';
 import { type Machine, repositoryInside } from './machine.ts';
 
 const dataDir = '/var/lib/muster-agent';
-/** Below /run: the file disappears at the next boot, and is not part of the root. */
+/** Path of the driver. In /run, so that it does not count as a change of the root. */
 const program = '/run/muster-driver.mjs';
 
-/** The bundle, built once for all machines: loading two hundred files takes most of the start time. */
+/** The bundled driver, built once for all machines. Loading about 200 separate files would take most of the start time. */
 let bundle: Promise<Uint8Array> | null = null;
 
 async function bundled(): Promise<Uint8Array> {
@@ -27,11 +27,11 @@ async function bundled(): Promise<Uint8Array> {
     logLevel: 'error',
   });
   const [file] = outputFiles;
-  if (file === undefined) throw new Error('the driver was not bundled');
+  if (file === undefined) throw new Error('the bundle of the driver has no file');
   return file.contents;
 }
 
-/** The real state engine with its providers in a test host, controlled by one line at a time. */
+/** The real state engine with its providers in a test host. Its driver receives one JSON line for each command. */
 export class DrivenAgent implements ContractAgent {
   readonly #machine: Machine;
   readonly #process: ChildProcess;
@@ -46,7 +46,7 @@ export class DrivenAgent implements ContractAgent {
     });
     this.#process.stdin?.on('error', () => {});
     const { stdout } = this.#process;
-    if (stdout === null) throw new Error('the driver has no output');
+    if (stdout === null) throw new Error('the driver has no standard output');
     this.#answers = createInterface({ input: stdout })[Symbol.asyncIterator]();
   }
 
@@ -79,9 +79,10 @@ export class DrivenAgent implements ContractAgent {
 
   async #answer(): Promise<unknown> {
     const { value, done } = await this.#answers.next();
-    if (done === true) throw new Error(`the agent in ${this.#machine.name} ended: ${this.#said}`);
+    if (done === true) throw new Error(`the driver in ${this.#machine.name} exited: ${this.#said}`);
     const answer = JSON.parse(value) as Answer;
-    if ('fault' in answer) throw new Error(`the agent in ${this.#machine.name}: ${answer.fault}\n${this.#said}`);
+    if ('fault' in answer)
+      throw new Error(`the driver in ${this.#machine.name} failed: ${answer.fault}\n${this.#said}`);
     return answer.answer;
   }
 }

@@ -25,7 +25,7 @@ resources:
       script: { program: sh, manages: a note, apply: "id -un > /root/note", check: "test -e /root/note" }
 `;
 
-/** Unpacks the archive of the build into a machine's `/opt`. */
+/** Unpacks the release archive into a machine's `/opt`, and links `muster` into the search path. */
 async function unpack(machine: Machine): Promise<void> {
   const { tarball } = await built();
   mkdirSync(join(machine.rootPath, 'opt'), { recursive: true });
@@ -40,7 +40,7 @@ const orchestratorUnit = `systemd-run --quiet --unit=orchestrator -p DynamicUser
   muster orchestrator --data-dir /var/lib/own --log-format json --bootstrap-username ada --bootstrap-key`;
 
 describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${reason})`}`, () => {
-  test('runs orchestrator, agent, and terminals on a machine without Node', async ({ hosts, onTestFailed }) => {
+  test('the executable runs orchestrator, agent, and terminals without Node', async ({ hosts, onTestFailed }) => {
     const machine = await hosts.start('bare', { repository: false });
     onTestFailed(async () => {
       const { stdout } = await machine.run([
@@ -83,10 +83,10 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh('muster apply bare -m motd --yes');
     expect(await machine.sh('cat /etc/motd /root/note')).toBe('Welcome to bare\nroot\n');
 
-    // Neither process accepts a debugger.
+    // SIGUSR1 opens the debugger port of a plain Node process. The check below finds no such port.
     await machine.sh('systemctl kill --kill-whom=main --signal=USR1 agent orchestrator');
 
-    // Extracted native parts are readable only by their own user, and are extracted once.
+    // Native add-ons are extracted once, and only their own user can read them.
     const brought = 'stat --format "%n %a %i" /var/lib/own/addons/* /var/lib/muster-agent/addons/*';
     const shell = await machine.run(['muster', 'terminal', 'open', 'bare'], { input: 'tty; exit 42\n' });
     expect(shell).toMatchObject({ code: 42, stdout: expect.stringContaining('/dev/pts/') });
@@ -99,7 +99,7 @@ describe.skipIf(reason !== null)(`the executable${reason === null ? '' : ` (${re
     await machine.sh(
       'systemctl stop orchestrator; muster export --data-dir /var/lib/private/own /root/export; test -s /root/export',
     );
-    // Root runs nothing that the user of the orchestrator could have written.
+    // `muster export` as root loads its own copy of the add-on, which the user of the orchestrator cannot write.
     expect(await machine.sh('stat --format %a:%u /var/cache/muster/addons/*')).toBe('500:0\n');
     expect(await machine.sh(brought)).toBe(files);
   });

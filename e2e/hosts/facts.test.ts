@@ -35,7 +35,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
     const of = (key: string) => async () => (await now()).attributes[key];
     await machine.sh('mkdir -p /etc/muster/facts.d; echo "rack: { row: 4 }" > /etc/muster/facts.d/site.yaml');
     await expect.poll(of('rack.row')).toBe('4');
-    // A second change within five seconds waits until the five seconds have passed.
+    // The agent sends facts at most every five seconds, so it delays these changes.
     const program = '#!/bin/sh\\necho "motd: $(cat /etc/motd)"\\n';
     await machine.sh(`cd /etc/muster/facts.d; printf '${program}' > .p; chmod 755 .p; mv .p p; echo a > /etc/motd`);
     await machine.sh('echo "rack: { row: 5 }" > /etc/muster/facts.d/site.yaml');
@@ -44,7 +44,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
       .poll(async () => (await now()).attributes)
       .toMatchObject({ 'rack.row': '5', motd: 'a', timezone: 'Asia/Tokyo', hostname: 'renamed' });
 
-    // No watched file changes, so only the apply triggers the check.
+    // No file in the facts directory changes, so only the apply makes the agent collect the facts again.
     const content = JSON.stringify({
       name: 'motd',
       supports: [{ platform: 'linux' }],

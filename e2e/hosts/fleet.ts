@@ -6,13 +6,13 @@ import { type MachineOptions, TestHosts } from './test-hosts.ts';
 interface FleetOptions {
   /** Machines by name. */
   machines: Readonly<Record<string, MachineOptions & { agent?: AgentOptions }>>;
-  /** Environment of the orchestrator. */
+  /** Additional environment variables of the orchestrator. */
   env?: NodeJS.ProcessEnv;
-  /** Whether the machines know the test repository. */
+  /** Whether the machines have the test repository as their apt source. */
   packages?: boolean;
 }
 
-/** An orchestrator, and real machines with an agent each, approved and connected. */
+/** An orchestrator, and real machines with one approved and connected agent each. */
 export class Fleet {
   readonly stage = new Stage();
   readonly hosts: TestHosts;
@@ -45,7 +45,7 @@ export class Fleet {
       const { address } = this.hosts.bridge;
       this.agents.set(name, await HostAgent.install(machine, await orchestrator, address, agent));
     });
-    // Waits for all programs, so that a failure does not lose the programs that did start.
+    // Waits for all programs, so that `end` also stops those that start after the first failure.
     const ends = await Promise.allSettled([orchestrator, repository, ...started]);
     if (ends[0].status === 'fulfilled') this.#orchestrator = ends[0].value;
     if (ends[1].status === 'fulfilled') this.#repository = ends[1].value;
@@ -54,7 +54,7 @@ export class Fleet {
   }
 
   get orchestrator(): Orchestrator {
-    if (this.#orchestrator === null) throw new Error('there is no orchestrator');
+    if (this.#orchestrator === null) throw new Error('the orchestrator has not started');
     return this.#orchestrator;
   }
 
@@ -65,7 +65,7 @@ export class Fleet {
 
   agent(name: string): HostAgent {
     const agent = this.agents.get(name);
-    if (agent === undefined) throw new Error(`there is no machine ${name}`);
+    if (agent === undefined) throw new Error(`the fleet has no machine "${name}"`);
     return agent;
   }
 
@@ -75,7 +75,7 @@ export class Fleet {
     await this.stage.end();
   }
 
-  /** Last output of all programs, for a failed test. */
+  /** Returns the last output of all programs, to print after a failed test. */
   async report(): Promise<string> {
     const logs = [...this.agents.values()].map(async (agent) => {
       const log = await agent.log().catch((error: Error) => error.message);

@@ -9,7 +9,7 @@ import type { TestHosts } from './test-hosts.ts';
 import { Walk } from './walk.ts';
 
 const reason = noHosts();
-/** Transcript of a new user's commands and their output, for a reader. */
+/** File for the commands and their output, for debugging. */
 const transcript = join(root, '.cache/getting-started.txt');
 
 const test = base.extend<{ $file: { hosts: TestHosts } }>({
@@ -28,16 +28,19 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 });
 
 describe.skipIf(reason !== null)(`getting started${reason === null ? '' : ` (${reason})`}`, () => {
-  test('the commands of the page set up Muster and manage three machines', async ({ hosts, onTestFailed }) => {
+  test('the commands in docs/getting-started.md set up Muster and manage three machines', async ({
+    hosts,
+    onTestFailed,
+  }) => {
     onTestFailed(() => console.error(hosts.report()));
     const names = ['control', 'web-1', 'web-2', 'db-1'];
     const [{ debs }, control, ...others] = await Promise.all([
       built(),
       ...names.map((name) => hosts.start(name, { repository: false })),
     ]);
-    if (control === undefined) throw new Error('there is no machine');
+    if (control === undefined) throw new Error('the first machine has not started');
     const machines = [control, ...others];
-    // Prerequisites of the page: machines that resolve each other's names, and a user who may use sudo.
+    // Prerequisites of the page: machines that can resolve each other's names, and a user with sudo rights.
     const known = machines.map(({ address, name }) => `${address} ${name}\n`).join('');
     for (const machine of machines) await machine.sh(`printf '127.0.0.1 localhost\n${known}' > /etc/hosts`);
     await control.sh(`

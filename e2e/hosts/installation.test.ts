@@ -30,9 +30,9 @@ const test = base.extend<{ $file: { hosts: TestHosts } }>({
 const property = async (machine: Machine, unit: string, name: string): Promise<string> =>
   (await machine.exec('systemctl', 'show', `--property=${name}`, '--value', unit)).trim();
 
-/** The test also compares the agent's data directory. */
+/** Paths that the comparison ignores. Unlike by default, it includes Muster's own files. */
 const volatile = volatilePaths.filter((path) => !path.includes('muster'));
-/** Files that `purge` may leave: only files that the system itself writes. */
+/** Files that may differ after a purge, because the system writes them itself. */
 const written = ['/etc/machine-id', '/etc/hostname', '/var/lib/dbus/machine-id'];
 
 const hello = `name: hello
@@ -52,7 +52,7 @@ resources:
 `;
 
 describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' : ` (${reason})`}`, () => {
-  test('installs, enrolls by the pasted line, reconnects, upgrades, and removes an orchestrator and an agent', async ({
+  test('the Debian packages install, enroll by the printed line, reload, upgrade, and remove orchestrator and agent', async ({
     hosts,
     onTestFailed,
   }) => {
@@ -62,7 +62,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     const [orchestrator] = await Promise.all([InstalledOrchestrator.start(hosts, 'orch', older), web.start()]);
     const { machine } = orchestrator;
 
-    // The hardened unit can do all its work.
+    // The orchestrator runs in its hardened unit.
     expect(await property(machine, 'muster-orchestrator', 'ActiveState')).toBe('active');
     const exposure = /Overall exposure level for \S+: ([\d.]+)/.exec(
       await machine.sh('systemd-analyze security muster-orchestrator | tail -1'),
@@ -94,7 +94,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(sent).toMatch(/^content-encoding: (br|gzip)\r$/im);
     expect(sent).toContain('createRoot');
 
-    // The timer creates backups once it is enabled.
+    // The timer is disabled by default, and its service creates a backup.
     expect((await machine.run(['systemctl', 'is-enabled', 'muster-backup.timer'])).stdout.trim()).toBe('disabled');
     await machine.sh('systemctl enable --now muster-backup.timer; systemctl start muster-backup');
     expect(await machine.sh('muster backup verify /var/backups/muster/*.backup 2>&1')).toContain('valid backup of');
@@ -102,16 +102,16 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await machine.sh('find /var/lib/muster-orchestrator/ -user root')).toBe('');
     await machine.sh('rm -r /var/backups/muster');
 
-    // Runs the printed line in a shell of the other machine.
+    // Runs the printed enrollment line on the other machine.
     const shown = await orchestrator.enroll(web, '--tag', 'role=web');
     expect(shown).toContain('the agent is connected');
     const { node_id } = await orchestrator.connected('web');
     expect(await property(web, 'muster-agent', 'MemoryMax')).toBe(String(512 * 1024 * 1024));
-    // The agent's soft core limit is 0; its children may raise it, as in any login.
+    // The agent dumps no core, but its scripts may raise the limit.
     expect(await property(web, 'muster-agent', 'LimitCORESoft')).toBe('0');
     expect(await property(web, 'muster-agent', 'LimitCORE')).toBe('infinity');
 
-    // Applies a file, and a script that needs more memory than the agent may use.
+    // Applies a file, and a script that uses more memory than the agent's unit allows.
     await web.sh(
       'mkdir -p /etc/systemd/system/muster-agent.service.d; printf "[Service]\\nMemoryMax=200M\\nWatchdogSec=6\\n" > /etc/systemd/system/muster-agent.service.d/test.conf; systemctl daemon-reload; systemctl restart muster-agent',
     );
@@ -127,15 +127,15 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     );
     expect(inUnit.trim()).toBe(await property(web, 'muster-agent', 'MainPID'));
 
-    // systemd kills and restarts a hanging agent.
+    // The watchdog of systemd kills and restarts a hanging agent.
     const stopped = await property(web, 'muster-agent', 'MainPID');
     await web.exec('kill', '-STOP', stopped);
-    await eventually('systemd restarts the agent', async () =>
+    await eventually('systemd has restarted the agent', async () =>
       ['', '0', stopped].includes(await property(web, 'muster-agent', 'MainPID')) ? null : true,
     );
     expect(await web.sh('journalctl -u muster-agent -o cat | grep -i watchdog')).toContain('Watchdog timeout');
 
-    // Both programs reload their configuration and continue.
+    // Both programs reload their configuration without a restart.
     const running = await property(web, 'muster-agent', 'MainPID');
     await machine.exec('systemctl', 'reload', 'muster-orchestrator');
     await web.exec('systemctl', 'reload', 'muster-agent');
@@ -148,11 +148,10 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     await Promise.all([machine.reboot(), web.reboot()]);
     expect((await orchestrator.connected('web')).node_id).toBe(node_id);
 
-    // Restores the permissions of version 0.1.
+    // Restores the group and the permissions as version 0.1 installed them, to test the upgrade.
     await machine.sh('cd /etc/muster; chgrp root orchestrator.yml; chmod 644 orchestrator.yml; groupdel muster');
 
-    // After the upgrade of both packages, the data and the agent's identity are kept, and disabled or edited files stay
-    // unchanged.
+    // The upgrade keeps the data, the agent's identity, and the configuration.
     const former = await property(machine, 'muster-orchestrator', 'MainPID');
     await Promise.all([
       dpkgInstall(machine, [newer.muster, newer.orchestrator]),
@@ -170,7 +169,7 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
     expect(await machine.exec('muster', 'modules', 'list')).toContain('hello');
     await machine.exec('muster', 'plan', 'web', '-m', 'hello', '--exit-code');
 
-    // Removal keeps all data; purging deletes it.
+    // Removal keeps all data. A purge deletes it.
     await Promise.all([
       machine.sh('dpkg --remove muster-orchestrator muster; test -s /var/lib/muster-orchestrator/muster.db'),
       web.sh(
@@ -185,8 +184,8 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       const left = each.changes(volatile);
       for (const path of written) delete left[path];
       if (each === machine) {
-        // The group stays, as with Debian's own packages: a new group with the same number could read its remaining
-        // files.
+        // A purge keeps the group, as with Debian's own packages: a new group with the same id could read files of the old
+        // one.
         const groups = (await machine.exec('cat', '/etc/group')).replace(/^muster:x:\d+:\n/m, '');
         expect(groups).toBe(readFileSync(join(hosts.base, 'etc/group'), 'utf8'));
         for (const path of ['/etc/group', '/etc/gshadow']) delete left[path];
@@ -194,7 +193,6 @@ describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' 
       expect({ machine: each.name, left }).toEqual({ machine: each.name, left: {} });
       expect(await each.sh('systemctl list-unit-files --no-legend | grep muster || true')).toBe('');
     }
-    // Two machines, four boots, and packages that may have to be built first take several minutes on a busy machine.
-    // The limit exists only for tests that hang.
+    // Milliseconds. Building the packages and four boots take several minutes on a busy machine.
   }, 600_000);
 });

@@ -7,25 +7,20 @@ import { derivedRoot } from './derived-root.ts';
 import type { Machine } from './machine.ts';
 import { TestHosts } from './test-hosts.ts';
 
-/**
- * Test hosts with only Muster's packages, like a user's machine: no Node, no repository. The tests type the commands of
- * the documentation.
- */
-
-/** A root with curl, the prerequisite of the enrollment line. */
+/** Builds a root with curl and wget, which the enrollment line needs. */
 export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['curl', 'wget'] });
 
-/** Machines that have curl. Used as `TestHosts.open`. */
+/** Opens test hosts whose machines have curl and wget. */
 export const openHosts = async (): Promise<TestHosts> => TestHosts.open({ base: await curlRoot() });
 
-/** Copies packages to a machine's disk and installs them. */
+/** Copies packages to a machine and installs them. @returns the output of dpkg */
 export async function dpkgInstall(machine: Machine, paths: readonly string[]): Promise<string> {
   const names = paths.map((path) => basename(path));
   for (const path of paths) copyFileSync(path, join(machine.rootPath, 'root', basename(path)));
   return await machine.sh(`cd /root; dpkg -i ${names.join(' ')}; rm ${names.join(' ')}`);
 }
 
-/** An installed orchestrator, with root of its machine as the first admin. */
+/** An orchestrator from Debian packages on a machine without Node and repository. The machine's root is the first admin. */
 export class InstalledOrchestrator {
   readonly machine: Machine;
 
@@ -33,7 +28,7 @@ export class InstalledOrchestrator {
     this.machine = machine;
   }
 
-  /** Starts a machine, installs the packages on it, and makes its root the first admin, signed in. */
+  /** Starts a machine, installs the packages on it, and signs its root in as the first admin. */
   static async start(hosts: TestHosts, name: string, packages?: Packages): Promise<InstalledOrchestrator> {
     const [{ muster, orchestrator }, machine] = await Promise.all([
       packages ?? built().then(({ debs }) => debs),
@@ -49,17 +44,17 @@ export class InstalledOrchestrator {
     return new InstalledOrchestrator(machine);
   }
 
-  /** Parsed output of a `muster` verb with --json. */
+  /** Runs a `muster` command with --json. @returns its parsed output */
   async json<T>(...words: string[]): Promise<T> {
     return JSON.parse(await this.machine.exec('muster', ...words, '--json')) as T;
   }
 
-  /** The line that `muster agents enroll` prints. */
+  /** Returns the line that `muster agents enroll` prints. */
   async enrolmentLine(...options: string[]): Promise<string> {
     return (await this.machine.exec('muster', 'agents', 'enroll', ...options)).trim();
   }
 
-  /** Enrolls a machine by pasting the line into its shell. @returns the output */
+  /** Enrolls a machine by running the enrollment line in its shell. @returns the output */
   async enroll(machine: Machine, ...options: string[]): Promise<string> {
     const line = await this.enrolmentLine('--name', machine.name, ...options);
     return await machine.exec('sh', '-c', `${line} 2>&1`);
@@ -67,7 +62,7 @@ export class InstalledOrchestrator {
 
   /** Waits until an agent is connected. */
   async connected(name: string): Promise<{ node_id: string; agent_version: string }> {
-    return await eventually(`${name} is connected`, async () => {
+    return await eventually(`the agent ${name} is connected`, async () => {
       const agents = await this.json<{ name: string; connected: boolean; node_id: string; agent_version: string }[]>(
         'agents',
         'list',

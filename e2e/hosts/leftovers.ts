@@ -5,13 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { endControlGroups, processesOf, removeControlGroups } from './control-groups.ts';
 import { ip, type Link, links } from './ip.ts';
 
-/** Names for the resources of test runs. They tell leftovers of killed test runs from resources in use. */
-
+/**
+ * Prefix of the names of namespaces, control groups, and directories of test hosts. The names contain the owner, which
+ * distinguishes leftovers of killed test runs from resources in use.
+ */
 const prefix = 'muster-hosts';
 
 /** Identifies this process, even after its PID is reused. */
 export const owner = `${process.pid}-${startTime(process.pid)}`;
-/** Name of a machine of this test run, for namespaces, control groups and folders. */
+/** Returns the system-wide name of a machine of this test run. */
 export const machineName = (name: string): string => `${prefix}-${owner}-${name}`;
 
 function startTime(pid: number): string | null {
@@ -25,44 +27,44 @@ function startTime(pid: number): string | null {
 
 const pattern = new RegExp(`^${prefix}-(\\d+)-(\\d+)`);
 
-/** Whether the name is ours and the test run that created it has ended. */
+/** Reports whether a test run that has ended created the name. */
 function isLeftOver(name: string): boolean {
   const [, pid, since] = pattern.exec(name) ?? [];
   return pid !== undefined && startTime(Number(pid)) !== since;
 }
 
-/** Removes the machines, networks, and disks of killed test runs. Touches nothing else. */
+/** Removes the machines, networks, and disks of killed test runs. */
 export async function removeLeftOvers(folders: readonly string[]): Promise<void> {
   for (const group of new Set(processesOf(isLeftOver).map(({ group }) => group))) await endControlGroups(group);
   removeControlGroups(isLeftOver);
   for (const namespace of namespaces()) if (isLeftOver(namespace)) attempt('netns', 'delete', namespace);
-  // Deleting a bridge removes its address range; the virtual cables disappeared with their namespaces.
+  // The veth links need no removal: the kernel deletes them together with their namespaces.
   for (const link of bridges()) if (isLeftOver(link.ifalias ?? '')) attempt('link', 'delete', link.ifname);
   for (const folder of folders)
     for (const name of existsSync(folder) ? readdirSync(folder) : [])
       if (isLeftOver(name)) await removeFolder(join(folder, name));
 }
 
-/** Ignores failures: another test run may remove the same resource at the same time. */
+/** Runs `ip`. Ignores failures, because another test run may remove the same resource at the same time. */
 function attempt(...args: string[]): void {
   try {
     ip(...args);
   } catch {
-    // Either the link no longer exists, or the next run removes it.
+    // The next test run removes the resource if it still exists.
   }
 }
 
 const namespaces = (): string[] => (existsSync('/run/netns') ? readdirSync('/run/netns') : []);
 const bridges = (): Link[] => links().filter(({ linkinfo }) => linkinfo?.info_kind === 'bridge');
 
-/** Removes a folder with its content, including immutable files. */
+/** Removes a directory with its contents, including immutable files. */
 export async function removeFolder(path: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       rmSync(path, { recursive: true, force: true });
       return;
     } catch (error) {
-      // The kernel unmounts an overlay asynchronously.
+      // Retries, because the kernel unmounts an overlay asynchronously.
       if (attempt === 20) throw error;
       spawnSync('chattr', ['-R', '-f', '-ia', path], { stdio: 'ignore' });
       await sleep(50);

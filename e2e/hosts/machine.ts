@@ -9,7 +9,7 @@ import { machineName, removeFolder } from './leftovers.ts';
 import type { Bridge } from './network.ts';
 import { differenceFromBase, type RootDifference } from './root-difference.ts';
 
-/** The read-only directory where a test host sees this repository, with its Node in `node_modules/.bin`. */
+/** Directory in a test host with a read-only mount of this repository, including Node in `node_modules/.bin`. */
 export const repositoryInside = '/muster';
 
 export interface Ran {
@@ -28,20 +28,19 @@ class CommandFailed extends Error {
 
 interface Place {
   name: string;
-  /** The Debian root, the lower layer of the overlay. */
+  /** Directory of the Debian root, the lower layer of the overlay. */
   base: string;
-  /** The folder of the machine's own changes. */
+  /** Directory for the upper layer of the overlay. */
   folder: string;
   bridge: Bridge;
   /** Files to write into the root before the first boot, by path. */
   files: Readonly<Record<string, string>>;
-  /** Whether the machine sees this repository; false: only its installed programs. */
+  /** Whether the machine mounts this repository. */
   repository: boolean;
 }
 
-// The mounts are private to this machine, in a mount namespace that ends with its last process. Its processes are in
-// their own PID namespace, with nspawn as the first process: without it, the guest's init would outlive a killed
-// nspawn.
+// The mounts are in a private mount namespace, which ends with its last process. nspawn is the first process of a private
+// PID namespace, because otherwise the guest's init would survive a killed nspawn.
 const boot = `
 set -e
 for procs in $GROUPS_FILES; do echo $$ > "$procs"; done
@@ -51,16 +50,16 @@ exec systemd-nspawn --quiet --boot --register=no --keep-unit --directory="$FOLDE
   \${REPOSITORY:+--bind-ro="$REPOSITORY:${repositoryInside}"} --kill-signal=SIGRTMIN+4 --console=pipe
 `;
 
-/** Capabilities withheld from a guest, since they would affect the machine that runs the tests. */
+/** Capabilities that a guest does not get, because they affect the machine that runs the tests. */
 const withheld = '-sys_time,-sys_module,-sys_boot,-sys_rawio';
 const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LANG=C.UTF-8'];
 /** Exit code of nspawn when the guest requested a reboot. */
 const rebootCode = 133;
-/** SIGRTMIN+4: systemd handles it like the power button. */
+/** SIGRTMIN+4, which makes systemd power the machine off. */
 const powerOffSignal = 38;
 const bootLimitMs = 180_000;
 
-/** A real machine for the agent: a root, a network, and systemd as its first process. */
+/** A test host: a container with its own root and network, and systemd as its first process. */
 export class Machine {
   readonly name: string;
   readonly address: string;
@@ -88,11 +87,10 @@ export class Machine {
   }
 
   /**
-   * Starts the machine, for the first time or after a stop or a power cut. Resolves when systemd has started
-   * everything.
+   * Starts the machine, for the first time or after a stop or a power cut. Resolves when systemd has completed the boot.
    */
   async start(): Promise<void> {
-    if (this.#nspawn !== null) throw new Error(`${this.name} runs already`);
+    if (this.#nspawn !== null) throw new Error(`${this.name} is already running`);
     this.#launch();
     await this.#up(1);
   }
@@ -102,7 +100,7 @@ export class Machine {
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
-      // The guest can set only the kernel parameters of its network namespace.
+      // Makes only the kernel parameters of the guest's network namespace writable.
       SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network',
       GROUPS_FILES: makeControlGroups(machineName(this.name)).join(' '),
       BASE: base,
@@ -111,7 +109,7 @@ export class Machine {
       SHORT: this.name,
       REPOSITORY: seesRepository ? repository : '',
     };
-    // The machines of a killed test run end with it.
+    // `--pdeathsig` and `--kill-child` end the machine when the test run is killed.
     const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
     const args = ['--pdeathsig', 'KILL', '--', 'unshare', ...alone, 'sh', '-c', boot];
     const nspawn = spawn('setpriv', args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -138,19 +136,19 @@ export class Machine {
     return this.#boots;
   }
 
-  /** Process id of its systemd on the host. 0: the machine is off. */
+  /** Process id of the machine's systemd on this host; 0 while the machine is off. */
   get leader(): number {
     return this.#leader;
   }
 
-  /** Waits for `more` boots, and until the machine is up. */
+  /** Waits until the machine has booted `more` times and systemd has completed the last boot. */
   async #up(more: number): Promise<void> {
     const wanted = this.#boots + more - 1;
     try {
       await eventually(
         `${this.name} is up`,
         async () => {
-          if (this.#nspawn === null) throw new Error('it ended');
+          if (this.#nspawn === null) throw new Error('systemd-nspawn has exited');
           if (this.#boots < wanted) return null;
           this.#leader ||= this.#findLeader();
           if (this.#leader === 0 || !existsSync(`${this.rootPath}/run/systemd/private`)) return null;
@@ -160,7 +158,7 @@ export class Machine {
         bootLimitMs,
       );
     } catch (error) {
-      throw new Error(`${this.name} does not come up: ${this.#console}`, { cause: error });
+      throw new Error(`${this.name} does not boot: ${this.#console}`, { cause: error });
     }
   }
 
@@ -176,12 +174,12 @@ export class Machine {
     }
   }
 
-  /** The root as the machine's own processes see it, while the machine runs. */
+  /** Path on this host of the root as the machine's processes see it. Valid while the machine runs. */
   get rootPath(): string {
     return `/proc/${this.#leader}/root`;
   }
 
-  /** The command on the host that runs a command in this machine as root. */
+  /** Returns the command on this host that runs a command in the machine as root. */
   entering(command: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
     if (this.#leader === 0) throw new Error(`${this.name} is off`);
     const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
@@ -190,13 +188,13 @@ export class Machine {
     return ['nsenter', ...enter, ...drop, 'env', '-i', ...environment, ...variables, ...command];
   }
 
-  /** Starts a command in the machine, as its root user and with a plain environment. */
+  /** Starts a command in the machine as root, with a minimal environment. */
   begin(command: readonly string[], stdin: 'ignore' | 'pipe' = 'ignore'): ChildProcess {
     const [file, ...args] = this.entering(command);
     return spawn(file as string, args, { stdio: [stdin, 'pipe', 'pipe'] });
   }
 
-  /** Runs a command in the machine until it exits, with any exit code. */
+  /** Runs a command in the machine until it exits. Does not throw for a nonzero exit code. */
   async run(command: readonly string[], { input = null as string | null, timeoutMs = 300_000 } = {}): Promise<Ran> {
     const child = this.begin(command, input === null ? 'ignore' : 'pipe');
     child.stdin?.on('error', () => {});
@@ -217,7 +215,7 @@ export class Machine {
   /**
    * Runs a command in the machine.
    * @returns its standard output
-   * @throws CommandFailed when its exit code is not 0
+   * @throws CommandFailed if its exit code is not 0
    */
   async exec(...command: string[]): Promise<string> {
     const ran = await this.run(command);
@@ -226,21 +224,21 @@ export class Machine {
   }
 
   /**
-   * Runs shell text in the machine; ends at the first command that fails.
-   * @throws CommandFailed
+   * Runs shell text in the machine with `sh -euc`, which stops at the first command that fails.
+   * @throws CommandFailed if its exit code is not 0
    */
   async sh(text: string): Promise<string> {
     return await this.exec('sh', '-euc', text);
   }
 
-  /** Every difference between its root and the root that it started from. The machine must run. */
+  /** Returns the differences between the machine's root and the base root. The machine must be running. */
   changes(volatile?: readonly string[]): RootDifference {
     if (this.#leader === 0) throw new Error(`${this.name} is off`);
     const { base, folder } = this.#place;
     return differenceFromBase({ base, upper: join(folder, 'upper'), merged: this.rootPath, volatile });
   }
 
-  /** Shuts the machine down cleanly. Its disk stays. */
+  /** Shuts the machine down cleanly and keeps its disk. */
   async stop(): Promise<void> {
     const ended = this.#ended;
     if (this.#leader > 0) process.kill(this.#leader, powerOffSignal);
@@ -250,7 +248,7 @@ export class Machine {
     await endControlGroups(machineName(this.name));
   }
 
-  /** Powers the machine off immediately; written data stays. */
+  /** Kills the machine without a shutdown and keeps its disk. */
   async powerCut(): Promise<void> {
     const ended = this.#ended;
     this.#nspawn?.kill('SIGKILL');
@@ -282,7 +280,7 @@ export class Machine {
     await removeFolder(this.#place.folder);
   }
 
-  /** Last lines of its console, for a failed test. */
+  /** Returns the last output of the machine's console, to print after a failed test. */
   report(): string {
     return `── ${this.name} (${this.address}, booted ${this.#boots} times)\n${this.#console}`;
   }

@@ -1,12 +1,12 @@
 import { ip, links } from './ip.ts';
 import { machineName, owner } from './leftovers.ts';
 
-/** Bridges are numbered. Creating a bridge reserves its number, because only one test run can create it. */
+/** Maximum number of bridges, and so of concurrent test runs. Creating a bridge reserves its number. */
 const numbers = 100;
 
 /**
- * A bridge of this test run with its own address range, from 10.130.0.0/24. This machine is .1; the test hosts reach
- * nothing beyond it.
+ * The bridge of a test run, with an address range from 10.130.0.0/24 to 10.229.0.0/24. This machine has the address .1.
+ * The test hosts can reach only each other and this machine.
  */
 export class Bridge {
   readonly #name: string;
@@ -59,7 +59,7 @@ export class Bridge {
 
 function takeNumber(): number {
   const routes = ip('route', 'show');
-  let reason: unknown = new Error('every range is in use');
+  let reason: unknown = new Error('all address ranges are in use');
   for (let attempt = 0; attempt < numbers; attempt++) {
     const number = (process.pid + attempt) % numbers;
     if (routes.includes(`10.${130 + number}.`)) continue;
@@ -71,5 +71,5 @@ function takeNumber(): number {
       if (!links().some(({ ifname }) => ifname === `mubr${number}`)) throw error;
     }
   }
-  throw new Error('no network for the test hosts', { cause: reason });
+  throw new Error('cannot create a network for the test hosts', { cause: reason });
 }

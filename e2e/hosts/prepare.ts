@@ -1,6 +1,6 @@
-// Builds the roots of the test hosts, and packages that some tests install, while other tests run: `npm test` starts
-// this first. A test that needs one of them earlier waits for its lock. If this build failed, the test builds it itself
-// and reports the reason.
+// `npm test` starts this program first, to build the roots of the test hosts and Muster's packages while other tests run.
+// A test that needs one of them earlier waits for the lock of the build. If the build fails here, the test repeats it and
+// reports the reason.
 import { built } from '../../packaging/built.ts';
 import { missing } from '../requirements.ts';
 import { packagePool } from './apt/pool.ts';

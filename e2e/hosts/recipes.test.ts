@@ -44,7 +44,7 @@ const assignment = 'everything';
 const key = sshKey();
 const ssh = 'ssh -i /run/ada -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR';
 
-/** Changes of an operation or plan: the action by `module/id`. */
+/** Returns the actions of an operation or plan that change something, by `module/id`. */
 const changesOf = ({ resources }: Operation): Record<string, string> =>
   Object.fromEntries(
     resources
@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       AptRepository.open(hosts, 'recipes'),
     ]);
     await repository.use(machine);
-    // The installer of a machine creates this file.
+    // debootstrap does not create this file, unlike Debian's installer.
     await machine.sh('echo 127.0.0.1 localhost recipes > /etc/hosts');
     agent = await HostAgent.install(machine, orchestrator, hosts.bridge.address, { tags: { role: 'all' } });
     writeFileSync(join(machine.rootPath, 'run/ada'), key.privateKey, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
 
   const report = () => onTestFailed(async () => console.error(stage.report(), await agent.log()));
 
-  test('applies all recipes to one machine as planned', async () => {
+  test('an apply of all recipes to one machine succeeds as planned', async () => {
     report();
     const planned = await plan();
     expect(planned).toMatchObject({ status: 'succeeded', error: null });
@@ -120,9 +120,9 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await drift()).toMatchObject({ status: 'in_sync' });
   });
 
-  test('behaves as the page of each recipe describes', async () => {
+  test('each applied recipe works as its page describes', async () => {
     report();
-    // Signing in with the key over SSH shows the message; an admin becomes root, and password sign-in fails.
+    // SSH accepts the key, shows the message of the day, and refuses passwords. An admin can become root.
     const session = await machine.sh(`echo exit | ${ssh} -tt ada@127.0.0.1 2>&1`);
     expect(session).toContain('recipes: debian 12 on x86_64, kept by Muster.');
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
@@ -135,7 +135,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh("nginx -T 2> /dev/null | grep -A2 'listen 80'")).toContain('www.example.com example.com;');
     expect(await page(9100, '/metrics')).toContain('node_systemd_unit_state{name="nginx.service",state="active"');
 
-    // The database accepts the role from an allowed address, once the firewall lets the connection pass.
+    // The database accepts the role with its password only. The firewall blocks its port.
     const local = `PGPASSWORD="$0" psql -XAtqw -h 127.0.0.1 -U app app -c "$1"`;
     const query = 'SELECT current_user, current_database()';
     expect(await machine.exec('sh', '-euc', local, password, query)).toBe('app|app\n');
@@ -149,7 +149,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(upgrades).toContain('APT::Periodic::Unattended-Upgrade "1";');
     expect(upgrades).toContain('Initial blacklist: linux-');
 
-    // Runs the line of the cron file, with archives of earlier days present.
+    // Runs the command in the cron file after creating archives of earlier days.
     await machine.sh(
       'cd /var/backups/muster; for d in 1 2 3 4; do : > 2026-01-0${d}T021500.tar.gz; done; : > mine.tar.gz',
     );
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('detects and repairs manual changes of all recipes', async () => {
+  test('a drift check detects manual changes of all recipes, and an apply repairs them', async () => {
     report();
     for (const { shell } of Object.values(byHand)) await machine.sh(shell);
     const { resources } = await drift();
@@ -187,7 +187,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await page(80)).toContain('Served by recipes.');
   });
 
-  test('applies changed parameters without losing the connection', async () => {
+  test('an apply of changed recipe parameters does not interrupt the connection of the agent', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -203,11 +203,11 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect((await client.query('SELECT current_user AS who')).rows).toEqual([{ who: 'app' }]);
     await client.query('CREATE TABLE kept (it text)');
     await client.end();
-    // The agent connected once since its approval and kept the connection through every change of the firewall.
+    // The agent connected once: no change of the firewall interrupted its connection.
     expect((await agent.log(1000)).split('\n').filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
   });
 
-  test('refuses configuration that the configured programs do not accept', async () => {
+  test('an apply of the recipes refuses configuration that the configured programs do not accept', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const changed = changedParameters(parameters);
@@ -235,7 +235,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
   });
 
-  test('keeps parameter values from being interpreted by the programs that read them', async () => {
+  test('an apply of the recipes refuses parameter values that a shell or a configuration file would interpret', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign({ ...changedParameters(parameters), ...hostile });
@@ -253,7 +253,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await machine.sh('systemctl --failed --no-legend')).toBe('');
   });
 
-  test('plans the containers recipe', async () => {
+  test('a plan of the containers recipe succeeds', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     await assign(changedParameters(parameters));
@@ -273,7 +273,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(JSON.stringify(planned)).not.toContain('pwned');
   });
 
-  test('removes all recipes, except for the paths that their pages list', async () => {
+  test('removal of all recipes leaves only the paths that their pages list', async () => {
     report();
     await orchestrator.call(removeAssignment, { params: { name: assignment } });
     const removed = await apply();
@@ -295,7 +295,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
   });
 });
 
-/** Whether a port accepts connections; a port whose packets a firewall drops does not answer. */
+/** Reports whether a port accepts a connection within 700 ms. */
 const reaches = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ host, port, timeout: 700 });

@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import type { Json } from '@muster/protocol/module';
 import { root } from '../../tools/suite/cli.ts';
 
-/** The recipes of the documentation, as their test uses them, with values that an administrator would set. */
-
-/** All recipes of the one machine, in this order. */
+/** The recipes that the test assigns to one machine, in this order. */
 export const recipes = [
   ...['motd', 'users', 'nginx', 'postgresql', 'firewall', 'unattended-upgrades', 'node-exporter', 'backup'],
   'sysctl-hardening',
@@ -15,12 +13,12 @@ export type Recipe = (typeof recipes)[number];
 
 export const recipeText = (name: string): string => readFileSync(join(root, `docs/recipes/${name}.yml`), 'utf8');
 
-/** Each of its special characters has a meaning in a shell, in SQL, or in a connection string. */
+/** A password with characters that are special in a shell, in SQL, or in a connection string. */
 export const password = `it's "$(touch /pwned)" \\ :'x' %s`;
 
 export type Parameters = Record<string, Record<string, Json>>;
 
-/** Parameters of an assignment that differ from the defaults. */
+/** Returns the parameters of the assignment that differ from the defaults. */
 export const parametersOf = (key: string, network: string): Parameters => ({
   users: {
     users: [
@@ -36,11 +34,11 @@ export const parametersOf = (key: string, network: string): Parameters => ({
   firewall: { tcp: [80, '9000-9200'] },
   'unattended-upgrades': { keep: ['linux-'] },
   backup: { keep: 3, sources: ['/etc', '/srv/www'], exclude: ['*.pub'] },
-  // A container must not set the other parameters, and inherits this one from its kernel.
+  // A container cannot set the other kernel parameters. This one already has the value.
   'sysctl-hardening': { kernel: [{ key: 'kernel.randomize_va_space', value: '2' }] },
 });
 
-/** Changed parameters, as after an administrator's edit. */
+/** Returns the parameters with some values changed. */
 export const changedParameters = (parameters: Parameters): Parameters => ({
   ...parameters,
   motd: { message: 'Read the wiki first.' },
@@ -48,7 +46,7 @@ export const changedParameters = (parameters: Parameters): Parameters => ({
   firewall: { tcp: [8080, 5432, '9000-9200'] },
 });
 
-/** The only changes of an apply with the changed parameters. */
+/** All expected changes of an apply with the changed parameters: the action by `module/id`. */
 export const changesThen: Readonly<Record<string, string>> = {
   'motd/motd': 'update',
   'nginx/page': 'update',
@@ -58,7 +56,7 @@ export const changesThen: Readonly<Record<string, string>> = {
   'firewall/loaded': 'run',
 };
 
-/** Parts that a plan cannot predict, since the package already does some of the work. */
+/** Actions of an apply that differ from the plan, because a package already does some of the work; null for no action. */
 export const doneByPackage: Readonly<Record<string, string | null>> = {
   'nginx/service': 'reload',
   'postgresql/cluster': 'restart',
@@ -69,7 +67,7 @@ export const doneByPackage: Readonly<Record<string, string | null>> = {
   'node-exporter/service': 'restart',
 };
 
-/** Manual changes, and the resources and fields that drift then names. */
+/** Manual changes, and the resources and fields that a drift check then reports. */
 export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Record<string, string[]>> }>> = {
   motd: { shell: 'echo free beer > /etc/motd', moved: { motd: ['content'] } },
   users: {
@@ -112,10 +110,7 @@ export const byHand: Readonly<Record<Recipe, { shell: string; moved: Readonly<Re
   },
 };
 
-/**
- * Values with characters that are special in the file or command that they are inserted into: unquoted, the program
- * that reads them would interpret them.
- */
+/** Parameter values with characters that are special in the file or command that contains them. */
 export const hostile: Parameters = {
   users: { sudo: 'ALL=(ALL) ALL\nmallory ALL=(ALL) NOPASSWD: ALL', password_login: 'no\nPermitEmptyPasswords yes' },
   nginx: { names: ['_; location /etc/ { root /; } #'] },
@@ -130,7 +125,7 @@ export const hostile: Parameters = {
   backup: { keep: 0 },
 };
 
-/** Messages of the validation that refuses the hostile values before they take effect. */
+/** Expected messages of the resources that refuse a hostile value. */
 export const refusals: Readonly<Record<string, string>> = {
   'users/sudoers': 'a line break in a value',
   'users/sshd-config': 'a line break in a value',
@@ -144,24 +139,25 @@ export const refusals: Readonly<Record<string, string>> = {
   'backup/program': 'keep has to be 1 or more',
 };
 
-/** Paths that stay after everything is removed, as the pages state. */
+/** Patterns of the paths that remain after the removal of all recipes, as their pages state. */
 export const staysAfterwards: readonly RegExp[] = [
-  // Accounts that packages created, which Debian keeps after a purge, and one that existed before.
+  // Accounts that packages created, which Debian keeps after a purge.
   /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,
-  // A home directory that its owner used, and the archives.
+  // A home directory that its owner has used.
   /^\/home\/ada(\/|$)/,
+  // Backup archives.
   /^\/var\/backups\/muster(\/|$)/,
-  // Data of a database is never deleted: its package is removed, not purged.
+  // The database, because its package is removed but not purged.
   /postgresql/,
   /^\/etc\/alternatives\//,
   /^\/usr\/share\/man\/man\d\/[^/]+$/,
   /^\/var\/lib\/ucf\//,
 ];
 
-/** Packages that stay while a database cluster exists: Debian marks them as needed by it. */
+/** Packages that Debian keeps while a database cluster exists. */
 export const clientsOfDatabase = ['postgresql-client-15', 'postgresql-client-common'];
 
-/** A new key, with the public line in the format of OpenSSH and the private key in the format that Node writes. */
+/** Generates a key. @returns the public key in the format of OpenSSH, and the private key in PEM */
 export function sshKey(): { line: string; privateKey: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 
-/** Differences between two roots by path: the current state, or `absent`. Empty if the roots are equal. */
+/** The current state of each path that differs from the base root; `absent` if the path was deleted. */
 export type RootDifference = Record<string, string>;
 
-/** Paths that change by themselves or are never restored: logs, caches, the package database, mounts. */
+/** Paths that the comparison ignores: mounts, logs, caches, the package database, and the agent's data. */
 export const volatilePaths: readonly string[] = [
   ...['/dev', '/proc', '/sys', '/run', '/tmp', '/var/tmp', '/var/log', '/var/cache', '/muster'],
   ...[
@@ -21,24 +21,25 @@ export const volatilePaths: readonly string[] = [
 ];
 
 interface Roots {
-  /** The root of the lower layer. */
+  /** Lower directory of the overlay. */
   base: string;
-  /** Upper directory of the overlay: only its paths can differ. */
+  /** Upper directory of the overlay. */
   upper: string;
-  /** The merged overlay. */
+  /** Mount point of the overlay. */
   merged: string;
+  /** Paths that the comparison ignores. */
   volatile?: readonly string[] | undefined;
 }
 
 /**
- * Compares a root with its lower root: type, owner, permissions, and content of everything. Reads only paths in the upper
- * directory.
+ * Compares type, owner, permissions, and content of all files in an overlay with its lower directory. Reads only files in
+ * the upper directory and their counterparts, because no others can differ.
  */
 export function differenceFromBase({ base, upper, merged, volatile = volatilePaths }: Roots): RootDifference {
   const found: RootDifference = {};
   const left = new Set(volatile);
   const visit = (folder: string): void => {
-    // The path of the root itself may be a link that only the kernel can follow.
+    // `merged` may be a link in /proc, which only a path with a trailing slash follows.
     const there = folder === '' ? new Set(readdirSync(`${merged}/`)) : namesIn(join(merged, folder));
     const below = namesIn(join(base, folder));
     for (const name of below) {
@@ -77,7 +78,7 @@ function describe(path: string, stats: Stats | null): string {
   return stats.isDirectory() ? meta : `${meta} device ${stats.rdev}`;
 }
 
-/** Returns short text unchanged, so that a failed comparison is readable. */
+/** Returns the content of a file if it is short text, otherwise its size and hash. */
 function contentOf(path: string): string {
   const content = readFileSync(path);
   const text = content.toString('utf8');

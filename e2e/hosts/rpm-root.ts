@@ -2,7 +2,7 @@ import { derivedRoot } from './derived-root.ts';
 import { volatilePaths } from './root-difference.ts';
 import type { Subject } from './subjects/subject.ts';
 
-// The path of rpm's database on Fedora; Debian's default is below the home of the calling user.
+// Moves rpm's database to its path on Fedora, because Debian's default is in the home directory of the calling user.
 const finish = `
 mkdir -p "$new/etc/rpm" "$new/etc/yum.repos.d" "$new/srv/build"
 echo '%_dbpath /var/lib/rpm' > "$new/etc/rpm/macros"
@@ -59,7 +59,7 @@ chroot "$new" rpm --initdb
 rm -rf "$new/srv/build" "$new/root/rpmbuild" "$new/root/.rpmdb"
 `;
 
-/** A Debian root with dnf, an rpm database, and a repository of packages built for tests, in several versions. */
+/** Builds a Debian root with dnf, an rpm database, and a repository with several versions of test packages. */
 export const rpmRoot = (): Promise<string> =>
   derivedRoot({ name: 'rpm', packages: ['dnf', 'rpm', 'createrepo-c'], finish });
 
@@ -67,9 +67,9 @@ export const installedRpms = "rpm -qa --queryformat '%{NAME} %{EVR}\\n' | sort";
 
 export const packageDnfSubjects: Subject[] = [
   {
-    name: 'package-dnf, in one version or another, with what it needs',
+    name: 'package-dnf with a version and dependencies',
     desired: { 'package-dnf': { name: 'hello', version: '1.0' } },
-    // Newer than all others by its epoch.
+    // The latest version has a higher epoch than the others.
     changed: { 'package-dnf': { name: 'hello', version: 'latest' } },
     tamper: 'rpm --upgrade /srv/rpms/noarch/hello-1.1-1.noarch.rpm',
     moved: ['version'],

@@ -6,19 +6,19 @@ import type { Machine } from './machine.ts';
 
 const cols = 110;
 const rows = 40;
-/** Time without output after which a question in a terminal is complete. */
+/** Milliseconds without output after which a question is complete. */
 const quietMs = 150;
 
-/** A user at an emulated terminal, signed in on a machine. */
+/** An emulated terminal with a login shell on a machine. */
 export class Seat {
   readonly #pty: IPty;
   readonly #screen = new Terminal({ cols, rows, scrollback: 20_000, allowProposedApi: true });
   #lastByte = performance.now();
-  /** Amount of written data that is not on the screen yet. */
+  /** Number of output chunks that the terminal emulator has not processed yet. */
   #pending = 0;
   #ended = false;
 
-  /** @param user of that machine; starts a login shell in the user's home */
+  /** Starts a login shell in the user's home directory. */
   constructor(machine: Machine, user: string) {
     const inside = ['script', '--quiet', '--return', '--command', `su --login ${user}`, '/dev/null'];
     const [file, ...args] = machine.entering(inside, { TERM: 'xterm-256color' });
@@ -33,17 +33,17 @@ export class Seat {
     this.#pty.onExit(() => {
       this.#ended = true;
     });
-    // Answers queries of programs, like a real terminal.
+    // Forwards the emulator's answers to terminal queries.
     this.#screen.onData((answer) => this.#pty.write(answer));
   }
 
-  /** Number of the cursor's line, counted from the first line of all output. */
+  /** Index of the cursor's line in all output, from 0. */
   get #at(): number {
     const { baseY, cursorY } = this.#screen.buffer.active;
     return baseY + cursorY;
   }
 
-  /** The text from a line to the cursor's line; joins wrapped lines. */
+  /** Returns the lines from an index to the cursor's line. Joins wrapped lines. */
   #lines(from: number): string[] {
     const lines: string[] = [];
     for (let at = from; at <= this.#at; at++) {
@@ -64,10 +64,10 @@ export class Seat {
     return this.#lines(Math.max(0, this.#at - rows)).join('\n');
   }
 
-  /** Waits for the prompt of the shell, from a line onward. */
+  /** Waits until the cursor's line is the prompt, at index `from` or later. Calls `answer` while it waits. */
   async #prompts(prompt: string, from: number, answer: () => void, timeoutMs: number): Promise<void> {
     await eventually(
-      `${prompt} after\n${this.view}`,
+      `the prompt "${prompt}" follows\n${this.view}`,
       async () => {
         if (this.#pending > 0) return null;
         if (this.#at >= from && this.#line === prompt) return true;
@@ -80,11 +80,10 @@ export class Seat {
   }
 
   /**
-   * Types a command and waits for the next prompt.
-   * @param command typed unchanged
-   * @param next the prompt after the command
-   * @param answers typed at questions, in this order
-   * @returns the lines that the command showed
+   * Waits for the prompt, types a command, and waits for the next prompt.
+   * @param next prompt after the command
+   * @param answers answers to the command's questions, in this order; removes those that it types
+   * @returns the output lines of the command
    */
   async type(
     { prompt }: Step,
@@ -98,7 +97,7 @@ export class Seat {
     for (const line of command.split('\n')) {
       const bare = (text: string) => text.replaceAll(/\s+/g, '');
       this.#pty.write(line);
-      await eventually(`${line} is typed`, async () =>
+      await eventually(`the terminal shows the typed line "${line}"`, async () =>
         this.#pending === 0 && bare(this.#lines(from).join('')).endsWith(bare(line)) ? true : null,
       );
       from = this.#at + 1;
@@ -109,8 +108,7 @@ export class Seat {
       next,
       from,
       () => {
-        // Prompts mark a question with ◆ while it waits, and differently once it has an answer. A question of another
-        // program is in the cursor's line.
+        // Muster's prompts mark an open question with ◆. A question of another program is the cursor's line.
         const marked = this.#lines(from).findLast((line) => line.includes('◆'));
         const question = marked ?? (/[:?]$/.test(this.#line) ? `${this.#at} ${this.#line}` : undefined);
         const quiet = performance.now() - this.#lastByte > quietMs;

@@ -7,7 +7,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-/** @returns the next message of one of these types; ignores other messages from the agent */
+/** Returns the agent's next message of one of these types. Ignores other messages. */
 async function answer(link: ServedLink, types: readonly AgentMessage['type'][]): Promise<AgentMessage> {
   for (;;) {
     const { message } = await link.any();
@@ -15,9 +15,9 @@ async function answer(link: ServedLink, types: readonly AgentMessage['type'][]):
   }
 }
 
-/** Tests the agent as installed, with its bundle and add-on on a read-only repository, over the wire protocol. */
+/** Tests a bundled agent on a test host over the wire protocol, against a test orchestrator. */
 describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ? '' : ` (${reason})`}`, () => {
-  test("terminals start logins of the configured user outside the agent's unit, and end with a killed agent", async ({
+  test("terminals run login shells of the configured user outside the agent's unit, and end when the agent is killed", async ({
     hosts,
   }) => {
     const [machine, orchestrator] = await Promise.all([
@@ -45,9 +45,9 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       };
       expect(await open()).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
 
-      // The agent reads its configuration again when the file changes.
+      // The agent reloads its configuration when the file changes.
       await machine.sh('echo "remote_terminal: { enabled: true, user: alice }" > /etc/muster/agent.yaml');
-      const opened = await eventually('terminals are turned on', async () => {
+      const opened = await eventually('the agent opens a terminal', async () => {
         const said = await open();
         return said.type === 'terminal_opened' ? said : null;
       });
@@ -67,27 +67,27 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       expect(shown()).toMatch(/\/muster-terminal-[0-9a-f]{12}\.scope\r\n/);
       expect(shown()).not.toContain('muster-agent.service');
       const [scope] = /muster-terminal-[0-9a-f]{12}\.scope/.exec(shown()) ?? [];
-      // A killed process of the terminal does not end the shell, and shutdown does not wait for shells.
+      // The out-of-memory kill of one process does not end the shell, and a shutdown does not wait for shells.
       expect(await machine.sh(`systemctl show --property=OOMPolicy,SendSIGHUP ${scope}`)).toBe(
         'OOMPolicy=continue\nSendSIGHUP=yes\n',
       );
       expect(shown()).toMatch(/\n0\r\n/);
       for (const set of ['Inh', 'Prm', 'Eff', 'Amb']) expect(shown()).toMatch(new RegExp(`Cap${set}:\\s0{16}\\r`));
 
-      // Two accounts share a number, and each has its own groups.
+      // Two accounts share a user id, but have different groups.
       await machine.sh(
         'echo "remote_terminal: { enabled: true, user: twin, shell: /bin/sh }" > /etc/muster/agent.yaml',
       );
-      await eventually('the other account is that of terminals', async () => {
+      await eventually('the agent opens a terminal of the other account', async () => {
         const said = await open();
         return said.type === 'terminal_opened' && said.user === 'twin' ? said : null;
       });
       link.ws.send(encodeTerminalFrame(channel, Buffer.from('grep Groups: /proc/self/status\r')));
       await link.until(() => /Groups:[\t\d ]+\r/.test(shown()));
-      // The groups `games` and `nogroup`. The output of `id` would use the number again.
+      // The ids of the groups `games` and `nogroup`. Does not use `id`, which looks the account up by its user id.
       expect(shown()).toMatch(/Groups:\t60 65534 \r/);
 
-      // The agent stops waiting for a scope once its terminal session is closed.
+      // A terminal can be closed while the agent waits for its scope.
       const systemdRun = '/usr/local/sbin/systemd-run';
       await machine.sh(`printf '#!/bin/sh\\nexec sleep 1003\\n' > ${systemdRun}; chmod +x ${systemdRun}`);
       const refused = open();
@@ -102,22 +102,24 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       const running = async () => (await machine.run(['pgrep', '-u', 'alice', '-a'])).stdout;
       expect(await running()).toContain('sleep 1001');
       await machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', 'muster-agent.service');
-      await eventually('the shell and its jobs are gone', async () => {
+      await eventually('the shell and its background job have ended', async () => {
         const left = await running();
         return left.includes('bash') || left.includes('sleep 1001') ? null : true;
       });
-      // The next agent ends processes that ignore the hang-up. Detached processes stay, as with ssh.
+      // The next agent process kills processes that ignored the hang-up. Processes in their own session survive, as with ssh.
       for (const left of ['sleep 1002', 'sleep 1004']) expect(await running()).toContain(left);
       await machine.sh('systemctl reset-failed muster-agent');
       await startAgent();
       ({ link } = await orchestrator.welcomed(0, 3));
-      await eventually('the rest is ended', async () => ((await running()).includes('sleep 1004') ? null : true));
+      await eventually('the process that ignored the hang-up has ended', async () =>
+        (await running()).includes('sleep 1004') ? null : true,
+      );
       expect(await running()).toContain('sleep 1002');
-      await eventually('nothing is noted as open', async () =>
+      await eventually('the agent has removed its records of open terminals', async () =>
         (await machine.sh('ls /var/lib/muster-agent')).includes('open-terminal') ? null : true,
       );
 
-      // An older systemd, which supports fewer scope properties, still creates a scope.
+      // The agent also creates a scope with an older systemd, which supports fewer properties.
       await machine.sh(
         `printf '#!/bin/sh\\ncase "$*" in *OOMPolicy*) echo "Unknown assignment: OOMPolicy=continue" >&2; exit 1; esac\\nexec /usr/bin/systemd-run "$@"\\n' > ${systemdRun}; chmod +x ${systemdRun}`,
       );

@@ -12,7 +12,7 @@ import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
 
-test('test machines use the Debian mirror of this machine', () => {
+test('test hosts use the Debian mirror of this machine, by default deb.debian.org', () => {
   expect(mirrorOf('deb [arch=amd64] https://mirror.example/debian/ bookworm main\n')).toBe(
     'https://mirror.example/debian',
   );
@@ -23,7 +23,7 @@ test('test machines use the Debian mirror of this machine', () => {
 });
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
-  test('test machines run systemd with separate root, network, and names, and keep data through a power cut', async ({
+  test('test hosts run systemd with separate root, network, and names, and keep data through a power cut', async ({
     hosts,
   }) => {
     const [a, b] = await Promise.all([hosts.start('a'), hosts.start('b')]);
@@ -34,7 +34,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect((await a.run(['bash', '-c', 'exec 3<> /dev/tcp/192.0.2.1/22'])).stderr).toContain('unreachable');
     const clean = a.changes();
     await a.sh('echo ours > /etc/motd; rm /etc/issue; rm -r /etc/skel; mkdir -m 700 /etc/skel; chmod 711 /opt');
-    // Rewritten with the same content: not a difference.
+    // A file that is rewritten with the same content is not a difference.
     await a.sh('cp -a /etc/fstab /etc/copy; mv /etc/copy /etc/fstab; echo x > /run/x; echo x > /etc/passwd-');
     const changed = a.changes();
     expect(changed).toEqual({
@@ -62,7 +62,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     await Promise.all([a.end(), b.end()]);
   });
 
-  test('test machines run the real agent as a service, which restarts after a kill and a reboot', async ({
+  test('test hosts run the real agent as a service, which restarts after a kill and a reboot', async ({
     hosts,
     stage,
   }) => {
@@ -79,15 +79,18 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { changed: 1 } });
     expect(await machine.sh('cat /etc/motd')).toBe('managed\n');
     await agent.kill9();
-    // The orchestrator may not have detected the lost link yet.
-    expect(await eventually('it is back', apply)).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
+    // Retries, because the orchestrator may not have detected the lost link yet.
+    expect(await eventually('an apply succeeds', apply)).toMatchObject({
+      status: 'succeeded',
+      summary: { unchanged: 1 },
+    });
     expect(await agent.restarts()).toBe(1);
     await machine.reboot();
     await agent.connected();
     expect(await apply()).toMatchObject({ status: 'succeeded', summary: { unchanged: 1 } });
   });
 
-  test('the next test run removes what a killed test run left', async ({ hosts }) => {
+  test('a test run removes the test hosts of a killed test run', async ({ hosts }) => {
     const script = `
       const { TestHosts } = await import('./e2e/hosts/test-hosts.ts');
       const hosts = await TestHosts.open();
@@ -101,12 +104,12 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [leader] = (await once(run.stdout, 'data')).map(Number);
-    // A zombie process counts as dead.
+    // The root of a zombie process is not accessible, so a zombie counts as ended.
     const lives = () => existsSync(`/proc/${leader}/root/etc`);
     expect(lives()).toBe(true);
     run.kill('SIGKILL');
     await once(run, 'close');
-    await eventually('its machine has ended with it', async () => (lives() ? null : true));
+    await eventually('the machine of the killed test run has ended', async () => (lives() ? null : true));
     const theirs = (names: string[]) => names.filter((name) => name.includes(`muster-hosts-${run.pid}-`));
     const left = () => ({
       namespaces: theirs(readdirSync('/run/netns')).length,
@@ -121,7 +124,7 @@ describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason
     const others = await TestHosts.open();
     await others.end();
     expect(left()).toEqual({ namespaces: 0, disks: 0, links: 0, controlGroups: 0 });
-    // Resources in use are not leftovers.
+    // The machine of the current test run still works.
     expect(await mine.sh('echo here')).toBe('here\n');
   });
 });

@@ -7,19 +7,20 @@ import { Machine } from './machine.ts';
 import { Bridge } from './network.ts';
 
 export interface MachineOptions {
-  /** Files to write into its root before the first boot, by path. */
+  /** Contents of files to write into the machine's root before the first boot, by path. */
   files?: Readonly<Record<string, string>>;
-  /** False: the machine does not mount this repository. */
+  /** Whether the machine mounts this repository. Default: true. */
   repository?: boolean;
 }
 
-/** In memory if there is enough: the data of a test machine is temporary. */
+/** Directories for the data of test hosts: in memory and on disk. */
 const disks = ['/dev/shm', '/var/tmp'];
+/** Minimum free bytes for test hosts in memory. */
 const roomInMemory = 2 * 1024 ** 3;
 
 /**
- * Real machines for tests, on their own network: Debian with systemd as its first process, in namespaces of this
- * machine. Needs the requirements of `missing('hosts')`.
+ * Real machines for tests, on their own network: Debian containers with systemd as their first process. Requires that
+ * `noHosts()` returns null.
  */
 export class TestHosts {
   readonly bridge: Bridge;
@@ -36,8 +37,8 @@ export class TestHosts {
   }
 
   /**
-   * Builds the root if necessary, removes leftovers of killed test runs, and creates the network.
-   * @param options another base root; disks outside memory, for measurements
+   * Removes leftovers of killed test runs, builds the root if it does not exist, and creates the network.
+   * @param options `base` is the root; `inMemory: false` puts the machines on disk, for measurements
    */
   static async open({ base, inMemory = true }: { base?: string; inMemory?: boolean } = {}): Promise<TestHosts> {
     await removeLeftOvers(disks);
@@ -60,7 +61,7 @@ export class TestHosts {
     return machine;
   }
 
-  /** Removes everything, in any state. */
+  /** Removes all machines and the network, whatever the state of the machines. */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#machines.map((machine) => machine.end()));
     this.#machines.length = 0;
@@ -69,7 +70,7 @@ export class TestHosts {
     if (failed) throw failed.reason;
   }
 
-  /** Last output of every machine, for a failed test. */
+  /** Returns the last output of every machine, to print after a failed test. */
   report(): string {
     return this.#machines.map((machine) => machine.report()).join('\n');
   }

@@ -3,8 +3,8 @@ import { missing } from '../requirements.ts';
 import { TestHosts } from './test-hosts.ts';
 
 /**
- * Returns the reason why this machine cannot run test hosts; null: it can.
- * @throws Error in CI, which must support test hosts
+ * Returns the reason why this machine cannot run test hosts, or null if it can.
+ * @throws Error in CI, which must be able to run them
  */
 export function noHosts(): string | null {
   const reason = missing('linux', 'root', 'namespaces', 'hosts');
@@ -12,7 +12,7 @@ export function noHosts(): string | null {
   return reason;
 }
 
-/** A test with real machines, created once for all tests of its file and always removed. */
+/** Runs tests with real machines. The tests of a file share one `TestHosts`, which is removed after the last one. */
 export const test = base.extend<{ stage: Stage; $file: { hosts: TestHosts } }>({
   hosts: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter

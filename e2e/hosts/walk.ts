@@ -6,14 +6,14 @@ import { root as repository } from '../../tools/suite/cli.ts';
 import type { Machine } from './machine.ts';
 import { Seat } from './seat.ts';
 
-/** How long to repeat a command until its output matches the page. Milliseconds. */
+/** Milliseconds for which a command is repeated until its output matches the page. */
 const patienceMs = 90_000;
 
-/** Follows a page like a reader: types its commands on the machine that the prompt names, and compares the output. */
+/** Types the commands of a documentation page on the machines that its prompts name, and compares the output. */
 export class Walk {
   readonly #machines: ReadonlyMap<string, Machine>;
   readonly #seats = new Map<string, Seat>();
-  /** Every line shown so far. */
+  /** All output lines. */
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
   /** Real ids by the sample ids of the page. */
@@ -21,7 +21,7 @@ export class Walk {
 
   readonly #file: string;
 
-  /** @param transcript file to which the commands and their raw output are written, for debugging */
+  /** @param transcript file for the commands and their output, for debugging */
   constructor(machines: readonly Machine[], transcript: string) {
     this.#machines = new Map(machines.map((machine) => [machine.name, machine]));
     this.#file = transcript;
@@ -34,7 +34,10 @@ export class Walk {
     appendFileSync(this.#file, lines.map((line) => `${line.trimEnd()}\n`).join(''));
   }
 
-  /** @throws Error with every step whose output differs from the page, or with the first step that does not end */
+  /**
+   * Runs all commands of a page.
+   * @throws Error that lists the commands whose output differs from the page, at the latest when a command does not end
+   */
   async through(page: string): Promise<void> {
     for (const session of sessionsOf(readFileSync(join(repository, page), 'utf8'))) await this.#session(page, session);
     if (this.#faults.length > 0) throw new Error(this.#faults.join('\n\n'));
@@ -47,7 +50,7 @@ export class Walk {
     const seat = this.#seat(first);
     for (const [index, step] of steps.entries()) {
       const command = filledIn(step.command, this.#shown, this.#samples);
-      // The last command leads back to the first prompt.
+      // After the last command, the shell shows the first prompt again.
       const next = steps[index + 1]?.prompt ?? first;
       const type = async () => {
         const lines = await seat.type(step, command, next, answers).catch((error: Error) => {
@@ -68,12 +71,13 @@ export class Walk {
       else this.#faults.push(`${page}:${step.line} ${command}\n${compared.fault}\n${lines.join('\n')}`);
     }
     this.#tell('');
-    if (answers.length > 0) this.#faults.push(`${page}:${line} nobody asked for ${JSON.stringify(answers)}`);
+    if (answers.length > 0)
+      this.#faults.push(`${page}:${line} the commands asked no question for the answers ${JSON.stringify(answers)}`);
   }
 
   #machine(name: string): Machine {
     const machine = this.#machines.get(name);
-    if (machine === undefined) throw new Error(`there is no machine ${name}`);
+    if (machine === undefined) throw new Error(`the prompt names an unknown machine "${name}"`);
     return machine;
   }
 
@@ -92,7 +96,7 @@ export class Walk {
     const [user, name] = who.split('@') as [string, string];
     const input = readFileSync(join(repository, file), 'utf8');
     const { code, stderr } = await this.#machine(name).run(['su', '--login', user, '-c', `cat > '${path}'`], { input });
-    if (code !== 0) throw new Error(`${file} cannot be copied to ${to}: ${stderr}`);
+    if (code !== 0) throw new Error(`cannot copy ${file} to ${to}: ${stderr}`);
   }
 
   end(): void {

@@ -1,10 +1,9 @@
-/** The module of the fleet, as an administrator would write it: a web server with its configuration. */
-
 export interface WebModule {
   /** Port of nginx. */
   port?: number;
 }
 
+/** Returns a module for a web server with its configuration, user, cron job, and service. */
 export const webModule = ({ port = 80 }: WebModule = {}): string => `
 name: web
 supports:

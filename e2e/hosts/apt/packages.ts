@@ -1,12 +1,12 @@
-/** Small packages built for tests, each with one special behavior. */
+/** Small packages that the tests build, each with one special behavior. */
 
 export interface PackageRecipe {
   name: string;
   version: string;
   depends?: string;
-  /** Content of the package's files, by path. */
+  /** Contents of the package's files, by path. */
   files?: Readonly<Record<string, string>>;
-  /** Paths of configuration files, which the administrator owns after installation. */
+  /** Paths of the package's configuration files, which dpkg does not overwrite if the administrator has edited them. */
   conffiles?: readonly string[];
   postinst?: string;
   prerm?: string;
@@ -23,7 +23,7 @@ ExecStart=/bin/sleep infinity
 WantedBy=multi-user.target
 `;
 
-/** Starts and enables a service, and reverts both on removal, like Debian's own packages. */
+/** Maintainer scripts that enable and start a service, and revert both on removal, like Debian's own packages. */
 const service = {
   postinst: `if [ "$1" = configure ]; then
   deb-systemd-helper unmask sample.service > /dev/null || true
@@ -40,18 +40,18 @@ fi`,
 const versions = ['1.0', '2.0'];
 
 export const recipes: readonly PackageRecipe[] = versions.flatMap((version): PackageRecipe[] => [
-  /** Has one file, which contains the version. */
+  /** Contains one file with the version. */
   { name: 'sample-plain', version, files: { '/usr/share/sample-plain/version': `${version}\n` } },
-  /** `/etc/sample-config.conf` is a conffile, and different in each version. */
+  /** Contains the conffile `/etc/sample-config.conf`, which differs between versions. */
   {
     name: 'sample-config',
     version,
     files: { '/etc/sample-config.conf': `# of version ${version}\ncolour = blue\n` },
     conffiles: ['/etc/sample-config.conf'],
   },
-  /** Needs sample-plain in the same or a later version. */
+  /** Depends on sample-plain in the same or a later version. */
   { name: 'sample-dependent', version, depends: `sample-plain (>= ${version})` },
-  /** Has `sample.service`, which it enables and starts when it is configured. */
+  /** Contains `sample.service`, which it enables and starts when it is configured. */
   { name: 'sample-service', version, files: { '/lib/systemd/system/sample.service': unit(version) }, ...service },
   /** Creates the account `sample`. */
   {
@@ -61,15 +61,13 @@ export const recipes: readonly PackageRecipe[] = versions.flatMap((version): Pac
   useradd --system --user-group --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin sample
 fi`,
   },
-  /** Fails to configure while `/etc/sample-broken` exists. */
+  /** Fails to be configured while `/etc/sample-broken` exists. */
   {
     name: 'sample-broken',
     version,
     postinst: `if [ -e /etc/sample-broken ]; then echo "sample-broken: /etc/sample-broken is in the way" >&2; exit 1; fi`,
   },
-  /**
-   * Takes the number of seconds in `/etc/sample-slow` to configure, else 2. Creates `/run/sample-slow` at the start.
-   */
+  /** Takes as many seconds to configure as `/etc/sample-slow` states, by default 2. First creates `/run/sample-slow`. */
   {
     name: 'sample-slow',
     version,
@@ -79,7 +77,10 @@ sleep "$(cat /etc/sample-slow 2> /dev/null || echo 2)"
 echo configured > /var/lib/sample-slow`,
     prerm: `rm -f /var/lib/sample-slow`,
   },
-  /** Has data; a purge deletes it with all files that users added. Takes as long as sample-slow to configure. */
+  /**
+   * Creates data. A purge deletes the data together with files that users added. Takes as many seconds to configure as
+   * `/etc/sample-slow` states, by default 0.
+   */
   {
     name: 'sample-data',
     version,

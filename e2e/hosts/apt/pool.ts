@@ -7,7 +7,7 @@ import { buildAlone, cacheFolder, debianMirror, suite } from '../base-root.ts';
 import { type PackageRecipe, recipes } from './packages.ts';
 
 interface Contents {
-  /** Debian packages; they include dependencies that a test host lacks. */
+  /** Names of Debian packages. Their dependencies are fetched too if the base root lacks them. */
   fetched: readonly string[];
   /** Packages built for the tests. */
   made: readonly PackageRecipe[];
@@ -16,16 +16,16 @@ interface Contents {
 const contents = {
   /** The packages of most tests. */
   samples: { fetched: ['nginx-light', 'openrc'], made: recipes },
-  /** The packages of the documentation's recipes, 25 MB, separate so that only their test waits for them. */
+  /** The packages of the documentation's recipes. Separate, so that only their test waits for the download of 25 MB. */
   recipes: {
     fetched: ['nginx', 'postgresql-15', 'nftables', 'unattended-upgrades', 'prometheus-node-exporter'],
-    // The tests only plan containers, so these packages exist by name only.
+    // Empty packages suffice, because the tests only plan the containers recipe.
     made: ['docker.io', 'docker-compose'].map((name) => ({ name, version: '20.10' })),
   },
 } satisfies Record<string, Contents>;
 export type PoolName = keyof typeof contents;
 
-/** Increased when the build changes. */
+/** Version of the build, part of the cache key. Increase it whenever the build changes. */
 const recipe = 1;
 
 const run = promisify(execFile);
@@ -34,11 +34,11 @@ export interface PoolPackage {
   name: string;
   version: string;
   path: string;
-  /** The package's stanza of the index, without `Filename`. */
+  /** The package's stanza in the index, without `Filename`, `Size`, and `SHA256`. */
   control: string;
 }
 
-// Does not use this machine's apt state: apt sees the packages of the test hosts.
+// Uses a separate apt state with the installed packages of the test hosts, so that apt fetches what they lack.
 const fetch = `
 set -eu
 mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial"
@@ -54,8 +54,7 @@ mv "$new"/apt/archives/*.deb "$new"
 rm -rf "$new/apt"
 `;
 
-// Builds in a temporary directory and renames it under a lock, so that a killed build leaves nothing that the next
-// build would use.
+// Builds in a temporary directory under a lock, and renames it, so that no build uses the remains of a killed one.
 const build = `
 set -eu
 if [ -d "$pool" ]; then exit 0; fi
@@ -68,7 +67,7 @@ mv -T "$new" "$pool"
 `;
 
 /**
- * The Debian packages and those built for the tests, fetched and built on the first call.
+ * Returns the packages of a pool. Fetches and builds them on the first call.
  * @param base root that the packages are for
  */
 export async function packagePool(base: string, name: PoolName = 'samples'): Promise<PoolPackage[]> {
@@ -83,14 +82,16 @@ export async function packagePool(base: string, name: PoolName = 'samples'): Pro
     try {
       await run('setpriv', buildAlone(pool, build), { env: { ...env, ...more } });
     } catch (error) {
-      throw new Error(`no packages for the test hosts: ${(error as { stderr?: string }).stderr ?? error}`);
+      throw new Error(
+        `cannot fetch or build the packages for the test hosts: ${(error as { stderr?: string }).stderr ?? error}`,
+      );
     }
   }
   const index = JSON.parse(readFileSync(join(pool, 'index.json'), 'utf8')) as PoolPackage[];
   return index.map((entry) => ({ ...entry, path: join(pool, entry.path) }));
 }
 
-/** Builds packages in a folder, and an index of all packages in the folder. */
+/** Builds packages in a folder, and writes an index of all packages in the folder. */
 async function fill(pool: string, { made }: Contents): Promise<void> {
   for (const recipe of made) await pack(pool, recipe);
   await run('sh', ['-c', 'rm -rf -- "$1"/tree-*', 'sh', pool]);

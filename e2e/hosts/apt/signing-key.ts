@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 /**
- * An OpenPGP v4 EdDSA key with only the parts that apt checks in an `InRelease` file. The tests need no gpg, gpg-agent,
- * or key ring on this machine.
+ * A minimal OpenPGP v4 EdDSA key (RFC 4880) that apt accepts for an `InRelease` file, so that the tests need neither gpg
+ * nor a key ring on this machine.
  */
 
 const eddsa = 22;
@@ -16,7 +16,7 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** A number, preceded by its length in bits. */
+/** Encodes a multiprecision integer: the number, preceded by its length in bits. */
 function mpi(bytes: Buffer): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0);
   const number = bytes.subarray(start === -1 ? bytes.length : start);
@@ -51,17 +51,17 @@ function armour(title: string, bytes: Buffer): string {
 }
 
 export class SigningKey {
-  /** ASCII-armored, in the format of `signed_by`. */
+  /** ASCII-armored public key. */
   readonly publicKey: string;
   readonly #private: KeyObject;
   readonly #fingerprint: Buffer;
   readonly #created: number;
 
-  /** @param name of its owner, such as `Test <test@example.com>` */
+  /** @param name name of the owner, such as `Test <test@example.com>` */
   constructor(name: string) {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     const point = Buffer.from(publicKey.export({ format: 'jwk' }).x as string, 'base64url');
-    // A day ago: a test that moves the clock must not find a key from the future.
+    // Backdated by one day, so that the key is valid even if a test sets the clock back.
     this.#created = Math.floor(Date.now() / 1000) - 86_400;
     this.#private = privateKey;
     const key = Buffer.concat([
@@ -95,7 +95,7 @@ export class SigningKey {
     return packet(2, Buffer.concat([head, uint16(issuer.length), issuer, digest.subarray(0, 2), ...halves]));
   }
 
-  /** The text with its signature, in the format of `InRelease`. */
+  /** Returns the text with a clear-text signature, as in `InRelease`. */
   clearSign(text: string): string {
     const lines = text.trimEnd().split('\n');
     const signature = this.#signature(0x01, Buffer.from(lines.map((line) => line.trimEnd()).join('\r\n')));

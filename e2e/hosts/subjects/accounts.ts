@@ -27,8 +27,8 @@ export const accountSubjects: Subject[] = [
     moved: ['additional_groups', 'shell'],
   },
   {
-    name: 'user-unix, taken over',
-    // The account's groups list other members before and after it: a removal must restore the order of members too.
+    name: 'user-unix, adopted',
+    // In its groups, the account is the first or the last member. The removal must also restore the order of members.
     prepare:
       'useradd -m ann; useradd -M bob; echo ann:secret | chpasswd; chage -d 1000 ann; gpasswd -M ann,bob games; gpasswd -M bob,ann audio',
     desired: user({

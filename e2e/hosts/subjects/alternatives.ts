@@ -1,7 +1,7 @@
 import type { Subject } from './subject.ts';
 
 const tool = 'update-alternatives --quiet';
-/** Two candidates, each with a manual page as its slave link; the priorities choose `two`. */
+/** Shell text that installs two alternatives, each with a slave link. `two` has the higher priority. */
 const prepare = `mkdir -p /opt/tool/one /opt/tool/two
 for one in one two; do echo "$one" > "/opt/tool/$one/tool"; echo "$one" > "/opt/tool/$one/tool.1"; done
 for one in '10 one' '20 two'; do set -- $one
@@ -13,7 +13,7 @@ const two = { name: 'tool', path: '/opt/tool/two/tool' };
 
 export const alternativesSubjects: readonly Subject[] = [
   {
-    name: 'alternatives, automatic before',
+    name: 'alternatives, previously automatic',
     prepare,
     desired: { alternatives: one },
     changed: { alternatives: two },
@@ -22,7 +22,7 @@ export const alternativesSubjects: readonly Subject[] = [
     state,
   },
   {
-    name: 'alternatives, chosen by hand before, and a slave link that is lost',
+    name: 'alternatives, previously manual, with a lost slave link',
     prepare: `${prepare}; ${tool} --set tool ${one.path}`,
     desired: { alternatives: two },
     changed: { alternatives: { ...two, ensure: 'absent' } },
@@ -31,7 +31,7 @@ export const alternativesSubjects: readonly Subject[] = [
     state,
   },
   {
-    name: 'alternatives, absent, chosen by hand before',
+    name: 'alternatives, absent, previously manual',
     prepare: `${prepare}; ${tool} --set tool ${one.path}`,
     desired: { alternatives: { ...one, ensure: 'absent' } },
     changed: { alternatives: two },
@@ -40,7 +40,7 @@ export const alternativesSubjects: readonly Subject[] = [
     state,
   },
   {
-    name: 'alternatives, with a link that is removed',
+    name: 'alternatives, with a removed link',
     prepare,
     desired: { alternatives: one },
     changed: { alternatives: two },

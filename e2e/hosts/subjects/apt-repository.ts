@@ -13,7 +13,7 @@ export const aptRepositorySubjects: Subject[] = [
     moved: ['suites'],
   },
   {
-    name: 'apt-repository, taken over, and its key',
+    name: 'apt-repository, adopted with its key',
     prepare: `mkdir -p /etc/apt/keyrings
 printf 'Types: deb\\nURIs: http://192.0.2.2/\\nSuites: ./\\n' > /etc/apt/sources.list.d/extra.sources
 chmod 600 /etc/apt/sources.list.d/extra.sources

@@ -4,7 +4,7 @@ import type { Machine } from '../machine.ts';
 import type { TestHosts } from '../test-hosts.ts';
 import type { Subject } from './subject.ts';
 
-/** A separate machine for each subject: the next one boots while this one is in use. */
+/** Provides a separate machine for each subject. The next machine boots while the current one is in use. */
 export class SubjectMachines {
   readonly #hosts: TestHosts;
   readonly #expected: number;
@@ -14,19 +14,19 @@ export class SubjectMachines {
   #repository: Promise<AptRepository> | null = null;
   readonly #leaving: Promise<void>[] = [];
 
-  /** @param expected number of subjects, unless a test fails */
+  /** @param expected number of machines to boot in advance; a failed test needs another one */
   constructor(hosts: TestHosts, expected: number) {
     this.#hosts = hosts;
     this.#expected = expected;
   }
 
-  /** A machine prepared for the subject, with a new agent. Discards the machine of the previous subject. */
+  /** Returns a machine that is prepared for the subject, with a new agent. Removes the previous machine. */
   async take(subject: Subject): Promise<Prepared> {
     this.#leave();
     const prepared = await (this.#next ?? this.#boot());
     this.#current = prepared;
     this.#next = this.#count < this.#expected ? this.#boot() : null;
-    // The next caller gets the rejection; this handler keeps it from being unhandled until then.
+    // Prevents an unhandled rejection. The next call awaits the same promise and reports its error.
     this.#next?.catch(() => {});
     const { machine } = prepared;
     if (subject.packages === true) {
@@ -61,7 +61,7 @@ export interface Prepared {
   agent: DrivenAgent;
 }
 
-/** The state of a machine that this subject can change, and that removal must restore. */
+/** Returns the state of a machine that the subject can change and that its removal must restore. */
 export async function stateOf(machine: Machine, { state, volatile }: Subject): Promise<Record<string, string>> {
   const changes = machine.changes(volatile);
   return state === undefined ? changes : { ...changes, state: await machine.sh(state) };

@@ -9,8 +9,7 @@ import type { Subject } from './subject.ts';
 import { systemSubjects } from './system.ts';
 
 /**
- * Subjects by kind, one line for each kind, so that changes seldom conflict. Packages have their own file, because they
- * take long.
+ * The subjects of all kinds except packages, whose slow tests run in parallel in their own files.
  */
 export const subjects: readonly Subject[] = [
   ...accountSubjects,

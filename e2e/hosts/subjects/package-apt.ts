@@ -1,7 +1,7 @@
 import type { Subject } from './subject.ts';
 
 const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
-/** State of these tests' packages in dpkg and apt. */
+/** Shell text that prints the state of the test packages in dpkg and apt. */
 const state =
   "dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n' 'sample-*' 2> /dev/null || true; apt-mark showauto";
 const common = { packages: true, slow: true, state } as const;
@@ -9,7 +9,7 @@ const common = { packages: true, slow: true, state } as const;
 export const packageAptSubjects: Subject[] = [
   {
     ...common,
-    name: 'package-apt, installed with what it needs',
+    name: 'package-apt, installed with dependencies',
     desired: { 'package-apt': { name: 'sample-dependent', version: '2.0' } },
     changed: { 'package-apt': { name: 'sample-dependent', version: '1.0' } },
     tamper: `${quiet} remove sample-dependent`,
@@ -17,7 +17,7 @@ export const packageAptSubjects: Subject[] = [
   },
   {
     ...common,
-    name: 'package-apt, with a configuration file, in an exact version',
+    name: 'package-apt, with a configuration file and an exact version',
     desired: { 'package-apt': { name: 'sample-config', version: '1.0' } },
     changed: { 'package-apt': { name: 'sample-config', version: 'latest' } },
     tamper: `${quiet} install sample-config=2.0`,
@@ -25,7 +25,7 @@ export const packageAptSubjects: Subject[] = [
   },
   {
     ...common,
-    name: 'package-apt, any version that fits',
+    name: 'package-apt, with a version range',
     prepare: `${quiet} install sample-plain=1.0`,
     desired: { 'package-apt': { name: 'sample-plain', version: '>=1.5' } },
     changed: { 'package-apt': { name: 'sample-plain', version: '1.*' } },
@@ -34,7 +34,7 @@ export const packageAptSubjects: Subject[] = [
   },
   {
     ...common,
-    name: 'package-apt, another version of what is there for others',
+    name: 'package-apt, another version of an automatically installed package',
     prepare: `${quiet} install sample-plain=1.0; apt-mark -qq auto sample-plain`,
     desired: { 'package-apt': { name: 'sample-plain', version: '2.0' } },
     changed: { 'package-apt': { name: 'sample-plain', version: '1.0' } },

@@ -10,7 +10,7 @@ const script = (value: string) => ({
   },
 });
 
-/** In a test host a script runs in its own systemd scope, unlike in the tests that run without systemd. */
+/** A script runs in its own systemd scope here, unlike in the unit tests, which have no systemd. */
 export const scriptSubjects: Subject[] = [
   {
     name: 'script',

@@ -3,7 +3,7 @@ import type { Subject } from './subject.ts';
 const service = (fields: object) => ({ 'service-systemd': { name: 'web', ...fields } });
 const sleeper = (seconds: number) => `/bin/sleep ${seconds}`;
 
-/** Whether a unit is enabled, and active. */
+/** Returns shell text that prints whether a unit is enabled, active, and failed. */
 const stateOf = (name: string) =>
   `systemctl is-enabled ${name} || true; systemctl is-active ${name} || true; systemctl --failed --no-legend`;
 
@@ -12,7 +12,7 @@ const write = (path: string, seconds: number) =>
 
 export const serviceSubjects: Subject[] = [
   {
-    name: 'service-systemd, written',
+    name: 'service-systemd, created',
     desired: service({ exec_start: sleeper(1000), enabled: true, running: true, environment: { A: "100% of it's\n" } }),
     changed: service({ exec_start: sleeper(2000), enabled: false, user: 'nobody', restart: 'always' }),
     tamper: "sed -i '/^Environment/d' /etc/systemd/system/web.service; systemctl disable --now web",
@@ -38,7 +38,7 @@ export const serviceSubjects: Subject[] = [
     state: stateOf('web'),
   },
   {
-    // OpenRC's programs work on a machine with another init if a file states that OpenRC booted it.
+    // OpenRC's programs also work under systemd if `/run/openrc/softlevel` exists.
     name: 'service-openrc',
     packages: true,
     prepare: [

@@ -1,29 +1,29 @@
 import type { ResolvedResource, ResourceBodies, ResourceType } from '@muster/protocol/module';
 import { fillSecrets, parseModule, resolveDesiredSet } from '@muster/protocol/module';
 
-/** A resource as a module declares it: one kind and its fields. */
+/** A resource as in a module: its kind with its fields. */
 export type Declared = { [T in ResourceType]?: Partial<ResourceBodies[T]> };
 
-/** A test subject of the provider contract: one resource of a kind that manages the machine. */
+/** A resource to test the provider contract with. */
 export interface Subject {
-  /** The kind, and the special case: `user-unix, taken over`. */
+  /** The kind and the case, such as `user-unix, adopted`. */
   name: string;
   /** Shell text that prepares the machine before the agent starts. */
   prepare?: string;
   desired: Declared;
-  /** The same resource, declared differently. */
+  /** The same resource with other fields. */
   changed: Declared;
-  /** Shell text that changes the resource by hand. */
+  /** Shell text that changes the resource manually. */
   tamper: string;
-  /** The only fields that a drift check must then name. */
+  /** The fields that a drift check reports after `tamper`. */
   moved: readonly string[];
-  /** Shell text that prints state outside files, which removal must restore: `systemctl is-active x || true`. */
+  /** Shell text that prints state outside files that the removal must restore, such as `systemctl is-active x || true`. */
   state?: string;
-  /** Paths that this kind leaves changed; a comment next to each gives the reason. */
+  /** Paths to ignore in comparisons, because a removal does not restore them. */
   volatile?: readonly string[];
-  /** Each step takes seconds: the agent is killed only before and after the change to the machine. */
+  /** Whether each step takes seconds. The tests then kill the agent at fewer steps. */
   slow?: boolean;
-  /** Whether it installs packages: the machine then has the test repository as a source. */
+  /** Whether the machine needs the test repository as an apt source. */
   packages?: boolean;
 }
 
@@ -34,7 +34,7 @@ const agent = {
   tags: {},
 };
 
-/** A declared resource as an orchestrator would send it. */
+/** Returns a declared resource in the form that an orchestrator sends. */
 export function resolved(declared: Declared): ResolvedResource {
   const source = { name: 'site', supports: [{ platform: 'linux' }], resources: [{ id: 'it', resource: declared }] };
   const parsed = parseModule(JSON.stringify(source));
@@ -42,8 +42,8 @@ export function resolved(declared: Declared): ResolvedResource {
   const resolution = resolveDesiredSet({ modules: [parsed.module], agent });
   if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
   const filled = fillSecrets(resolution.resources, () => undefined);
-  if (!filled.ok) throw new Error('no secrets in a subject');
+  if (!filled.ok) throw new Error('a subject must not contain secrets');
   const [resource] = filled.resources;
-  if (resource === undefined) throw new Error('nothing is declared');
+  if (resource === undefined) throw new Error('a subject must declare a resource');
   return resource;
 }

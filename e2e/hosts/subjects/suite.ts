@@ -6,7 +6,7 @@ import type { TestHosts } from '../test-hosts.ts';
 import { type Prepared, SubjectMachines, stateOf } from './ground.ts';
 import { resolved, type Subject } from './subject.ts';
 
-/** Registers the provider contract for subjects, in test hosts with the real engine. */
+/** Registers the tests of the provider contract for subjects. They run the real engine in test hosts. */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
   const reason = noHosts();
 
@@ -45,7 +45,7 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
             async tamper() {
               const there = await stateOf(machine, subject);
               await machine.sh(subject.tamper);
-              expect(await stateOf(machine, subject), 'the tampering changes something').not.toEqual(there);
+              expect(await stateOf(machine, subject), '`tamper` changes the state').not.toEqual(there);
             },
           };
         },
@@ -54,28 +54,28 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
   });
 }
 
-/** The steps at which the agent is killed, and the minimum number of steps. */
+/** Returns the steps at which the tests kill the agent, and the minimum number of such steps. */
 function deaths(subject: Subject, subjects: readonly Subject[]): { deadly: (point: string) => boolean; steps: number } {
   if (subject.slow === true)
-    return { deadly: (point) => point === 'together:after' || doneAndUntold.has(point), steps: 2 };
+    return { deadly: (point) => point === 'together:after' || unrecordedSteps.has(point), steps: 2 };
   return firstOfItsKind(subject, subjects)
     ? { deadly, steps: 3 }
-    : { deadly: (point) => doneAndUntold.has(point), steps: 1 };
+    : { deadly: (point) => unrecordedSteps.has(point), steps: 1 };
 }
 
 /**
- * Only the first subject of a kind is killed at every step: the others differ in the state that recovery finds, not in
- * the moment.
+ * Reports whether the subject is the first one of its kind. Only for that one the tests kill the agent at every step: other
+ * subjects differ in their state but not in their steps.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
 const kindOf = ({ desired }: Subject): string | undefined => Object.keys(desired)[0];
-/** Steps after a change to the machine that the journal has not recorded yet. */
-const doneAndUntold: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
+/** Steps at which the machine has changed, but the journal does not contain the result yet. */
+const unrecordedSteps: ReadonlySet<string> = new Set(['resource:after', 'batch:ended', 'step:ended']);
 
 /**
- * Whether the agent is killed at this point. A provider cannot distinguish a kill before an operation is taken from one
- * after, or a synced record from a written one; the engine's own tests and those of file kinds cover these points.
+ * Reports whether the tests kill the agent at this point. Omits points that make no difference to a provider, such as the
+ * acceptance of an operation or the sync of a journal record. The tests of the engine and of files cover these.
  */
 function deadly(point: string): boolean {
   const [step] = point.split(':');

@@ -1,7 +1,8 @@
 import type { Subject } from './subject.ts';
 
-/** A test host has its own network, so no other program uses this parameter; `/proc/sys` is read-only there. */
+/** A parameter of the test host's own network namespace. */
 const key = 'net.ipv4.ip_forward';
+/** In a test host, `/proc/sys` is read-only by default. */
 const writable = 'mount -o remount,bind,rw /proc/sys';
 const state = `cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/ip_local_port_range`;
 
@@ -16,7 +17,7 @@ export const systemSubjects: Subject[] = [
     state,
   },
   {
-    name: 'sysctl, of two numbers, and one of others in another file',
+    name: 'sysctl, with two numbers, and another file that sets it',
     prepare: `${writable}; echo 'net.ipv4.ip_local_port_range = 20000 30000' > /etc/sysctl.d/10-theirs.conf`,
     desired: { sysctl: { key: 'net/ipv4/ip_local_port_range', value: '10000  20000' } },
     changed: { sysctl: { key: 'net/ipv4/ip_local_port_range', value: '10001 20000' } },
@@ -40,7 +41,7 @@ export const systemSubjects: Subject[] = [
     moved: ['name'],
   },
   {
-    name: 'timezone, without a link before',
+    name: 'timezone, previously a file instead of a link',
     prepare: 'rm /etc/timezone /etc/localtime; cp /usr/share/zoneinfo/Asia/Tokyo /etc/localtime',
     desired: { timezone: { name: 'Europe/Paris' } },
     changed: { timezone: { name: 'UTC' } },
