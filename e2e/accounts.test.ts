@@ -8,12 +8,12 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Tests accounts, keys, and settings of a real machine together, and while a user or a program interferes. */
+/** Tests accounts, SSH keys, and kernel parameters on a real machine, including interference by users and programs. */
 
 const reason = noHosts();
 const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 
-/** Builds resources that no orchestrator would send. */
+/** Builds a resource without the orchestrator's validation. */
 const raw = <T extends ResourceType>(type: T, body: ResourceBodies[T]): ResolvedResource => {
   const identity = JSON.stringify(body);
   const links = { depends_on: [], reload_on: [], restart_on: [], rerun_on: [], sensitive_fields: [] };
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
   const said = (results: ResourceResult[]) => results.map(({ status, message }) => ({ status, message }));
   const failed = (message: RegExp) => ({ status: 'failed', message: expect.stringMatching(message) });
 
-  test('creates a group, its user, and its key in one apply as planned, and removes all of them', async () => {
+  test('creates a group, a user, and an SSH key in one apply as planned, and removes them', async () => {
     const before = machine.changes();
     const desired = declared(
       { 'group-unix': { name: 'deploy', gid: 1800 } },
@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel -r rot 2>&1 || :');
   });
 
-  test('keeps and reports a home directory with changed or added files', async () => {
+  test('keeps and reports the home directory of a removed user if files were added to it', async () => {
     const users = declared({ 'user-unix': { name: 'used' } }, { 'user-unix': { name: 'plain' } });
     await apply(...users);
     await sh('echo mine > /home/used/mine; chown used: /home/used/mine');
@@ -98,7 +98,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('rm -rf /home/used');
   });
 
-  test('keeps a group that existed before its user', async () => {
+  test('keeps the primary group of a removed user if the group existed before the user', async () => {
     await sh('groupadd -g 1850 shared');
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'shared' } }));
@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('groupdel shared');
   });
 
-  test('does not remove or renumber an account in use, and names the processes that use it', async () => {
+  test('does not remove or renumber an account in use, and names the processes or users that use it', async () => {
     await sh('useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 & sleep 0.2');
     expect(
       said(
@@ -128,7 +128,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(said(await plan(...declared({ 'group-unix': { name: 'audio', ensure: 'absent' } })))).toEqual([
       failed(/in it: busy/),
     ]);
-    // The group is removed together with its user.
+    // A group can be removed in the same operation as its last member.
     const together = declared(
       { 'user-unix': { name: 'busy', ensure: 'absent' } },
       { 'group-unix': { name: 'audio', ensure: 'absent' } },
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel busy');
   });
 
-  test('keeps and reports a declared home directory and a mailbox', async () => {
+  test('keeps and reports the mailbox and the declared home directory of a removed user', async () => {
     const before = machine.changes();
     const home = resolved({ 'directory-unix': { path: '/srv/kept', mode: '0750' } });
     const [kept, twin] = declared(
@@ -179,7 +179,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('keeps and reports a link that replaced a home directory, and does not follow it', async () => {
+  test('keeps and reports a symbolic link that replaced a home directory, and does not follow it', async () => {
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'moved' } }));
     await sh('mv /home/moved /home/old; ln -s /etc /home/moved');
@@ -200,8 +200,8 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('does not change an account of a directory service', async () => {
-    // Replaces the name service: this machine has no module of a directory service.
+  test('does not change an account from a directory service', async () => {
+    // Simulates a directory service, because the test host has no NSS module for one.
     await sh(`
       cp /etc/nsswitch.conf /srv/nsswitch.conf
       sed -i 's/^passwd:.*/passwd: files sss/' /etc/nsswitch.conf
@@ -217,7 +217,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('refuses a key path that a user redirected with a link', async () => {
+  test('writes no key through a link or a FIFO, or below a missing home directory', async () => {
     await sh(`
       mkdir -p -m 700 /root/.ssh
       echo "root's own" > /root/.ssh/authorized_keys
@@ -248,7 +248,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     );
   });
 
-  test('refuses resources that no orchestrator would send', async () => {
+  test('refuses resources that an orchestrator would have rejected', async () => {
     const before = machine.changes();
     const hostile = [
       raw('user-unix', { name: '-x' }),

@@ -9,7 +9,7 @@ import { eventually } from './eventually.ts';
 import { type Orchestrator, test } from './harness.ts';
 import { missing } from './requirements.ts';
 
-/** Output lines of a program. Parses JSON, and returns other lines as text. */
+/** Returns the output lines of a program, parsed if they are JSON. */
 const lines = (program: { lastLines(count: number): string[] }) =>
   program.lastLines(400).map((line) => {
     try {
@@ -22,7 +22,7 @@ const lines = (program: { lastLines(count: number): string[] }) =>
 const logged = (program: { lastLines(count: number): string[] }, text: string) =>
   eventually(`${text} is logged`, async () => program.lastLines(400).find((line) => line.includes(text)) ?? null);
 
-/** Forwards bytes between agent and orchestrator; cuts the link after a given number of bytes from the agent, repeatedly. */
+/** Forwards bytes between agent and orchestrator. Cuts each link after a given number of bytes from the agent. */
 class Cutter {
   port = 0;
   private readonly server: Server;
@@ -100,7 +100,7 @@ describe('muster agent', () => {
     const agent = await stage.agent(orchestrator, 'web-1');
     expect((await agent.stop()).code).toBe(0);
     const params = { node_id: agent.nodeId };
-    await eventually('the goodbye is known', async () =>
+    await eventually('the agent is reported as disconnected', async () =>
       (await orchestrator.call(getAgent, { params })).connected ? null : true,
     );
 
@@ -168,7 +168,7 @@ describe('muster agent', () => {
     expect(operation.status).toBe('succeeded');
   });
 
-  test('delivers a large report although the link repeatedly breaks during it', async ({ stage }) => {
+  test('delivers a large report although the link breaks repeatedly during the transfer', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);
     await cutter.listen();
@@ -202,10 +202,10 @@ describe('muster agent', () => {
     }
   });
 
-  test('starts even if the agent’s bundle cannot be written', ({ skip }) => {
+  test('the agent starts even if its bundle cannot be written', ({ skip }) => {
     const reason = missing('linux', 'root', 'namespaces');
     if (reason) skip(reason);
-    // Mounts an empty, read-only file system that only this program sees.
+    // Mounts an empty, read-only file system in a private mount namespace.
     const command =
       'mkdir -p .cache/bundles && mount -t tmpfs -o ro none .cache/bundles && exec cli/bin/muster agent --help';
     const { status, stdout, stderr } = spawnSync('unshare', ['--mount', 'sh', '-c', command], {

@@ -14,7 +14,7 @@ describe.skipIf(!isBuilder)('a release', () => {
   const run = (program: string, ...args: string[]) =>
     execFileSync(program, args, { cwd: made.folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-  test('the release contains exactly the files that its checksums list', () => {
+  test('the release contains exactly the files listed in SHA256SUMS', () => {
     const { version } = made.build;
     const names = readFileSync(join(made.folder, 'SHA256SUMS'), 'utf8').match(/(?<= {2}).+$/gm);
     expect(names).toEqual(
@@ -41,7 +41,7 @@ describe.skipIf(!isBuilder)('a release', () => {
     );
   });
 
-  test('the release contains a bill of materials without build and test dependencies', () => {
+  test('the release contains a bill of materials that omits build and test dependencies', () => {
     const text = readFileSync(join(made.folder, `muster-${made.build.version}.cdx.json`), 'utf8');
     const { components } = JSON.parse(text) as { components: { name: string; licenses: object[] }[] };
     const names = components.map(({ name }) => name);

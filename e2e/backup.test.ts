@@ -20,7 +20,7 @@ import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestr
 import { eventually } from './eventually.ts';
 import { Orchestrator, type Stage, test } from './harness.ts';
 
-/** Backs up an orchestrator under load, kills it, and restores the backup in another orchestrator, which continues. */
+/** Backs up an orchestrator under load, kills it, and restores the backup to another orchestrator. */
 
 const keysWritten = 5;
 
@@ -28,7 +28,7 @@ interface Place {
   env: NodeJS.ProcessEnv;
 }
 
-/** Encryption of a backup: options to create it, and to open it. */
+/** Encryption of a backup: environment, and the options that encrypt and decrypt it. */
 interface Locked {
   env: NodeJS.ProcessEnv;
   closing: readonly string[];
@@ -69,7 +69,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await eventually('the script runs', async () => (existsSync(proof) ? true : null));
   const unused = await orchestrator.token('web-2');
 
-  // Keys are written in sequence, so a backup from any time contains consecutive numbers.
+  // Keys are written in sequence, so a backup taken at any time contains consecutive values.
   let answered = 0;
   let writing = true;
   const writer = (async () => {
@@ -89,7 +89,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   expect(statSync(backup).mode & 0o777).toBe(0o600);
   expect(readFileSync(backup).includes('hunter2')).toBe(false);
 
-  // Makes changes after the backup, then kills the orchestrator.
+  // Makes changes that the backup does not contain, then kills the orchestrator.
   await call(uploadModule, { body: moduleOf('later', file(motd, 'later\n')) });
   writing = false;
   await writer;
@@ -105,10 +105,10 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await restored.start();
   expect(restored.publicKey).toBe(orchestrator.publicKey);
 
-  // Earlier sign-in sessions are invalid.
+  // The restore invalidates all sign-in sessions.
   await expect(call(listModules, {})).rejects.toMatchObject({ problem: { code: 'unauthenticated' } });
   const again = restored.clientFor(orchestrator.operator);
-  // The history ends at the time of the backup.
+  // Changes after the backup are lost.
   expect((await again(listModules, {})).map(({ name }) => name).sort()).toEqual(['m', 'slow']);
   const { tags } = await again(getAgent, { params });
   const numbers = Array.from({ length: keysWritten }, (_, key) => Number(tags[`w${key}`])).sort(
@@ -123,15 +123,15 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
     'system.restored',
   );
 
-  // The interrupted operation finishes, and was applied once.
+  // The running operation is reported as interrupted. Its script ran once.
   const interrupted = await again(getOperation, { params: { operation_id } });
   expect(interrupted).toMatchObject({ status: 'interrupted', error: expect.stringContaining('restored') });
 
-  // The agent reconnects as an approved agent; a token that may have been used is invalid.
+  // The agent reconnects and is still approved. Unused enrollment tokens from the backup are invalid.
   await agent.connected(2);
   const [record] = await again(listAgents, {});
   expect(record).toMatchObject({ name: 'web-1', status: 'approved', connected: true });
-  // This check does not depend on the database. Skipping it for PostgreSQL saves a process.
+  // The result does not depend on the database, so one database suffices.
   if (from.env.MUSTER_DATABASE_URL === undefined) {
     const stranger = stage.agentAt('web-2', [
       `127.0.0.1:${restored.agentPort}`,
@@ -141,7 +141,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
       unused,
     ]);
     stranger.launch();
-    await eventually('it is not let in', async () => {
+    await eventually('the agent with the old token is refused or pending', async () => {
       const { events } = await again(listAudit, { query: { category: 'agent' } });
       return events.some(({ event_type }) => /refused|pending/.test(event_type)) ? true : null;
     });
@@ -149,7 +149,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
     await stranger.stop();
   }
 
-  // The restored orchestrator works: secrets resolve, drift is found, and the script does not run a second time.
+  // The restored orchestrator resolves secrets, detects drift, and does not run the script a second time.
   await again(uploadModule, {
     body: moduleOf('secretive', file(join(stage.dir, 'etc/secret'), '${{ secrets.db }}\n')),
   });
@@ -161,7 +161,7 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await again(checkDrift, { params });
   expect(await again(latestDrift, { params })).toMatchObject({ status: 'drifted' });
   expect(readFileSync(proof, 'utf8')).toBe('ran\n');
-  // Notifications follow the events in the audit chain.
+  // The restore is an event in the audit chain, which causes a notification.
   await eventually('operators are notified', async () => {
     const { notifications } = await again(listNotifications, {});
     return notifications.some(({ event_type }) => event_type === 'system.restored') ? true : null;
@@ -192,7 +192,7 @@ describe('backup and restore', () => {
 
   test('restores a backup of PostgreSQL, taken under load, to SQLite', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
-    // Writes the identity in the format of `age-keygen`.
+    // The format of `age-keygen`.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
     writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
     const closing = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];

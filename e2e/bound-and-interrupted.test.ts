@@ -8,7 +8,7 @@ import { type Declared, resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Packages, services, and accounts are applied as planned or not at all, even after an interruption. */
+/** Tests that packages, services, and accounts are applied as planned or not at all, even after an interruption. */
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       enabled: true,
     },
   });
-  /** Events since the previous call. */
+  /** Returns the logged service starts since the previous call. */
   const happened = async () =>
     (await sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
 
@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         { timezone: { name: 'Europe/Paris' } },
       );
 
-    // Each shell command makes a change that the plan contains, or reverts it, by hand.
+    // The first shell command makes a planned change by hand; the second one reverts it.
     const quiet = 'DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 > /dev/null';
     test.each([
       ['package', `${quiet} install sample-plain=2.0`, `${quiet} purge sample-plain`],
@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         `printf '[Service]\\nExecStart=/bin/sleep 999\\n' > /etc/systemd/system/planned.service; systemctl daemon-reload`,
         'rm /etc/systemd/system/planned.service; systemctl daemon-reload',
       ],
-    ])('applies nothing of a plan if a %s was changed by hand after it', async (_name, byHand, undo) => {
+    ])('applies nothing of a plan if a %s was changed by hand after planning', async (_name, byHand, undo) => {
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect((await plan(desired())).finished.plan_digest).toBe(plan_digest);
     });
 
-    test('applies exactly the plan if nothing changed, and removes it again', async () => {
+    test('applies exactly the plan if the machine did not change, and removes everything again', async () => {
       const before = machine.changes();
       for (const wanted of [desired(), []]) {
         const planned = await plan(wanted);
@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('keeps resources of every kind in kept modules unchanged', async () => {
+    test('does not change resources of any kind in kept modules', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();
@@ -122,7 +122,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         1,
       ],
     ] as const)(
-      'stopped in the middle of %s: the next agent carries on to one end',
+      'the next agent process completes an apply of %s that was stopped midway',
       async (kind, desired, point, nth) => {
         const before = machine.changes();
         await happened();
@@ -169,7 +169,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       await happened();
       expect(statuses(await apply([conf('2', 'false'), restarted()]))).toEqual(['failed', 'skipped']);
       expect(await happened()).toEqual([]);
-      // The source changes, and another dependency of the unit fails: the restart stays due.
+      // The source changes and another dependency of the unit fails, so the restart stays due.
       const stuck = (apply: string) => script('stuck', { check: 'test -e /var/tmp/go', apply });
       const needing = { ...restarted(), depends_on: ['path:/var/tmp/conf', 'script:stuck'] };
       expect(statuses(await apply([conf('3'), stuck('false'), needing]))).toEqual(['changed', 'failed', 'skipped']);

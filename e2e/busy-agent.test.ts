@@ -3,11 +3,11 @@ import { applyAgent, planAgent, uploadModule } from '@muster/protocol/http';
 import { describe, expect } from 'vitest';
 import { test } from './harness.ts';
 
-/** A real agent with thousands of small resources, whose link continuously carries results. */
+/** Tests a real agent with thousands of small resources, whose link carries results without a pause. */
 
 const modules = 4;
 const filesEach = 600;
-/** `npm run soak -- kill-steps` sends more than the 37,000 results after which a busy link was once reset. */
+/** With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, the results exceed 37,000: a bug once reset links there. */
 const rounds = process.env.MUSTER_EVERY_STEP === undefined ? 5 : 16;
 
 describe('a real agent with thousands of resources', () => {
@@ -23,7 +23,7 @@ describe('a real agent with thousands of resources', () => {
             id: `f${j}`,
             resource: { 'file-unix': { path: `${root}/${i}-${j}`, content: `${j % 3 === round % 3 ? round : 0}\n` } },
           }));
-          // Output goes over the same link, in pieces.
+          // The script's output shares the link with the results.
           const script = {
             program: 'sh',
             manages: `noise-${name}`,
@@ -50,7 +50,7 @@ describe('a real agent with thousands of resources', () => {
     }
     expect(told).toBe(rounds * count);
     expect(existsSync(`${root}/0-0`) && readdirSync(root).length).toBe(modules * filesEach);
-    // The same link serves from the beginning to the end.
+    // The agent connected once.
     const said = [...agent.program.lastLines(20_000), ...orchestrator.program.lastLines(20_000)];
     expect(said.filter((line) => /"event":"connected"/.test(line)).length).toBe(1);
     expect(said.filter((line) => /not connected|disconnected|protocol_violation|ECONNRESET|reset/.test(line))).toEqual(

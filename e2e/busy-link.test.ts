@@ -38,7 +38,7 @@ const result = (position: number): Report => ({
   ],
 });
 
-/** Reports that wait for an acknowledgment, held in memory in the order of an agent's journal. */
+/** An in-memory replacement for an agent's journal: reports that wait for an acknowledgment, in order. */
 class Spool implements ReportSpool {
   readonly entries: SpoolEntry[] = [];
   acknowledgedSeq = 0;
@@ -71,7 +71,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
   const links = new MemoryLinks();
   const committing = links.reported.bind(links);
   let commits = 0;
-  // Commits alternate between no delay, some milliseconds, and much longer. Results are discarded.
+  // Most commits take no time; some take 5 ms, and some 100 ms. The results are discarded.
   links.reported = async (nodeId, instanceId, seq, reports) => {
     commits++;
     if (commits % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -85,7 +85,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
   const identity = await loadIdentity(join(dir, 'orchestrator'));
   const gateway = createGateway({ identity, links, bus, clock, log, random: Math.random });
   const port = await gateway.listen('127.0.0.1', 0);
-  // Advances the clock much faster than real time: all links are checked, pinged, and limited to their rates.
+  // Advances the clock much faster than real time, so that idle checks, pings, and rate limits take effect.
   const passing = setInterval(() => clock.advance(250), 1);
   const connections: Connection[] = [];
   try {
@@ -94,7 +94,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
         const keys = await loadAgentIdentity(join(dir, `agent-${number}`));
         const spool = new Spool();
         for (let position = 0; position < results; position++) spool.add([result(position)]);
-        // Adds output, which is sent in pieces.
+        // Adds output that exceeds the size of one message.
         const output = { type: 'output', operation_id: operationId, resource: 'many/script', stderr: '' } as const;
         for (let more = 0; more < 20; more++)
           spool.add([{ ...output, stdout: 'x'.repeat(100_000), exit_code: 0, truncated: false }]);
@@ -139,7 +139,7 @@ test('links stay up while agents send 37,000 results at full speed and commits a
     for (const { nodeId, spool } of agents) expect(links.row(nodeId).acknowledged).toBe(spool.entries.length);
   } finally {
     clearInterval(passing);
-    for (const connection of connections) await connection.stop('the test is over');
+    for (const connection of connections) await connection.stop('the test has ended');
     await gateway.close();
     await bus.close();
     await rm(dir, { recursive: true });

@@ -17,7 +17,7 @@ export function newOperator(): Operator {
 }
 
 /**
- * A transport that trusts exactly one certificate.
+ * Creates a transport that trusts exactly one certificate.
  * @param certificate PEM, read at each new connection, because the file may not exist yet
  */
 export function transportTo(certificate: () => string): Transport {
@@ -47,7 +47,7 @@ export function transportTo(certificate: () => string): Transport {
     });
 }
 
-/** @returns the token of a new sign-in session */
+/** Signs in with a challenge. @returns the token of the sign-in session */
 export async function signIn(anyone: Client, operator: Operator): Promise<string> {
   const { nonce } = await anyone(challenge, { body: { public_key: operator.publicKey } });
   const signature = sign(null, Buffer.from(nonce, 'hex'), operator.privateKey).toString('hex');
@@ -55,8 +55,8 @@ export async function signIn(anyone: Client, operator: Operator): Promise<string
 }
 
 /**
- * The typed client, which signs in as an operator at the first request that needs it.
- * @param url          called for each request: a restarted orchestrator may have another port
+ * Creates a client that signs in as an operator at the first request that needs it.
+ * @param url          called for each request, because a restarted orchestrator may have another port
  * @param certificate  PEM of the API's certificate
  */
 export function operatorClient(url: () => string, certificate: () => string, operator: Operator): Client {

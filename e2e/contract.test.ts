@@ -6,8 +6,8 @@ import { signIn, transportTo } from './client.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 
 /**
- * API behavior beyond the schemas, for a client written from docs/api.md alone: statuses, headers, the meaning of null, and
- * repeated requests. Uses a real orchestrator and a real agent.
+ * Tests the API behavior that docs/api.md promises beyond the schemas, with a real orchestrator and agent: statuses,
+ * headers, the meaning of null, and repeated requests.
  */
 
 interface Answer {
@@ -47,7 +47,7 @@ async function open(stage: Stage) {
   const orchestrator = await stage.orchestrator();
   const ask = await signedIn(orchestrator);
   const waiting = async () => (await stage.agent(orchestrator, 'web-1', { token: null })).nodeId;
-  /** The status, and the code of a refusal. */
+  /** Returns the status of a response, followed by its error code if it has one. */
   const told = async (...call: Parameters<Ask>) => {
     const { status, code } = await ask(...call);
     return code === undefined ? `${status}` : `${status} ${code}`;
@@ -64,9 +64,7 @@ const moduleAt = (name: string, path: string) => ({
   }),
 });
 
-test('a second approval changes nothing and keeps the name, and lists are paged by the Link header', async ({
-  stage,
-}) => {
+test('the API keeps the name on a second approval, and pages lists by the Link header', async ({ stage }) => {
   const { ask, told, waiting } = await open(stage);
   const id = await waiting();
   expect(await told('DELETE', `/agents/${id}`)).toBe('409 agent_not_rejected');
@@ -108,7 +106,7 @@ test('a second approval changes nothing and keeps the name, and lists are paged 
   }
 });
 
-test('answers operations immediately for respond-async, binds applies to plans, and pages by cursor', async ({
+test('the API answers immediately with respond-async, binds applies to plans, and pages by cursor', async ({
   stage,
 }) => {
   const { ask, told, waiting } = await open(stage);
@@ -134,7 +132,7 @@ test('answers operations immediately for respond-async, binds applies to plans, 
   expect(await told('POST', '/agents/web-1/apply', apply)).toBe('409 plan_stale');
   appendFileSync(path, 'more\n');
   expect((await ask('POST', '/agents/web-1/drift')).body).toMatchObject({ status: 'drifted', trigger: 'operator' });
-  // Drift of a machine is not a failure: the apply gets 200 and reports the repair.
+  // An apply that repairs drift succeeds and reports the repair.
   expect((await ask('POST', '/agents/web-1/apply', { modules: ['one', 'one'] })).body).toMatchObject({
     modules: ['one'],
     resources: [{ corrective: true, status: 'changed' }],
@@ -171,7 +169,7 @@ test('answers operations immediately for respond-async, binds applies to plans, 
   expect(seen.length).toBeGreaterThanOrEqual(5);
 });
 
-test('null clears a field, and an absent field stays unchanged', async ({ stage }) => {
+test('the API clears a field for null, and keeps it if it is absent', async ({ stage }) => {
   const { ask, told } = await open(stage);
   const expires_at = '2036-01-01T02:00:00+02:00';
   await ask('POST', '/secrets', { name: 'pw', value: 'x', description: 'd', expires_at, restriction: { tags: 'a=b' } });

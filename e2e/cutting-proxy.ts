@@ -1,14 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy that can break a connection between two programs after any byte. */
+/** A TCP proxy that can break a connection between two programs after a given number of bytes. */
 export class CuttingProxy {
   readonly #server = createServer((near) => this.#join(near));
   readonly #target: number;
   readonly #sockets = new Set<Socket>();
-  /** Bytes from the client that still pass before the cut; null: the connection does not break. */
+  /** Number of bytes from clients to forward before the cut; null if no cut is pending. */
   #left: number | null = null;
 
-  /** @param target a port of this machine */
+  /** @param target port on 127.0.0.1 */
   constructor(target: number) {
     this.#target = target;
   }
@@ -18,7 +18,7 @@ export class CuttingProxy {
     return (this.#server.address() as { port: number }).port;
   }
 
-  /** Cuts the connection after `bytes` more bytes from the client. The next connection passes. */
+  /** Cuts the connection after `bytes` more bytes from the client. Later connections are not cut. */
   cutAfter(bytes: number): void {
     this.#left = bytes;
   }
@@ -47,7 +47,7 @@ export class CuttingProxy {
       if (this.#left !== null && piece.length > this.#left) {
         const last = piece.subarray(0, this.#left);
         this.#left = null;
-        // The other end reads all forwarded bytes before it sees the cut.
+        // Ends this side without a reset, so that the target reads all forwarded bytes.
         far.end(last);
         near.resetAndDestroy();
         return;

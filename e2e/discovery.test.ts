@@ -8,14 +8,14 @@ const machines = {
   orchestrator: ['10.77.0.1/24', 'fd77::1/64'],
   a: ['10.77.0.11/24'],
   b: ['10.77.0.12/24'],
-  // This test machine has no IPv4 address.
+  // Reachable over IPv6 only.
   c: ['fd77::13/64'],
 };
 
 const agentOn = (networks: Networks, machine: string, dataDir: string) =>
   networks.run(machine, ['agent', '--data-dir', dataDir, '--hostname', machine, '--log-format', 'json']);
 
-test('discovers agents without an orchestrator address on their network, and keeps them enrolled', async ({
+test('discovers agents without an orchestrator address by address and by broadcast, and keeps them enrolled', async ({
   stage,
   networks,
   skip,
@@ -44,7 +44,7 @@ test('discovers agents without an orchestrator address on their network, and kee
   };
   for (const agent of Object.values(agents)) await agent.event('listening');
 
-  // Discovers one agent by its address. The others receive nothing.
+  // Discovers one agent by its address. The other agents are not discovered.
   const one = await discover('10.77.0.12:4747', '--wait', '1');
   expect(one.sent_to).toEqual(['10.77.0.12:4747']);
   await agents.b.event('connected');
@@ -65,21 +65,21 @@ test('discovers agents without an orchestrator address on their network, and kee
   expect(all.pending.map(({ initial_hostname }) => initial_hostname).toSorted()).toEqual(['a', 'c']);
   expect(agents.a.lastLines(60).join('\n')).toContain('no orchestrator key is pinned');
 
-  // Discovered agents are approved and work like other agents.
+  // Discovered agents can be approved and used like other agents.
   for (const { node_id, initial_hostname } of waiting)
     await here('agents', 'approve', node_id, '--name', `web-${initial_hostname}`);
   await here('modules', 'upload', 'examples/motd.yml');
   const plan = await here<Operation>('plan', 'web-a', '--module', 'motd');
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', node_id: waiting[0]!.node_id });
 
-  // The agent has stored the address for its next start, and stops listening.
+  // The agent has stored the orchestrator's address: after a restart it connects, and no longer listens for discovery.
   expect((await agents.a.stop()).code).toBe(0);
   const again = agentOn(networks, 'a', dirs.a);
   expect(await again.event('connected')).toMatchObject({ node_id: waiting[0]!.node_id });
   expect(again.lastLines(60).join('\n')).not.toContain('"event":"listening"');
   const nobody = await discover('10.77.0.11:4747', '--wait', '1');
   expect(nobody.pending).toEqual([]);
-  await eventually('its record still says whom it trusted', async () => {
+  await eventually('the record shows the agent as connected and pinned by discovery', async () => {
     const [shown] = (await here<Agent[]>('agents', 'list', '-q', 'web-a')) as Agent[];
     return shown?.connected && shown.pin_source === 'discovery' ? true : null;
   });

@@ -6,7 +6,7 @@ import { readInvocation } from '../orchestrator/src/config/read.ts';
 import { reloadable } from '../orchestrator/src/config/reload.ts';
 import { root } from '../tools/suite/cli.ts';
 
-/** Dotted keys with their values, in the format of the tables in docs/operations.md. */
+/** Returns the values of a nested object by dotted key, as the tables in docs/operations.md name them. */
 function flat(value: object, prefix = ''): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) =>
@@ -19,7 +19,7 @@ function flat(value: object, prefix = ''): Record<string, unknown> {
 
 const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
 
-/** The rows of the table with this heading: key and default, as written. */
+/** Returns the defaults by key from the table with this heading, as written. */
 function tableAfter(heading: string): Record<string, string> {
   const [, rows = ''] = page.split(heading);
   const table = rows.split('\n\n')[0] as string;
@@ -36,18 +36,18 @@ const shown = (value: unknown): unknown =>
       : `\`${value}\``;
 
 describe('docs/operations.md', () => {
-  test('the page lists every configuration key of the orchestrator with its default', () => {
+  test('docs/operations.md lists every configuration key of the orchestrator with its default', () => {
     const { config } = readInvocation([], {}, 'data');
     const expected = Object.fromEntries(Object.entries(flat(config)).map(([key, value]) => [key, shown(value)]));
     expect(tableAfter('| key | default | what it is |\n')).toEqual(expected);
   });
 
-  test('the page marks the keys that a reload of the configuration applies', () => {
+  test('docs/operations.md marks exactly the configuration keys that a reload applies', () => {
     const marked = [...page.matchAll(/^\| `([a-z_.]+)` \|.* ↻ \|$/gm)].map(([, key]) => key);
     expect(marked.sort()).toEqual([...reloadable].sort());
   });
 
-  test('the page lists every configuration key of the agent with its default', () => {
+  test('docs/operations.md lists every configuration key of the agent with its default', () => {
     const expected = Object.fromEntries(Object.entries(flat(agentDefaults)).map(([key, value]) => [key, shown(value)]));
     expect(tableAfter('| key | default |\n')).toEqual(expected);
   });

@@ -8,8 +8,7 @@ import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
-/** Stops an orchestrator under load. */
-test('an orchestrator that stops under load completes all answers within seconds and loses nothing', async ({
+test('an orchestrator that stops under load completes pending responses and loses no acknowledged write', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();
@@ -32,9 +31,9 @@ test('an orchestrator that stops under load completes all answers within seconds
   const authorization = `Bearer ${await signIn(call, orchestrator.operator)}`;
 
   const events = follow(`${orchestrator.url}/api/v1/events`, ca, authorization);
-  await eventually('events come', async () => (events.text !== '' ? true : null));
+  await eventually('the stream has sent an event', async () => (events.text !== '' ? true : null));
   const applied = call(applyAgent, { params, body: { modules: ['slow'] } });
-  await eventually('the script runs', async () => (existsSync(begun) ? true : null));
+  await eventually('the script is running', async () => (existsSync(begun) ? true : null));
 
   // Opens a connection whose request never completes, and an idle keep-alive connection.
   const half = connect({ port: orchestrator.apiPort, host: '127.0.0.1', ca, checkServerIdentity: () => undefined });
@@ -62,14 +61,14 @@ test('an orchestrator that stops under load completes all answers within seconds
     }
   };
   const writers = [0, 1, 2, 3].map(writer);
-  await eventually('writes are answered', async () => (answered.length === 4 ? true : null));
+  await eventually('each writer has received a response', async () => (answered.length === 4 ? true : null));
 
   const stopped = orchestrator.stop();
   const operation = (await applied) as Operation;
   expect(operation.status).toBe('running');
   await Promise.all(writers);
   expect(last).not.toBe('');
-  // Exit code 0: the orchestrator ended by itself. A drain that exceeds its own limit exits with another code.
+  // A drain that exceeds its time limit ends with another exit code.
   expect((await stopped).code).toBe(0);
   await eventually('the stream has ended', async () => (events.ended === 'end' ? true : null));
 
@@ -77,7 +76,7 @@ test('an orchestrator that stops under load completes all answers within seconds
   const { tags } = await call(getAgent, { params });
   for (const tag of answered) {
     const [key = '', value = ''] = tag.split('=');
-    // The last write of each client may have been committed but not answered.
+    // The last write of each client may have been committed without a response.
     expect(Number(tags[key])).toBeGreaterThanOrEqual(Number(value));
   }
   await eventually('the apply has ended', async () => {
@@ -91,7 +90,7 @@ test('an orchestrator that stops under load completes all answers within seconds
 
 interface Followed {
   text: string;
-  /** How the answer ended: completely, or cut off. */
+  /** Whether the response ended completely or was cut off; null while it is open. */
   ended: 'end' | 'aborted' | null;
 }
 

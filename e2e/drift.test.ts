@@ -22,7 +22,7 @@ async function applied(stage: Stage, orchestrator: Orchestrator): Promise<{ path
 }
 
 const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord) => boolean) =>
-  eventually('the newest drift record says so', async () => {
+  eventually('the latest drift record has the expected content', async () => {
     const record = await orchestrator.call(latestDrift, { params: { node_id: 'web-1' } });
     return record !== null && fits(record) ? record : null;
   });
@@ -35,7 +35,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
     writeFileSync(motd, text);
     const drifted = await latestThat(orchestrator, ({ status }) => status === 'drifted');
-    // The agent reported the change; the schedule did not find it.
+    // The agent's watch detected the change, not the schedule.
     expect(drifted).toMatchObject({
       trigger: 'watch',
       resources: [{ identity: motd, changes: [{ field: 'content' }] }],
@@ -48,7 +48,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
     Array.from({ length: 3 }, () => ['drift.detected', 'drift.resolved']).flat(),
   );
 
-  // Lasting drift is reported once, and again when it grows. An apply ends it and is not drift itself.
+  // Drift is reported once, and once more when another resource drifts. The apply that repairs it causes no drift event.
   chmodSync(motd, 0o600);
   await latestThat(orchestrator, ({ status }) => status === 'drifted');
   chmodSync(issue, 0o600);
@@ -56,7 +56,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
   const { resources } = await orchestrator.call(applyAgent, { params: { node_id: 'web-1' }, body: { modules: ['m'] } });
   expect(resources.map(({ corrective }) => corrective)).toEqual([true, true]);
   expect((await newsOf(orchestrator)).slice(6)).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
-  // The apply repaired the drift. The agent sends no hint of that, so the orchestrator schedules a check immediately.
+  // The agent sends no drift hint for its own apply, so the orchestrator schedules a check immediately.
   expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'schedule' });
   const records = await orchestrator.call(listDrift, { params: { node_id: 'web-1' } });
   expect(records.filter(({ trigger }) => trigger === 'schedule')).toHaveLength(1);
@@ -64,7 +64,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
   expect(await orchestrator.call(listDrift, { params: { node_id: 'web-1' } })).toEqual(records);
 });
 
-test('checks machines by schedule', async ({ stage }) => {
+test('the orchestrator checks machines for drift repeatedly by schedule', async ({ stage }) => {
   const env = { MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' };
   const orchestrator = await stage.orchestrator({ env });
   await applied(stage, orchestrator);

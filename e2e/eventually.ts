@@ -4,15 +4,20 @@ import type { Client } from '@muster/protocol/client';
 import { getOperation, type Operation } from '@muster/protocol/http';
 import { FairTime } from '../tools/suite/fair-time.ts';
 
-/** Polling interval in milliseconds: a tenth of the wait so far. Each poll costs both processes about 1 ms of CPU time. */
+/**
+ * Returns the polling interval in milliseconds: a tenth of the elapsed time, from 20 to 100. Each poll costs both
+ * processes about 1 ms of CPU time.
+ */
 const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
 
 /**
- * Polls until `ask` returns a value. Use for conditions that cannot be awaited, since the process that would report them
- * may be dead.
- * @param ask       returns null, or throws, while the condition is false
- * @param timeoutMs timeout on an idle machine
- * @throws Error with the last reason at the timeout
+ * Polls until `ask` returns a value. For conditions that no event reports reliably, because the reporting process may be
+ * dead.
+ * @param what      the condition as a statement, for the error message
+ * @param ask       returns null or throws while the condition does not hold
+ * @param timeoutMs timeout on an idle machine; longer on a busy one
+ * @returns the value from `ask`
+ * @throws Error at the timeout, with the last error from `ask` as its cause
  */
 export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 120_000): Promise<T> {
   const time = new FairTime();
@@ -26,7 +31,7 @@ export async function eventually<T>(what: string, ask: () => Promise<T | null>, 
       reason = error;
     }
     const waitedMs = time.elapsedMs();
-    if (waitedMs > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause: reason });
+    if (waitedMs > timeoutMs) throw new Error(`condition not met within ${timeoutMs} ms: ${what}`, { cause: reason });
     await sleep(pause(waitedMs));
   }
 }

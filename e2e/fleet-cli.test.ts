@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** A script that runs at each apply, until a file exists. */
+/** Returns a module with a script that runs at each apply and ends when the file `gate` exists. */
 const gated = (name: string, gate: string) => `name: ${name}
 supports: [{ platform: linux }]
 resources:
@@ -31,7 +31,7 @@ resources:
         apply: "echo looking; echo no room here >&2; test \${{ attr.hostname }} = web-1"
 `;
 
-test('plans many agents together, applies as one run, detaches, cancels, and reports partial failure', async ({
+test('the CLI plans several agents together, applies as one run, detaches, cancels, and reports partial failure', async ({
   stage,
   onTestFinished,
 }) => {
@@ -78,15 +78,15 @@ test('plans many agents together, applies as one run, detaches, cancels, and rep
   expect(partly.stdout).toContain('1 succeeded, 1 failed');
 
   const atTerminal = (line: string): Person => {
-    // A shell exits together with a program that Ctrl-C killed, unless it has a trap for the signal.
+    // Without a trap for SIGINT, Ctrl-C would also end the shell.
     const person = new Person(stage, `trap : INT; stty -g; ${line}; echo "code=$?"; stty -g; echo done`, env);
     onTestFinished(() => person.kill());
     return person;
   };
-  const isPutRight = (person: Person) => {
+  const expectRestored = (person: Person) => {
     const [before, after] = person.shown.match(/^[0-9a-f]+(:[0-9a-f]+)+/gm) ?? [];
     expect(after).toBe(before);
-    // The cursor is visible.
+    // The last escape sequence for the cursor shows it.
     expect(person.shown.lastIndexOf('\u001b[?25h')).toBeGreaterThanOrEqual(person.shown.lastIndexOf('\u001b[?25l'));
   };
 
@@ -105,11 +105,11 @@ test('plans many agents together, applies as one run, detaches, cancels, and rep
   await leaver.sees('To cancel it: muster runs cancel');
   await leaver.sees('code=130');
   await leaver.sees('done');
-  isPutRight(leaver);
+  expectRestored(leaver);
   const newest = async () => (await orchestrator.call(listRuns, { query: { limit: '1' } }))[0];
   expect(await newest()).toMatchObject({ status: 'running', kind: 'apply', assignment: null });
   writeFileSync(join(gates, 'one'), '');
-  await eventually('the run that was left has ended', async () => (await newest())?.status === 'succeeded');
+  await eventually('the detached run has succeeded', async () => (await newest())?.status === 'succeeded');
 
   const canceller = atTerminal(`${muster} apply web-1 web-2 -m two`);
   await canceller.sees('Apply this on 2 agents?');
@@ -123,6 +123,6 @@ test('plans many agents together, applies as one run, detaches, cancels, and rep
   await canceller.sees('2 cancelled');
   await canceller.sees('code=1');
   await canceller.sees('done');
-  isPutRight(canceller);
+  expectRestored(canceller);
   expect(await newest()).toMatchObject({ status: 'cancelled' });
 });

@@ -21,7 +21,7 @@ import type { RootDifference } from './hosts/root-difference.ts';
 import { noHosts } from './hosts/test.ts';
 import { type WebModule, webModule } from './hosts/web-module.ts';
 
-/** Tests the main scenario: applies a module to real machines, watches it, and removes it again. */
+/** Tests the main scenario on real machines: applies a module, detects drift from it, and removes it again. */
 
 const reason = noHosts();
 const kestrel = { files: { '/etc/os-release': 'ID=kestrel\nID_LIKE=debian\nVERSION_ID="3"\nNAME="Kestrel Linux"\n' } };
@@ -47,7 +47,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   });
   afterAll(() => fleet?.end());
 
-  /** @returns the operations of a run, which must all have succeeded */
+  /** Returns the operations of a run. Fails if one of them did not succeed. */
   async function operationsOf(run: Run): Promise<Operation[]> {
     const operations = await Promise.all(
       run.results.map(({ operation_id }) => call(getOperation, { params: { operation_id: operation_id as string } })),
@@ -61,13 +61,13 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     [...new Set(operations.flatMap(({ resources }) => resources.map(({ status }) => status)))].sort();
 
   const page = async (name: string, port = 80) => (await fetch(`http://${machine(name).address}:${port}/`)).text();
-  /** Process ids of nginx: the master, which a reload keeps, and its workers, which it replaces. */
+  /** Returns the process ids of nginx: the master, which survives a reload, and its workers, which a reload replaces. */
   const processes = async (name: string) => {
     const master = (await machine(name).exec('systemctl', 'show', '--property=MainPID', '--value', 'nginx')).trim();
     return { master, workers: await machine(name).exec('pgrep', '--parent', master) };
   };
 
-  test('applies the variant of each machine, and a second apply changes nothing', async () => {
+  test('an apply gives each machine its variant of a module, and a second apply changes nothing', async () => {
     await upload();
     await call(createAssignment, { body: { name: 'web', modules: ['web'], selector: 'role=web' } });
     const planned = await operationsOf(await call(planAssignment, { params: { name: 'web' } }));
@@ -76,8 +76,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
 
     const applied = await apply();
     expect(statuses(applied)).toEqual(['changed']);
-    // After a package is installed, an apply may change less than planned, never more: the nginx package enables and
-    // starts nginx.
+    // An apply may change less than planned, but not more: the nginx package itself enables and starts nginx.
     const actions = ({ resources }: Operation) => resources.map(({ id, action }) => [id, action]);
     for (const [i, operation] of applied.entries()) {
       const expected = actions(planned[i] as Operation);
@@ -116,7 +115,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(await processes('web-1')).toEqual(serving);
   });
 
-  test('reloads only if a file that the service reads has changed', async () => {
+  test('an apply reloads a service only if a file that it reads has changed', async () => {
     const serving = await Promise.all(names.map(processes));
     await upload({ port: 8080 });
     const applied = await apply();
@@ -136,7 +135,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(statuses(await apply())).toEqual(['unchanged']);
   });
 
-  /** Waits until a drift record names the resource. */
+  /** Makes a manual change, and waits until a drift record names the resource. */
   async function noticed(name: string, edit: string, id: string, wanted: Partial<DriftRecord>): Promise<void> {
     await machine(name).sh(edit);
     await eventually(`${id} of ${name} has drifted`, async () => {
@@ -155,12 +154,11 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
       ['deploy', 'usermod --shell /bin/sh deploy'],
       ['deployers', 'groupmod --gid 3001 deployers'],
     ];
-    // The trigger shows that the watch reported the change, not the schedule.
     for (const [id, edit] of edits) await noticed('web-1', edit, id, { trigger: 'watch', status: 'drifted' });
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 
-  test('drift checks, requested or scheduled, find changes of sysctl and packages, which cause no watch event', async () => {
+  test('requested and scheduled drift checks find changes of kernel parameters and packages, which the watch does not report', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
     const asked = await call(checkDrift, { params: params('web-2') });
@@ -172,7 +170,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     await fleet.orchestrator.stop();
     await fleet.orchestrator.start();
     await Promise.all(names.map((name) => fleet.agent(name).connected()));
-    await eventually('the sweep has found it', async () => {
+    await eventually('the scheduled drift check has found the changed kernel parameter', async () => {
       const record = await call(latestDrift, { params: params('web-3') });
       return record?.trigger === 'schedule' && record.resources.some(({ id }) => id === 'forwarding') ? true : null;
     });
@@ -182,7 +180,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     ).toEqual(['backup', 'deploy', 'deployers', 'forwarding', 'forwarding', 'heartbeat', 'nginx', 'site']);
   });
 
-  test('restores the previous state when everything is removed', async () => {
+  test('removal of all modules restores the original state of each machine', async () => {
     await call(removeAssignment, { params: { name: 'web' } });
     await Promise.all(
       names.map(async (name) => {

@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { HostileAgent, type Strategy, strategies } from './hostile-agent.ts';
 
-/** Measures the data that hostile agents get into a real orchestrator: rows, bytes, and links, independent of time. */
+/** Counts the rows, bytes, and links that hostile agents cause at a real orchestrator, independent of time. */
 
 const names = Object.keys(strategies) as Strategy[];
 const mebibyte = 1024 * 1024;
@@ -17,7 +17,7 @@ const files = Array.from(
 );
 const module = `name: files\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 
-test('stores at most the budget of data from hostile agents, and ends links that break the rules', async ({
+test('the orchestrator stores at most the budgeted data of hostile agents, and ends links that violate the protocol', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_AGENTS_DAILY_BYTES: String(mebibyte) } });
@@ -35,26 +35,36 @@ test('stores at most the budget of data from hostile agents, and ends links that
   const body = { modules: ['files'] };
   const submit = (node_id: string) => call(applyAgent, { params: { node_id }, body, respondAsync: true });
   for (const name of names)
-    await eventually(`${name} takes work`, () =>
+    await eventually(`the agent ${name} has an operation`, () =>
       name === 'versions' ? until(() => true) : submit(name).then(() => true),
     );
 
-  // Reports with names and positions that are not in the operation end the link and store nothing.
+  // A report with a name or position that is not in the operation ends the link. The orchestrator stores nothing of it.
   for (const name of ['long-names', 'other-positions'] as const)
-    await eventually(`${name} is cut off`, () => until(() => countsOf(name).ended > 3));
-  // The agents of these strategies complete their operation, however much they send.
+    await eventually(`the links of the agent ${name} were ended`, () => until(() => countsOf(name).ended > 3));
+  // The orchestrator accepts the end of these operations, however much the agents sent before.
   for (const name of ['huge-results', 'many-results'] as const)
-    await eventually(`${name} ends`, () => until(() => countsOf(name).finished > 0), 100_000);
+    await eventually(
+      `the agent ${name} has finished an operation`,
+      () => until(() => countsOf(name).finished > 0),
+      100_000,
+    );
   for (const name of ['drift-hints', 'flapping'] as const)
-    await eventually(`${name} is checked`, () => until(() => countsOf(name).finished > 2), 100_000);
-  await eventually('versions comes back', () => until(() => countsOf('versions').links > 10));
+    await eventually(
+      `the agent ${name} has finished several operations`,
+      () => until(() => countsOf(name).finished > 2),
+      100_000,
+    );
+  await eventually('the agent versions has reconnected several times', () =>
+    until(() => countsOf('versions').links > 10),
+  );
 
   const { events: refused } = await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } });
   const refusedFor = (code: string) =>
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
   expect(refusedFor('rate_exceeded')).toContain('versions');
-  // Agents whose links are closed also reconnect without a pause.
+  // Agents whose link was ended reconnect without a pause, so they may exceed the rate, too.
   expect(['long-names', 'other-positions', 'versions']).toEqual(
     expect.arrayContaining([...refusedFor('rate_exceeded')]),
   );
@@ -84,6 +94,6 @@ test('stores at most the budget of data from hostile agents, and ends links that
   expect(of('long-names')).toBeUndefined();
   expect(of('other-positions')).toBeUndefined();
   expect(of('huge-results')?.rows).toBe(resources);
-  // The daily budget, the report that exceeded it, and the 64 KiB that each operation may always store.
+  // The bound covers the daily budget, the report that exceeds it, and the 64 KiB that each operation may always store.
   expect(of('many-results')?.bytes).toBeLessThan(3 * mebibyte);
 });

@@ -2,36 +2,33 @@ import type { FieldChange, ResourceResult } from '@muster/protocol';
 import { limits, type OperationMessage, type Report } from '@muster/protocol/wire';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../orchestrator/test/test-agent.ts';
 
-/**
- * An agent under an attacker's control: it has a valid key, is approved, and respects the window and the schema if it
- * can send more that way. When its link is cut, it reconnects immediately.
- */
-
-/** Strategies for the operations that it receives. */
+/** The attacks of a hostile agent on the orchestrator, by name. */
 export const strategies = {
-  'long-names': 'outputs of nothing, under names of 4 KB that were not sent',
-  'other-positions': 'results at positions that were not sent',
-  'huge-results': 'results of what was sent, as large as they may be, again and again',
-  'many-results': 'as many removals as there can be, with names of 4 KB, then the end',
-  'drift-hints': 'hints without pause, and checks that find as much as they can',
-  flapping: 'hints without pause, and checks that find drift and none by turns',
-  versions: 'a new link without pause, each with another version',
+  'long-names': 'outputs of unknown resources with names of 4 KB',
+  'other-positions': 'results at unknown positions',
+  'huge-results': 'results of maximum size, sent repeatedly',
+  'many-results': 'the maximum number of removals, with names of 4 KB',
+  'drift-hints': 'drift hints without a pause, and drift checks with large results',
+  flapping: 'drift hints without a pause, and drift checks that alternate between drift and none',
+  versions: 'new links without a pause, each with a different version',
 } as const;
 export type Strategy = keyof typeof strategies;
 
 export interface HostileCounts {
-  /** Number of links that were opened, and that the orchestrator closed. */
+  /** Number of opened links. */
   links: number;
+  /** Number of links that the orchestrator ended or refused. */
   ended: number;
-  /** Number of acknowledged reports, and their bytes. */
+  /** Number of acknowledged reports. */
   reports: number;
+  /** Number of bytes in acknowledged reports. */
   bytes: number;
-  /** Operations with an acknowledged result. */
+  /** Number of operations whose end was acknowledged. */
   finished: number;
 }
 
 const long = (i: number): string => `/${i}/${'n'.repeat(4_000)}`;
-/** Names consist of letters that JSON does not escape, so characters equal bytes. */
+/** The texts consist of ASCII letters that JSON does not escape, so each character is one byte. */
 const changes: FieldChange[] = Array.from({ length: 64 }, (_, i) => ({
   field: `field-${i}`,
   from: 'f'.repeat(4_096),
@@ -60,6 +57,10 @@ const resultOf = (
 
 const moved = { action: 'update', status: 'would_change' } as const;
 
+/**
+ * An agent under an attacker's control. It has a valid key and is approved, and it respects the flow control and the
+ * schema where that lets it send more. It reconnects immediately when its link ends.
+ */
 export class HostileAgent {
   readonly key: AgentKey;
   readonly counts: HostileCounts = { links: 0, ended: 0, reports: 0, bytes: 0, finished: 0 };
@@ -73,7 +74,7 @@ export class HostileAgent {
   /** Resources of the most recent apply, which drift checks inspect. */
   #applied: OperationMessage['resources'] = [];
   readonly #removals: number;
-  /** Operations that were sent and have not ended. */
+  /** Received operations without an acknowledged end. */
   readonly #open = new Map<string, OperationMessage>();
 
   private constructor(key: AgentKey, port: number, token: string, strategy: Strategy, removals: number) {
@@ -84,7 +85,7 @@ export class HostileAgent {
     this.#strategy = strategy;
   }
 
-  /** @param removals number of removals that `many-results` reports; the maximum by default */
+  /** @param removals number of removals that `many-results` reports; default: the maximum */
   static async create(
     port: number,
     token: string,
@@ -100,7 +101,6 @@ export class HostileAgent {
       try {
         await this.#connect();
       } catch {
-        // The orchestrator ended or refused the link.
         if (!this.#stopped) this.counts.ended++;
       }
       this.#link?.end();
@@ -142,7 +142,7 @@ export class HostileAgent {
     await hinting;
   }
 
-  /** Sends as fast as the link allows; the orchestrator acts on a few of the hints. */
+  /** Sends drift hints as fast as the rate limit of the link allows. */
   async #hint(link: TestAgent): Promise<void> {
     while (!this.#stopped && link.ws.readyState === link.ws.OPEN) {
       if (this.#applied.length > 0) link.send({ type: 'drift_hint', keys: [long(0)] });
@@ -225,7 +225,7 @@ export class HostileAgent {
     this.counts.finished++;
   }
 
-  /** Sends as fast as the window allows. Resolves when the report is acknowledged. */
+  /** Sends a report as fast as flow control allows. Resolves when the report is acknowledged. */
   async #report(link: TestAgent, reports: Report[]): Promise<void> {
     const seq = ++this.#seq;
     const text = JSON.stringify(reports);
@@ -235,7 +235,7 @@ export class HostileAgent {
       for (let part = 0; part < parts; part++) {
         const piece = text.slice(part * partLength, (part + 1) * partLength);
         link.send({ type: 'report_part', seq, part, parts, text: piece });
-        // The last pieces are credited by the acknowledgement.
+        // The acknowledgment of the report is also the credit for its last part.
         if (part < parts - 1) await link.next('credit');
       }
     }
@@ -245,5 +245,5 @@ export class HostileAgent {
   }
 }
 
-/** Escaped quotes of the text also use space in the frame. */
+/** Number of characters, well below the frame limit, because JSON escapes the quotes in the text. */
 const partLength = 3_000;

@@ -5,18 +5,18 @@ import type { HostAgent } from './hosts/agent.ts';
 import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
-/** Tests faults of a machine: each gives a clear result for its resource, other resources proceed, and the agent survives. */
+/** Tests that a machine's faults fail only the affected resources, with a clear message, and that the agent survives. */
 
 const reason = noHosts();
-/** Number of the system call that exchanges two names. */
+/** System call number of renameat2, which can exchange two paths atomically. */
 const renameat2 = process.arch === 'arm64' ? 276 : 316;
-/** Maximum memory peak of the agent, in megabytes. */
+/** Maximum peak of the agent's resident memory. MiB. */
 const memoryLimit = 400;
 
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });
 const script = (manages: string, apply: string) => ({ script: { program: 'sh', manages, apply } });
 
-// Another process temporarily holds apt's fcntl lock, for which the agent waits.
+// A Perl program that holds apt's lock for three seconds. The agent must wait for the lock.
 const holdLock = `
   use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die $!;
   my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die $!;
@@ -27,7 +27,7 @@ const holdLock = `
 interface Hostile {
   id: string;
   resource: object;
-  /** Expected message of the result; null: the resource succeeds. */
+  /** Expected message of the failure; null if the resource succeeds. */
   says: RegExp | null;
 }
 
@@ -53,7 +53,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const content = JSON.stringify({ name: 'hostile', supports: [{ platform: 'linux' }], resources });
     await call(uploadModule, { body: { name: 'hostile', content } });
     const operation = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
-    // Leftovers of an earlier module are removed last.
+    // The results end with the removals of resources from earlier tests.
     const told = operation.resources
       .slice(0, hostile.length)
       .map(({ id, status, message }) => ({ id, status, message }));
@@ -74,7 +74,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     expect(Number(/\d+/.exec(peak)?.[0]) / 1024).toBeLessThan(memoryLimit);
   }
 
-  test('fails impossible resources, each with its reason, and applies the others', async () => {
+  test('an apply fails impossible resources, each with its reason, and applies the others', async () => {
     await sh(`
       mkfifo /srv/fifo
       mknod /srv/device c 1 3
@@ -118,12 +118,12 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('ends a hanging script and its child processes at the configured limit', async () => {
+  test('the agent ends a hanging script and its child processes at the configured time limit', async () => {
     await sh(`
       echo 'scripts: { time_limit: 1 }' > /etc/muster/agent.new
       mv /etc/muster/agent.new /etc/muster/agent.yml
     `);
-    await eventually('the limit is read', async () =>
+    await eventually('the agent has reloaded the time limit', async () =>
       (await agent.log()).includes('time_limit: 60 → 1') ? true : null,
     );
     await apply([
@@ -134,8 +134,8 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('follows no link that replaces a directory of its path while it writes', async () => {
-    // Swaps atomically: `way` is always either a directory or a link to a target that root must not write to.
+  test('the agent follows no symbolic link that repeatedly replaces a parent directory of a file while it writes', async () => {
+    // The swap is atomic: `way` is always either a directory or a link to a directory that the agent must not write to.
     const swap = `
       $SIG{TERM} = sub { print "$n\\n"; exit }; chdir "/srv/mallory" or die;
       while (1) { syscall(${renameat2}, -100, my $a = "way", -100, my $b = "link", 2) == 0 or die $!; $n++ }
@@ -157,11 +157,11 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     const { resources } = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
     const written = resources.slice(0, count);
     const refused = written.filter(({ status }) => status === 'failed');
-    // The link may appear between the check and the traversal; then the error is `ENOTDIR`.
+    // If the link appears between the check and the traversal, the error is `ENOTDIR`.
     for (const { message } of refused) expect(message).toMatch(/symbolic link|is not a directory/);
     expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
     expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');
-    // The number of successful writes is random. Once `way` stays a directory, all succeed.
+    // How many writes fail is random. Once `way` stays a directory, all succeed.
     await sh(`
       systemctl stop mallory
       cd /srv/mallory
@@ -172,8 +172,8 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await lives();
   });
 
-  test('reports a read-only root, and works on writable mounts', async () => {
-    // Uses the setting of a hardened systemd unit.
+  test('an apply reports a read-only root, and succeeds on writable mounts', async () => {
+    // The drop-in has the settings of a hardened systemd unit.
     const dropIn = '/run/systemd/system/muster-agent.service.d/read-only.conf';
     await sh(`
       mkdir -p "$(dirname ${dropIn})"

@@ -8,9 +8,9 @@ import { expect } from 'vitest';
 import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
 
-/** Measures how unauthenticated clients affect others, with real processes. Prints times without asserting them. */
+/** Tests how unauthenticated clients affect other clients. Prints times but does not judge them. */
 
-/** @returns milliseconds until `/healthz` answers on a new connection */
+/** Returns the milliseconds until `/healthz` responds on a new connection. */
 async function healthMs(port: number, localAddress: string): Promise<number> {
   const begun = performance.now();
   const sent = request({
@@ -46,25 +46,25 @@ test('4,100 silent connections from one address do not block the API for another
       await Promise.all(batch.map((socket) => once(socket, 'connect')));
     }
     const during = [await healthMs(port, '127.0.0.1'), await healthMs(port, '127.0.0.3')];
-    console.log(`/healthz: ${before} ms before, ${during.join(' and ')} ms beside 4,100 silent connections`);
-    // The network's share of 1,024 connections stays open until the handshakes time out.
+    console.log(`/healthz: ${before} ms before, ${during.join(' and ')} ms during 4,100 silent connections`);
+    // The orchestrator keeps at most 1,024 connections of one network open, and closes the others.
     await expect.poll(() => closed).toBeGreaterThanOrEqual(3_076);
   } finally {
     for (const socket of sockets) socket.destroy();
   }
 });
 
-/** @returns the CPU time of a process in milliseconds */
+/** Returns the CPU time of a process in milliseconds. */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ');
-  // utime and stime, in hundredths of a second.
+  // Fields utime and stime of proc_pid_stat(5), in hundredths of a second.
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 /**
- * Requests `/healthz` repeatedly from a separate process, which the clients of the test do not delay.
+ * Requests `/healthz` repeatedly from a separate process, so that the work of this process does not distort the times.
  * @returns a function that ends the process and returns the longest response time in milliseconds
  */
 function longestHealthMs(port: number): () => Promise<number> {
@@ -89,14 +89,14 @@ function longestHealthMs(port: number): () => Promise<number> {
   };
 }
 
-/** Maximum number of dials of one client. */
+/** Maximum number of connection attempts of one client. */
 const maxDials = 5;
-/** Maximum number of attempts to measure with few redials. */
+/** Maximum number of measurements. A measurement with many repeated connection attempts is discarded. */
 const maxMeasurements = 5;
 
 /**
- * Dials again after a disconnect: with 150 clients, this process may be too slow for the handshake limit.
- * @returns the agent, and the number of dials
+ * Connects an agent. Retries after a disconnect, because with 150 clients this process may exceed the handshake timeout.
+ * @returns the agent, and the number of connection attempts
  */
 async function dialPatiently(port: number): Promise<{ agent: TestAgent; dials: number }> {
   for (let dials = 1; ; dials++) {
@@ -127,16 +127,16 @@ test('the API answers during 150 hostile hellos', async ({ stage }) => {
     const redials = dials.reduce((sum, each) => sum + each, 0) - count;
     return { ms: (processorMs(pid) - before) / count, health: await health(), redials };
   };
-  /** Measures again while dials that were cut would distort the time. */
+  /** Repeats the measurement while more than 5 % of the clients had to reconnect, which distorts the times. */
   const measured = async (say: (agent: TestAgent) => Promise<unknown>) => {
     for (let attempt = 1; ; attempt++) {
       const found = await greet(say);
       if (found.redials <= count / 20) return found;
       if (attempt === maxMeasurements)
-        throw new Error(`${found.redials} of ${count} clients were cut before their hello`);
+        throw new Error(`${count} clients lost their connection ${found.redials} times before the hello`);
     }
   };
-  // With an invalid token, the key is proved but no record is created. The first run warms up.
+  // With an invalid token, the orchestrator verifies the signature but creates no record. The first run is a warm-up.
   const valid = async (agent: TestAgent) => {
     agent.send(await agent.hello({ token: 'mt_none' }));
     expect((await agent.next('refused')).code).toBe('token_invalid');
@@ -150,9 +150,9 @@ test('the API answers during 150 hostile hellos', async ({ stage }) => {
   });
   const ratio = hostile.ms / small.ms;
   console.log(
-    `processor per hello: small valid ${small.ms.toFixed(1)} ms, hostile ${hostile.ms.toFixed(1)} ms, ratio ${ratio.toFixed(2)}; ` +
-      `/healthz beside them: ${small.health} and ${hostile.health} ms`,
+    `CPU time per hello: small and valid ${small.ms.toFixed(1)} ms, hostile ${hostile.ms.toFixed(1)} ms, ratio ${ratio.toFixed(2)}; ` +
+      `longest response of /healthz: ${small.health} and ${hostile.health} ms`,
   );
-  // The factor would be 4 with full validation; an early refusal gives 0.9 to 1.3.
+  // The ratio is about 4 with full validation, and 0.9 to 1.3 with an early refusal.
   expect(ratio).toBeLessThan(2);
 });

@@ -6,12 +6,12 @@ import { Fleet } from './hosts/fleet.ts';
 import { noHosts } from './hosts/test.ts';
 
 /**
- * The agent ends in the middle of a package transaction. The transaction completes: dpkg is never left half configured.
+ * Tests that a package transaction completes although the agent ends during it, and so leaves no package half configured.
  */
 
 const reason = noHosts();
 
-/** Interruptions of the agent while a package is being configured; the agent runs again afterwards. */
+/** Ways to interrupt the agent while a package is being configured. The agent is running again afterwards. */
 const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   async restarted(agent) {
     await agent.machine.exec('systemctl', 'restart', 'muster-agent');
@@ -20,7 +20,9 @@ const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   async stopped(agent) {
     await agent.stop();
     expect(await configuring(agent)).toBe(true);
-    await eventually('the transaction ends without an agent', async () => ((await configuring(agent)) ? null : true));
+    await eventually('the package is configured although the agent is stopped', async () =>
+      (await configuring(agent)) ? null : true,
+    );
     expect(await agent.machine.exec('cat', '/var/lib/sample-slow')).toBe('configured\n');
     await agent.start();
   },
@@ -30,7 +32,7 @@ const ends: Record<string, (agent: HostAgent) => Promise<void>> = {
   },
 };
 
-/** Whether the slow package is being configured right now. */
+/** Reports whether the slow package is being configured. */
 async function configuring({ machine }: HostAgent): Promise<boolean> {
   const status = await machine.run(['pgrep', '--full', 'sample-slow.postinst']);
   return status.code === 0;
@@ -49,7 +51,7 @@ describe.skipIf(reason !== null)(`package transactions${reason === null ? '' : `
   afterAll(() => fleet?.end());
 
   test.concurrent.for(Object.keys(ends))(
-    'go on when the agent is %s, and it tells how they ended',
+    'a package transaction completes when the agent is %s, and the agent reports its result',
     async (end, { onTestFailed, expect }) => {
       onTestFailed(async () => console.error(await fleet.report()));
       const { call } = fleet.orchestrator;

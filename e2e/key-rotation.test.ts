@@ -17,7 +17,7 @@ interface Rotated {
   was_waiting: boolean;
 }
 
-/** `muster agent rotate-key`, as a person types it. */
+/** Runs `muster agent rotate-key`. */
 const rotate = (stage: Stage, { dataDir }: AgentProcess, ...flags: string[]): Promise<Rotated> =>
   new Promise((resolve) => {
     const args = ['agent', 'rotate-key', '--data-dir', dataDir, '--json', ...flags];
@@ -31,15 +31,15 @@ const keyFile = ({ dataDir }: AgentProcess) => readFileSync(join(dataDir, 'agent
 const rotations = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { event_type: 'agent.key_rotated', limit: '100' } })).events;
 
-/** Resolves once the agent is connected, and has no key that waits. */
+/** Waits until the agent is connected and has no pending key. */
 const settled = ({ call }: Orchestrator, agent: AgentProcess) =>
-  eventually('the agent is connected under its new key', async () => {
+  eventually('the agent is connected with its new key', async () => {
     const { connected } = await call(getAgent, { params: { node_id: agent.nodeId } });
     return connected && !existsSync(join(agent.dataDir, 'agent.key.next')) ? true : null;
   });
 
-describe('a new key for an agent', () => {
-  test('a new key applies immediately, the agent stays the same, and a copy of the former key is useless', async ({
+describe('key rotation of an agent', () => {
+  test('a key rotation takes effect immediately, keeps the identity of the agent, and invalidates copies of the former key', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -60,14 +60,14 @@ describe('a new key for an agent', () => {
     await eventually('the copy is refused', async () =>
       program.lastLines(200).some((line) => line.includes('"key_replaced"')) ? true : null,
     );
-    const events = await eventually('that is in the log', async () => {
+    const events = await eventually('the audit log contains the refusal', async () => {
       const found = await orchestrator.call(listAudit, { query: { event_type: 'agent.refused' } });
       return found.events.length > 0 ? found.events : null;
     });
     expect(events).toMatchObject([{ target: { id: nodeId }, metadata: { code: 'key_replaced' } }]);
     expect(await orchestrator.call(listAgents, {})).toMatchObject([{ node_id: nodeId, connected: true }]);
 
-    // After a restart it says who it is, though that does not follow from its key any more.
+    // The agent keeps its id after a restart, although the id is no longer derived from its key.
     await agent.stop();
     await agent.start();
     expect(agent.nodeId).toBe(nodeId);
@@ -82,7 +82,7 @@ describe('a new key for an agent', () => {
       for (const afterMs of [0, 20]) {
         const former = keyFile(agent);
         const rotating = rotate(stage, agent);
-        await eventually('the new key is there', async () =>
+        await eventually('the agent has a new key', async () =>
           existsSync(join(agent.dataDir, 'agent.key.next')) || keyFile(agent) !== former ? true : null,
         );
         await sleep(afterMs);
@@ -90,7 +90,7 @@ describe('a new key for an agent', () => {
         await part.kill9();
         await part.start();
         if (killed === 'orchestrator') {
-          // A new process starts with the minimum backoff; the old one may wait for a minute.
+          // Restarts the agent, which then starts with the minimum backoff instead of up to a minute.
           await agent.stop();
           await agent.start();
         }
@@ -98,7 +98,7 @@ describe('a new key for an agent', () => {
         expect(keyFile(agent), `${killed} after ${afterMs} ms`).not.toBe(former);
         const rotated = await rotating;
         expect(rotated.node_id, rotated.stderr).toBe(nodeId);
-        // The agent may have been offline when the command looked for it.
+        // 5 if the agent was not running when the command checked.
         expect([0, 5]).toContain(rotated.code);
         expect(await rotations(orchestrator)).toHaveLength(++changes);
       }
@@ -108,7 +108,7 @@ describe('a new key for an agent', () => {
     expect(agent.nodeId).toBe(nodeId);
   });
 
-  test('a restored orchestrator accepts a newer agent key, and a rotation waits for an agent that does not run', async ({
+  test('an orchestrator accepts a newer agent key after a restore, and a rotation waits until the agent runs', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

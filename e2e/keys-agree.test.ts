@@ -10,7 +10,7 @@ import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/a
 
 type Rows = ReadonlyMap<string, Readonly<KeptKey>>;
 
-/** The orchestrator's record of agent keys, changed by the rules of its transaction. */
+/** The orchestrator's records of agent keys, with the same rules as its database transaction. */
 class Table {
   rows: Rows;
 
@@ -38,25 +38,28 @@ class Table {
     this.rows = rows;
   }
 
-  /** Number of valid keys of the agent. */
+  /** Returns the number of the agent's keys that do not expire. */
   current(nodeId: string): number {
     return [...this.rows.values()].filter((row) => row.node_id === nodeId && row.valid_until === null).length;
   }
 }
 
 const day = 86_400;
-/** Progress of a hello: lost before arrival; committed but the answer lost; welcomed, and killed after this number of writes. */
+/**
+ * Outcome of a hello: it is lost; the orchestrator commits it but its answer is lost; the agent receives the answer; or the
+ * agent receives the answer and is killed after this number of file writes.
+ */
 type Reach = 'lost' | 'unanswered' | 'whole' | 0 | 1 | 2;
 type Step =
   | { do: 'make'; grace: number }
   | { do: 'hello'; reach: Reach }
   | { do: 'wait'; secs: number }
   | { do: 'backup' }
-  /** Which backup, counted from the newest. */
+  /** `back` is the index of the backup, from 0 for the newest. */
   | { do: 'restore'; back: number }
   /** An attacker copies the agent's data directory. */
   | { do: 'steal' }
-  /** The holder of copied keys says hello with one of them, counted from the newest; `bare`: as a new agent, without statements. */
+  /** The attacker connects with a copy: `back` is its index, from 0 for the newest; with `bare`, it omits key statements. */
   | { do: 'intrude'; back: number; bare: boolean };
 
 const reach = fc.constantFrom<Reach>('lost', 'unanswered', 0, 1, 2, 'whole');
@@ -71,10 +74,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * After each step the agent keeps its identity, for any cut and any restored backup of the orchestrator. Once the agent has
- * connected with a key, a holder of an earlier key is refused, or connects while that key is still valid and cannot
- * register another. Before that, after a restore, such a copy may act as the agent, as the decision record states; the
- * sequence ends there.
+ * Executes the steps and verifies that the agent keeps its identity after each of them, whatever message is lost and
+ * whatever backup is restored. Once the agent has connected with a key, a copy of an earlier key is refused, or can connect
+ * only until that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may
+ * act as the agent, as the decision record states; the sequence ends there.
  */
 async function holds(steps: readonly Step[]): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
@@ -89,11 +92,11 @@ async function holds(steps: readonly Step[]): Promise<void> {
       first_seen_at: now,
       last_seen_at: now,
     } as const;
-    /** The keys of the agent in their order. */
+    /** Public keys of the agent, oldest first. */
     const order = [hexOf(current)];
     const rank = (key: AgentKey) => order.indexOf(hexOf(key));
     const table = new Table(new Map([[hexOf(current), first]]));
-    /** Position of the latest key that the agent itself has presented, according to the orchestrator. */
+    /** Index in `order` of the latest key that the agent itself has presented to the orchestrator. */
     let known = 0;
     const backups = [{ rows: table.rows, known }];
     const stolen: string[] = [];
@@ -132,14 +135,14 @@ async function holds(steps: readonly Step[]): Promise<void> {
       rmSync(before, { recursive: true });
       return verdict;
     };
-    /** @returns whether the copy can act as the agent from now on, which ends the guarantee */
+    /** Connects with a copy. @returns whether the copy can act as the agent from now on, which ends the guarantee */
     const intrude = async (copy: string, bare: boolean): Promise<boolean> => {
       const identity = await loadAgentIdentity(copy);
       const { shown, said } = bare
         ? { shown: identity.inForce(), said: { public_key: hexOf(identity.current) } }
         : shownBy(identity);
       const verdict = table.judge(said, now);
-      // A new key that was never presented ranks like the key that signed it.
+      // A key that was never presented ranks like the key that signed it.
       const ranked = rank(shown.key) >= 0 ? rank(shown.key) : rank(identity.current);
       const isLatest = ranked === order.length - 1;
       if ('refusal' in verdict) return false;
@@ -171,7 +174,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
         const copy = stolen.at(-1 - each.back);
         if (copy !== undefined && (await intrude(copy, each.bare))) return;
       }
-      // The current outcome: the second hello is accepted at the latest, as the first may drop a late arrival.
+      // The orchestrator accepts the agent at its second hello at the latest: a refused first hello may make it drop a key.
       const verdicts = [await hello('lost')];
       if ('refusal' in verdicts[0]!) {
         await hello('unanswered');
@@ -187,7 +190,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** Sequences that failed once, with the seed that found them. */
+/** Regression sequences, each with the seed that found it. */
 const found: [Step[]][] = [
   // 1952978794, path 14:4:3:6:7:14:14
   [
@@ -199,7 +202,7 @@ const found: [Step[]][] = [
     ],
   ],
 ];
-/** Seeds that run each time. When a seed fails, add it here, and its sequence above. */
+/** Seeds that run every time. Add a seed that fails here, and its sequence to `found`. */
 const seeds = [1952978794, 20, 2026];
 
 const check = (seed: number, numRuns: number) =>
@@ -210,12 +213,12 @@ const check = (seed: number, numRuns: number) =>
   });
 
 for (const seed of seeds)
-  test(`an agent keeps its identity after any cut and restore, and a copy of a former key gains nothing: seed ${seed}`, () =>
+  test(`an agent keeps its identity after any lost message or restore, and a copy of a former key gains nothing: seed ${seed}`, () =>
     check(seed, 40));
 
-// A failure names the seed. MUSTER_KEY_RUNS: number of sequences, for a longer search.
+// A failure prints the seed. MUSTER_KEY_RUNS sets the number of sequences, for a longer search.
 test(
-  'an agent keeps its identity after any cut and restore, and a copy of a former key gains nothing: a random seed',
+  'an agent keeps its identity after any lost message or restore, and a copy of a former key gains nothing: a random seed',
   () => check(Date.now() | 0, Number(process.env.MUSTER_KEY_RUNS ?? 60)),
   3_600_000,
 );

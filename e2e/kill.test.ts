@@ -27,8 +27,8 @@ import { begun, connected, expectDone, type Moment } from './trial.ts';
 
 const moments: Moment[] = [0, 3, 10, 25, 60, 'script', 120];
 
-describe('kill -9 in the middle of an apply', () => {
-  test('ends the apply once and loses no acknowledged change when the orchestrator is killed', async ({ stage }) => {
+describe('kill -9 during an apply', () => {
+  test('an apply ends once and loses no acknowledged change when the orchestrator is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -38,14 +38,14 @@ describe('kill -9 in the middle of an apply', () => {
       await orchestrator.start();
       await connected(parts);
       await expectDone(trial, `site-${moment}`);
-      // A new process starts with the minimum backoff; the old one would soon wait half a minute between attempts.
+      // Restarts the agent, which then starts with the minimum backoff instead of up to half a minute.
       await agent.stop();
       await agent.start();
     }
     expect(await orchestrator.call(listModules, {})).toHaveLength(moments.length);
   });
 
-  test('resumes the apply and runs the script once when the agent is killed', async ({ stage }) => {
+  test('an apply resumes and runs its script once when the agent is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -58,7 +58,7 @@ describe('kill -9 in the middle of an apply', () => {
     }
   });
 
-  test('ends the apply once when both processes are killed', async ({ stage }) => {
+  test('an apply ends once when both processes are killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
@@ -71,7 +71,7 @@ describe('kill -9 in the middle of an apply', () => {
     }
   });
 
-  test('keeps every acknowledged write of several operators when the orchestrator is killed', async ({ stage }) => {
+  test('the orchestrator keeps every acknowledged write of concurrent clients when it is killed', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
@@ -100,10 +100,10 @@ describe('kill -9 in the middle of an apply', () => {
     };
     for (let round = 0; round < 5; round++) {
       let alive = true;
-      // Each writer sends one write after another until the connection breaks. The pending write may or may not be
-      // stored.
+      // Each writer writes in sequence until the connection breaks. The orchestrator may have stored the write without a
+      // response.
       const writer = async (write: (name: string, value: string) => Promise<unknown>, person: number) => {
-        // The lists below show 500 rows: a round that takes long on a busy machine writes at most a fifth of that.
+        // At most 90 rows in each of five rounds, because the lists below are limited to 500 rows.
         for (let count = 0; alive && count < 90; count++) {
           const name = `r${round}_p${person}_n${count}`;
           const written = await write(name, `${count}`).then(
@@ -114,9 +114,9 @@ describe('kill -9 in the middle of an apply', () => {
         }
       };
       const writers = Promise.all([tag, tag, secret, window, channel, run].map(writer));
-      // Waits for the number of writes that the test needs, however busy the machine is. The random pause after it
-      // varies the moment of the kill.
-      await eventually('enough is written', async () =>
+      // Waits for a number of writes instead of a time, because the machine may be busy. The pause afterwards varies the
+      // moment of the kill.
+      await eventually('each kind of write has been acknowledged several times', async () =>
         answered.size > 4 * (round + 1) && Object.values(ids).every(({ length }) => length > round + 1) ? true : null,
       );
       await sleep(40 * round);
@@ -138,7 +138,6 @@ describe('kill -9 in the middle of an apply', () => {
         channels: expect.arrayContaining(ids.channels),
         runs: expect.arrayContaining(ids.runs),
       });
-      // The audit record is in the same transaction as its change, and continues the chain from before the kill.
       const verdict = await call(verifyAudit, {});
       expect(verdict).toMatchObject({ ok: true });
     }
@@ -148,7 +147,7 @@ describe('kill -9 in the middle of an apply', () => {
     expect(events.length).toBeGreaterThanOrEqual(Math.min(500, answered.size));
   });
 
-  test('does not rerun a script without check after a kill of the agent, and reports its outcome as unknown', async ({
+  test('the agent does not rerun a script without `check` after a kill, and reports its outcome as unknown', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();

@@ -16,9 +16,9 @@ import { type Orchestrator, test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';
 import { connected } from './trial.ts';
 
-/** Agents that are offline, cut off, copied, or have a clock that is an hour off. */
+/** Tests agents that are offline, disconnected, copied, or have a clock that is off by an hour. */
 
-/** A link that the test can cut and restore. */
+/** A TCP proxy between agent and orchestrator that can cut and restore the link. */
 class Cable {
   port = 0;
   readonly #server: Server;
@@ -66,7 +66,7 @@ class Cable {
 }
 
 const away = ({ call }: Orchestrator, node_id: string) =>
-  eventually('the agent is known to be away', async () =>
+  eventually('the orchestrator shows the agent as disconnected', async () =>
     (await call(getAgent, { params: { node_id } })).connected ? null : true,
   );
 
@@ -80,7 +80,7 @@ const faketime = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']
   .map((directory) => `${directory}/faketime/libfaketime.so.1`)
   .find(existsSync);
 
-/** Environment that shifts a program's clock by the offset in the file; timers are not affected. */
+/** Returns an environment that shifts a program's wall clock by the offset in the file. It does not affect timers. */
 function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
   writeFileSync(file, offset);
   return {
@@ -92,8 +92,8 @@ function clockFrom(file: string, offset: string): NodeJS.ProcessEnv {
   };
 }
 
-describe('an agent that is late', () => {
-  test('an agent applies the unexpired operations from its time offline in order, even after a restart', async ({
+describe('an agent that is offline, disconnected, or copied', () => {
+  test('an agent executes unexpired operations that were queued while it was offline, in order, even after an orchestrator restart', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -111,7 +111,7 @@ describe('an agent that is late', () => {
     });
     const first = await queue(['one'], 3_600);
     const late = await queue(['one', 'late'], 2);
-    // The second operation has a different desired state: both are applied, this one last.
+    // The desired state of this operation replaces that of the first one.
     const second = await queue(['two'], 3_600);
     await orchestrator.kill9();
     await orchestrator.start();
@@ -131,7 +131,7 @@ describe('an agent that is late', () => {
     expect(['one', 'two', 'late'].map((name) => existsSync(path(name)))).toEqual([false, true, false]);
   });
 
-  test('a killed agent continues without a link, and reports its results once when it reconnects', async ({
+  test('an agent that was killed resumes its operation without a link, and reports the results once when it reconnects', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -152,7 +152,7 @@ describe('an agent that is late', () => {
       cable.cut();
       await agent.kill9();
       agent.launch();
-      await eventually('it is done without a link', async () =>
+      await eventually('the agent has written the last page without a link', async () =>
         existsSync(join(root, 'pages', 'page-19.html')) ? true : null,
       );
       await away(orchestrator, agent.nodeId);
@@ -168,7 +168,7 @@ describe('an agent that is late', () => {
     }
   });
 
-  test('a copied agent yields to the first one, which stays connected, and operators are notified', async ({
+  test('the orchestrator refuses a copy of a connected agent, keeps the first one connected, and notifies operators', async ({
     stage,
   }) => {
     const orchestrator = await stage.orchestrator();
@@ -189,23 +189,23 @@ describe('an agent that is late', () => {
     expect(runsOf(root)).toBe(1);
     const again = await call(applyAgent, { params, body: { modules: ['site'] } });
     expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
-    // The first agent used the same link throughout.
+    // The first agent connected once.
     expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
-    await eventually('it is notified', async () => {
+    await eventually('operators are notified of the clone', async () => {
       const { notifications } = await call(listNotifications, { query: {} });
       return notifications.find(({ event_type }) => event_type === 'agent.cloned') ?? null;
     });
   });
 });
 
-describe('a clock that is an hour off', () => {
+describe('a clock that is off by an hour', () => {
   const hour = 3_600;
   const near = (at: number | null | undefined, from: number) => {
     expect(at).toBeGreaterThanOrEqual(from - 1);
     expect(at).toBeLessThanOrEqual(Date.now() / 1000 + 1);
   };
 
-  test('a clock of an agent that is an hour off is shown, and affects no reported times or time limits', async ({
+  test('the orchestrator reports an agent clock that is off by an hour, which affects neither recorded times nor time limits', async ({
     stage,
     skip,
   }) => {
@@ -229,8 +229,7 @@ describe('a clock that is an hour off', () => {
       const shown = await call(getAgent, { params });
       expect(Math.abs(Number(shown.attributes.clock_skew_secs) - offset)).toBeLessThan(hour / 2);
       for (const at of [shown.last_seen_at, shown.connected_at, shown.updated_at]) near(at, from);
-      // The clock goes back by two hours, and forward again, while an operation runs: no time limit ends because of
-      // that.
+      // Moves the agent's clock by two hours while an operation runs. The operation must not time out.
       const go = join(stage.dir, `${name}.go`);
       const script = { program: 'sh', manages: name, apply: `touch ${go}; sleep 2.5`, check: `test -e ${go}` };
       const content = JSON.stringify({
@@ -247,7 +246,7 @@ describe('a clock that is an hour off', () => {
       near(operation.started_at, operation.created_at);
       near(operation.finished_at, operation.started_at as number);
       near((await call(checkDrift, { params })).checked_at, from);
-      // Timeouts of a queued operation follow the orchestrator's clock.
+      // The orchestrator's clock decides when a queued operation expires.
       await agent.stop();
       await away(orchestrator, agent.nodeId);
       const waiting = await call(applyAgent, { params, body: { modules: [], ttl: 120 }, respondAsync: true });
@@ -255,14 +254,17 @@ describe('a clock that is an hour off', () => {
       const done = await ended(call, waiting.operation_id);
       expect(done.status).toBe('succeeded');
       near(done.started_at, done.created_at);
-      // The agent reconnected with a different clock offset.
+      // The reconnected agent reports the new clock offset.
       const { attributes } = await call(getAgent, { params });
       expect(Math.abs(Number(attributes.clock_skew_secs) + offset)).toBeLessThan(hour / 2);
       expect(orchestrator.program.lastLines(400).join('\n')).toContain('the clock of this agent is');
     }
   });
 
-  test("setting the orchestrator's clock back breaks no link and ends no time limit early", async ({ stage, skip }) => {
+  test("setting the orchestrator's clock back breaks no link and expires no operation early", async ({
+    stage,
+    skip,
+  }) => {
     if (faketime === undefined) skip('needs libfaketime');
     const file = join(stage.dir, 'clock');
     const orchestrator = await stage.orchestrator({ env: clockFrom(file, `+${hour}`) });
@@ -283,12 +285,12 @@ describe('a clock that is an hour off', () => {
       respondAsync: true,
     });
     writeFileSync(file, '+0');
-    const later = await eventually('its clock was set back', async () => {
+    const later = await eventually("the orchestrator's clock is set back", async () => {
       const operation = await call(applyAgent, { params, body: { modules: ['one'] } });
       expect(operation.status).toBe('succeeded');
       return operation.created_at < before.created_at - hour / 2 ? operation : null;
     });
-    // The later operation still has the higher id.
+    // Operation ids increase even if the clock goes back.
     expect(later.operation_id > before.operation_id).toBe(true);
     near(later.finished_at, later.created_at);
     await connected({ orchestrator, agent });

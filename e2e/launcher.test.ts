@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { muster, root } from '../tools/suite/cli.ts';
 
-// `npx muster` runs node_modules/.bin/muster, a link to a file below node_modules/@muster/cli, which is a link again.
+// `npx muster` runs node_modules/.bin/muster, a link to a file in node_modules/@muster/cli, which is itself a link.
 describe.each([
   ['called through the link that npx uses', join(root, 'node_modules/.bin/muster')],
   ['called by its path', muster],
@@ -12,7 +12,7 @@ describe.each([
     { args: ['--version'], says: /^\d+\.\d+\.\d+/ },
     { args: ['orchestrator', '--help'], says: /^Usage: muster orchestrator/ },
     { args: ['agent', '--help'], says: /^Usage: muster agent/ },
-  ])('the launcher runs the program for $args', ({ args, says }) => {
+  ])('the launcher runs the right program for $args', ({ args, says }) => {
     const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', cwd: '/' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(says);

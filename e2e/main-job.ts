@@ -31,11 +31,11 @@ const byId = (operation: Operation, id: string) => operation.resources.find((res
 
 type Tree = ReturnType<typeof treeOf>;
 
-/** The site of one agent, as its operator sees it. */
+/** The site to manage, and access to it through the API. */
 interface Job {
   readonly call: Orchestrator['call'];
   readonly params: { readonly node_id: string };
-  /** The folder of the site. */
+  /** Directory of the site. */
   readonly root: string;
   /** Uploads the module of the site. */
   upload(options?: Partial<Parameters<typeof siteModule>[0]>): Promise<unknown>;
@@ -43,7 +43,7 @@ interface Job {
 
 const nothing = { body: { modules: [] } };
 
-/** Plans, applies, watches for drift, changes, and removes a site, as one operator with one agent. */
+/** Tests the main scenario with one agent: plans, applies, checks for drift, changes, and removes a site. */
 export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise<void> {
   const { call } = orchestrator;
   const token = await orchestrator.token(null);
@@ -58,7 +58,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   };
 
   await approve(job);
-  // The site's folder exists, with another mode and a page that someone else wrote.
+  // The directory exists, with a different mode and one page with different content.
   mkdirSync(root, { mode: 0o700 });
   writeFileSync(pagePath(root, 0), 'mine\n', { mode: 0o600 });
   const before = treeOf(root);
@@ -75,7 +75,7 @@ export async function mainJob(stage: Stage, orchestrator: Orchestrator): Promise
   await expectAudited(job);
 }
 
-/** An agent without approval receives no operations. */
+/** Verifies that a pending agent receives no operations, and approves it. */
 async function approve({ call, params }: Job): Promise<void> {
   expect(await call(getAgent, { params })).toMatchObject({ status: 'pending', connected: true, pin_source: 'flag' });
   expect(await problemOf(call(planAgent, { params, ...nothing }))).toMatchObject({ code: 'agent_not_approved' });
@@ -91,7 +91,7 @@ async function assign({ call, params, upload }: Job): Promise<void> {
   expect((await call(getAssignment, { params: { name: 'web' } })).matches).toEqual([node_id]);
 }
 
-/** The plan shows the whole site. The agent's name works like its id. */
+/** Plans the site by the agent's name. Expects changes of all resources. */
 async function planSite({ call }: Job): Promise<Operation> {
   const plan = await call(planAgent, { params: { node_id: 'web-1' }, ...nothing });
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', modules: ['site'] });
@@ -104,7 +104,7 @@ async function planSite({ call }: Job): Promise<Operation> {
   return plan;
 }
 
-/** The apply executes the plan in the same order. */
+/** Applies the site. Expects the planned changes in the planned order. */
 async function applySite({ call, params, root }: Job, plan: Operation): Promise<Operation> {
   const applied = await call(applyAgent, { params, ...nothing });
   expect(applied).toMatchObject({ kind: 'apply', status: 'succeeded', summary: { total: 26, changed: 26 } });
@@ -123,7 +123,7 @@ async function applySite({ call, params, root }: Job, plan: Operation): Promise<
   return applied;
 }
 
-/** Neither a plan nor an apply finds anything to do. */
+/** Expects that neither a plan nor an apply changes anything. */
 async function expectNothingToDo({ call, params, root }: Job): Promise<void> {
   expect((await call(planAgent, { params, ...nothing })).summary).toMatchObject({ total: 26, unchanged: 26 });
   expect((await call(applyAgent, { params, ...nothing })).summary).toMatchObject({ total: 26, unchanged: 26 });
@@ -132,7 +132,7 @@ async function expectNothingToDo({ call, params, root }: Job): Promise<void> {
   expect((await call(getState, { params })).applied).toHaveLength(26);
 }
 
-/** Drift names exactly what was changed manually. The next apply repairs it, and marks that as corrective. */
+/** Expects that a drift check reports exactly the manual changes, and that an apply repairs them as corrective changes. */
 async function repairDrift({ call, params, root }: Job, tree: Tree): Promise<void> {
   appendFileSync(pagePath(root, 2), 'kilroy was here\n');
   chmodSync(pagePath(root, 3), 0o600);
@@ -163,7 +163,7 @@ async function repairDrift({ call, params, root }: Job, tree: Tree): Promise<voi
   expect((await call(checkDrift, { params })).status).toBe('in_sync');
 }
 
-/** A new greeting is no drift, and runs the script again. */
+/** Changes a page. Expects an update that is not corrective, and another run of the script. */
 async function changeGreeting({ call, params, root, upload }: Job): Promise<void> {
   await upload({ greeting: 'good evening' });
   const changed = await call(applyAgent, { params, ...nothing });
@@ -174,7 +174,7 @@ async function changeGreeting({ call, params, root, upload }: Job): Promise<void
   expect(runsOf(root)).toBe(2);
 }
 
-/** Undeclared resources are removed last, in reverse order. */
+/** Removes resources from the module. Expects their removal last, in reverse order. */
 async function shrinkSite({ call, params, root, upload }: Job, applied: Operation): Promise<void> {
   await upload({ greeting: 'good evening', pages: 3, directories: 4, script: 'none' });
   const shrunk = await call(applyAgent, { params, ...nothing });
@@ -195,7 +195,7 @@ async function shrinkSite({ call, params, root, upload }: Job, applied: Operatio
   expect(runsOf(root)).toBe(3);
 }
 
-/** Without an assignment, the original state is restored. */
+/** Removes the assignment. Expects an apply that restores the original state. */
 async function removeSite({ call, params, root }: Job, before: Tree): Promise<void> {
   await call(removeAssignment, { params: { name: 'web' } });
   expect((await call(applyAgent, { params, ...nothing })).summary).toMatchObject({ total: 7, removed: 7 });

@@ -16,10 +16,10 @@ import { noHosts, test } from './hosts/test.ts';
 
 const reason = noHosts();
 const intervalSecs = 1;
-/** Tolerance for other activity of this machine between two readings. Bytes. */
+/** Tolerance for other activity of this machine between two measurements. Bytes. */
 const noise = 128 * 1024 ** 2;
 
-/** Readings of this machine's kernel at one moment. Its test hosts share the kernel. */
+/** Measurements of this machine, which shares its kernel with the test hosts, at one time. */
 interface Look {
   at: number;
   idle: number;
@@ -44,7 +44,7 @@ function look(): Look {
   };
 }
 
-/** A program that runs in the agent's code. It prints one line of JSON. */
+/** Returns a program that uses parts of the agent's code. `body` must print one line of JSON. */
 const onParts = (body: string) => `
   import { readFile } from 'node:fs/promises';
   import { machineSource } from '${root}/agent/src/host/machine-source.ts';
@@ -54,19 +54,19 @@ const onParts = (body: string) => `
   const alive = setInterval(() => {}, 1e6);
   const paths = () => fileSystems(parseMounts(machineSource.text('/proc/self/mountinfo'))).map(({ path }) => path);
   ${body}
-  // Sends SIGKILL, because a process with a thread that waits for a disk cannot exit.
+  // Uses SIGKILL, because a process with a thread that waits for a disk cannot exit normally.
   process.kill(process.pid, 'SIGKILL');`;
 
 const send = (socket: Socket, address: string) =>
   new Promise<void>((resolve) => socket.send(Buffer.alloc(1_000), 9, address, () => resolve()));
 
-/** Mounts a file system that never answers. */
+/** Shell text that mounts a file system that never answers at /mnt/far. */
 const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
   mount -i -t fuse -o fd=5,rootmode=40000,user_id=0,group_id=0 silent /mnt/far`;
 
-/** Runs shell text and a program in a private mount namespace, which ends with it. The program prints JSON. */
+/** Runs shell text in a private mount namespace, with a program in `$BODY`. @returns the JSON that it prints */
 function amongMounts(shell: string, body: string): Record<string, unknown> {
-  // Has its own PID namespace, so that hanging processes are killed with the others at the timeout.
+  // The private PID namespace ensures that a timeout also kills hanging processes.
   const alone = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', '--mount-proc'];
   const ran = spawnSync('unshare', [...alone, 'sh', '-euc', shell], {
     encoding: 'utf8',
@@ -102,11 +102,11 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     const params = { node_id: 'metrics' };
     const latest = async () => (await orchestrator.call(latestSample, { params })) ?? null;
     const after = (second: number) =>
-      eventually('there is a sample', async () => {
+      eventually('the orchestrator has a newer sample', async () => {
         const sample = await latest();
         return sample !== null && sample.collected_at > second ? sample : null;
       });
-    /** The samples that the agent's log lists, with their time, and the number of the agent's start. */
+    /** Returns the samples in the agent's log: time of the sample, time of the line, and index of the agent's start. */
     const taken = async (): Promise<{ collected_at: number; at: number; start: number }[]> => {
       const runs = (await agent.log(2_000)).split(/^.*"agent started".*$/m);
       return runs.flatMap((run, start) =>
@@ -138,7 +138,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       };
     };
     await after(0);
-    // Received, sent, and loopback traffic are different figures.
+    // Causes different amounts of received, sent, and loopback traffic.
     await machine.exec('bash', '-c', 'for n in {1..300}; do printf %01000d $n > /dev/udp/127.0.0.1/9; done');
     const socket = createSocket('udp4');
     for (let n = 0; n < 1_000; n++) await send(socket, machine.address);
@@ -159,7 +159,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     between(sample.net_rx_bytes, [before.traffic[0]!, then.traffic[0]!], 0);
     between(sample.net_tx_bytes, [before.traffic[1]!, then.traffic[1]!], 0);
     between(sample.uptime, [Math.floor(before.uptime[0]!), then.uptime[0]!], 0);
-    // The machine's own processes, including those that measure it.
+    // The tolerance covers the processes of the measurement.
     between(sample.processes, [before.processes[0]!, then.processes[0]!], 10);
     between(
       sample.load1,
@@ -167,14 +167,14 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       0,
     );
 
-    // Keeps one processor busy, independent of the others; the kernel reports the load of the others.
+    // Keeps one processor busy, so that the CPU usage has a known minimum.
     const burner = machine.begin(['sh', '-c', 'while :; do :; done']);
     await after(Math.floor(Date.now() / 1000));
     const namespace = machineName('metrics');
     ip('-n', namespace, 'link', 'set', 'eth0', 'down');
     await machine.run(['ss', '-K', 'dport', '=', String(orchestrator.agentPort)]);
     const cut = (await latest())!;
-    const during = await eventually('some were taken without a link', async () => {
+    const during = await eventually('the agent has taken several samples without a link', async () => {
       const later = (await taken()).filter(({ collected_at }) => collected_at > cut.collected_at + intervalSecs);
       return later.length > 3 ? later : null;
     });
@@ -182,7 +182,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     burner.kill('SIGKILL');
 
     const takenAfter = (starts: number) =>
-      eventually(`some were taken after ${starts} starts`, async () => {
+      eventually(`the agent has taken samples after ${starts} starts`, async () => {
         const later = (await taken()).filter(({ start }) => start === starts);
         return later.length > 0 ? later : null;
       });
@@ -192,18 +192,20 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     await agent.stop();
     expect(await onDisk()).toBe('-rw-------');
     await agent.start();
-    // A kill loses only samples in memory, at most ten minutes. Samples on disk stay.
+    // The kill loses only the samples in memory, which are at most ten minutes old.
     await takenAfter(2);
     await agent.kill9();
     const afterKill = await takenAfter(3);
     ip('-n', namespace, 'link', 'set', 'eth0', 'up');
     const last = await after(afterKill.at(-1)!.collected_at);
-    await eventually('nothing is kept on disk any more', async () => ((await onDisk()) === '' ? true : null));
+    await eventually('the agent has deleted the file of unsent samples', async () =>
+      (await onDisk()) === '' ? true : null,
+    );
 
     const query = { since: String(sample.collected_at) };
     const listed = (await orchestrator.call(listSamples, { params, query }))!.samples;
     const stored = listed.filter(({ collected_at }) => collected_at <= last.collected_at);
-    const wanted = await eventually('the journal has the last as well', async () => {
+    const wanted = await eventually("the agent's log contains the last sample", async () => {
       const all = (await taken()).filter(({ start }) => start !== 2).map(({ collected_at }) => collected_at);
       return all.includes(last.collected_at) ? all : null;
     });
@@ -221,7 +223,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(mean).toBeGreaterThan(100 / availableParallelism() - 10);
   });
 
-  plainTest('samples count each disk once, with any other mounts', () => {
+  plainTest('samples count each disk once, whatever else is mounted', () => {
     const mounts = `mount -t tmpfs none /mnt; cd /mnt; mkdir bind tmp low up work over far file; echo x > low/a
       mount --bind / bind; mount -t tmpfs -o size=1m none tmp
       mount -t overlay -o lowerdir=low,upperdir=up,workdir=work over over
@@ -237,11 +239,11 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(total(full)).toBe(total(bare));
   });
 
-  plainTest('reads a disk at a mount point of any name', () => {
+  plainTest('samples include a disk whose mount point has special characters', () => {
     const found = amongMounts(
       `mount -t tmpfs none /mnt; at="/mnt/at$(printf '\\374 \\t\\134\\n#')é"; mkdir "$at"
       mount -t tmpfs -o size=1m none "$at"; ${program}`,
-      // Makes the tmpfs look like a file system on a disk.
+      // Presents the tmpfs as a file system on a disk.
       onParts(`const source = { ...machineSource, text: (...of) => machineSource.text(...of).split('\\n')
         .filter((line) => line.includes(' /mnt/at')).map((line) => line.replace(/ 0:\\d+ /, ' 8:1 ').replace(' - tmpfs ', ' - ext4 ')).join('\\n') };
       console.log(JSON.stringify(await new DiskReader(source, systemClock).read()));`),
@@ -249,10 +251,12 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     expect(found).toEqual({ total: 1024 ** 2, used: 0 });
   });
 
-  plainTest('keeps unsent samples in memory while the disk is full, and writes them when it has space', () => {
-    const found = amongMounts(
-      `mount -t tmpfs -o size=12k none /mnt; ${program}`,
-      onParts(`import { execFileSync } from 'node:child_process';
+  plainTest(
+    'the agent keeps unsent samples in memory while the disk is full, and saves them when it has space again',
+    () => {
+      const found = amongMounts(
+        `mount -t tmpfs -o size=12k none /mnt; ${program}`,
+        onParts(`import { execFileSync } from 'node:child_process';
       import { measureNames } from '${root}/protocol/src/index.ts';
       import { ManualClock } from '${root}/lib/test/manual-clock.ts';
       import { SampleBuffer } from '${root}/agent/src/metrics/sample-buffer.ts';
@@ -287,20 +291,21 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       await take(21);
       await saved.end();
       console.log(JSON.stringify({ full, kept: kept(), said }));`),
-    ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
-    const times = Array.from({ length: 421 }, (_, n) => n * 30);
-    expect(found.full.kept.length).toBeGreaterThan(100);
-    expect(found.full.kept.length).toBeLessThan(400);
-    expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
-    expect(found.full.said).toEqual([expect.stringContaining('keeping them in memory')]);
-    expect(found.kept).toEqual(times);
-    expect(found.said).toHaveLength(1);
-  });
+      ) as { full: { kept: number[]; said: string[] }; kept: number[]; said: string[] };
+      const times = Array.from({ length: 421 }, (_, n) => n * 30);
+      expect(found.full.kept.length).toBeGreaterThan(100);
+      expect(found.full.kept.length).toBeLessThan(400);
+      expect(found.full.kept).toEqual(times.slice(0, found.full.kept.length));
+      expect(found.full.said).toEqual([expect.stringContaining('keeping them in memory')]);
+      expect(found.kept).toEqual(times);
+      expect(found.said).toHaveLength(1);
+    },
+  );
 
-  plainTest('reports null for a disk that hangs, queries it once, and can still read files', () => {
+  plainTest('samples are null for a disk that hangs, which is queried once and does not block other reads', () => {
     const found = amongMounts(
       `${silentFar}\n${program}`,
-      // A real file system that never answers. The test makes it look like one on a disk.
+      // Presents the file system that never answers as one on a disk.
       onParts(`let asked = 0;
       const source = {
         ...machineSource,
@@ -314,13 +319,12 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       const texts = await Promise.all(Array.from({ length: 20 }, () => readFile('${join(root, 'package.json')}', 'utf8')));
       console.log(JSON.stringify({ first, more, asked, read: texts.length }));`),
     );
-    // The agent does not query a disk again while a query of it is unanswered.
     expect(found).toMatchObject({ first: null, asked: 1, read: 20 });
     expect(new Set(found.more as unknown[])).toEqual(new Set([null]));
   });
 
-  plainTest('the agent exits while a disk hangs, when it is stopped and when a bug throws', () => {
-    // Starts a read of the disk first; its callback has a bug.
+  plainTest('the agent exits on SIGTERM and on an uncaught error, even while a disk hangs', () => {
+    // Reads the disk, which blocks a thread, and throws an uncaught error on SIGUSR2.
     const asking = `import { statfs } from 'node:fs'; statfs('/mnt/far', () => {});
       process.on('SIGUSR2', () => { throw new Error('a bug of the test'); })`;
     const ends = amongMounts(
@@ -338,7 +342,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       echo "{\\"TERM\\": $(cat TERM.code), \\"USR2\\": $(cat USR2.code)}"`,
       asking,
     );
-    // Ends by SIGTERM, which systemd treats as a clean exit, and by SIGKILL, which it treats as a failure.
+    // systemd treats an end by SIGTERM as a clean exit, and an end by SIGKILL as a failure.
     expect(ends).toEqual({ TERM: 128 + 15, USR2: 128 + 9 });
   });
 });

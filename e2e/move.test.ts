@@ -14,7 +14,7 @@ interface Ran {
   stderr: string;
 }
 
-/** Runs `muster migrate`, `export` or `import`. */
+/** Runs `muster` with these arguments until it exits. */
 const run = (stage: Stage, ...args: string[]): Promise<Ran> =>
   new Promise((resolve) => {
     execFile(muster, args, { env: stage.environment(), maxBuffer: 1e9 }, (error, stdout, stderr) =>
@@ -29,8 +29,11 @@ const tablesOf = ({ stdout }: Ran) =>
     ),
   );
 
-describe('everything an orchestrator knows', () => {
-  test('moves all data from SQLite to PostgreSQL and back, and continues there', async ({ stage, skip }) => {
+describe('export and import of a database', () => {
+  test('an orchestrator continues with all data after a move to PostgreSQL, and the data can be moved back', async ({
+    stage,
+    skip,
+  }) => {
     const server = await startPostgres().catch((error: unknown) => {
       if (!(error instanceof PostgresMissing) || process.env.CI === 'true') throw error;
       skip(error.message);
@@ -49,7 +52,7 @@ describe('everything an orchestrator knows', () => {
       const file = join(stage.dir, 'muster.export');
       const from = ['--data-dir', dataDir];
 
-      // The programs refuse a database that a running orchestrator uses.
+      // The commands refuse a database that a running orchestrator uses.
       for (const args of [
         ['export', ...from, file],
         ['migrate', ...from],
@@ -84,7 +87,7 @@ describe('everything an orchestrator knows', () => {
       expect((await run(stage, 'import', ...into, file)).stderr).toMatch(/has tables already/);
       expect((await run(stage, 'migrate', ...into)).stderr).toMatch(/already; nothing was changed/);
 
-      // The same orchestrator on the other database: its agent reconnects, and no data is missing.
+      // The orchestrator has all data in the new database, and its agent reconnects.
       orchestrator.set({ MUSTER_DATABASE_URL_FILE: urlFile });
       await orchestrator.start();
       await agent.start();
@@ -95,7 +98,7 @@ describe('everything an orchestrator knows', () => {
         unchanged: 26,
       });
       const events = (await call(listAudit, { query: { limit: '500' } })).events.length;
-      // Two migrations at the same time would each copy the data.
+      // A second orchestrator and an export refuse the database, because the first orchestrator uses it.
       const second = stage.run('second', [
         'orchestrator',
         ...['--data-dir', stage.folder('second')],
@@ -109,7 +112,7 @@ describe('everything an orchestrator knows', () => {
       await agent.stop();
       await orchestrator.stop();
 
-      // The way back uses a pipe.
+      // Moves the data back through a pipe.
       const back = stage.folder('back');
       const piped = spawnSync(
         'bash',
@@ -127,7 +130,7 @@ describe('everything an orchestrator knows', () => {
     }
   });
 
-  test('refuses to move without a database, and shows the usage', async ({ stage }) => {
+  test('export and migrate report a missing database, and all commands report invalid arguments', async ({ stage }) => {
     const empty = stage.folder('empty');
     const nothing = await run(stage, 'export', '--data-dir', empty, '-');
     expect(nothing).toMatchObject({ code: 1, stdout: '' });

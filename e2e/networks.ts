@@ -5,8 +5,8 @@ import { Program } from '../tools/suite/program.ts';
 import { test as base, type Stage } from './harness.ts';
 
 /**
- * Machines that share a network, as network namespaces. The first one has the bridge that connects the others. Needs
- * root.
+ * Machines that share a network. Each machine is a network namespace; the first one contains the bridge that connects
+ * them. Requires root.
  */
 export class Networks {
   readonly #stage: Stage;
@@ -16,7 +16,7 @@ export class Networks {
     this.#stage = stage;
   }
 
-  /** @param machines names and addresses with their prefix; the first one has the bridge */
+  /** @param machines addresses with prefix length, by name of the machine; the first machine contains the bridge */
   create(machines: Readonly<Record<string, readonly string[]>>): void {
     removeLeftOvers();
     const [hub = ''] = Object.keys(machines);
@@ -48,11 +48,11 @@ export class Networks {
 
   #in(machine: string): string {
     const namespace = this.#names.get(machine);
-    if (namespace === undefined) throw new Error(`there is no machine ${machine}`);
+    if (namespace === undefined) throw new Error(`the network has no machine "${machine}"`);
     return namespace;
   }
 
-  /** Starts `muster` on a machine. */
+  /** Starts `muster` on a machine. The stage kills it at its end. */
   run(machine: string, args: readonly string[]): Program {
     const command = ['netns', 'exec', this.#in(machine), muster, ...args];
     const env = this.#stage.environment();
@@ -63,7 +63,8 @@ export class Networks {
 
   /**
    * Runs `muster` with `--json` on a machine until it exits.
-   * @throws CliFailure with its message
+   * @returns the parsed output; null if it is empty
+   * @throws CliFailure with its error message
    */
   muster<T>(machine: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -75,7 +76,7 @@ export class Networks {
     });
   }
 
-  /** The machines and their network disappear when their last process has ended. */
+  /** Removes the names of the namespaces. The kernel deletes a namespace when its last process has ended. */
   end(): void {
     for (const namespace of this.#names.values()) ip('netns', 'delete', namespace);
     this.#names.clear();
@@ -93,7 +94,7 @@ function removeLeftOvers(): void {
     if (!existsSync(`/proc/${pid}`)) ip('netns', 'delete', namespace);
 }
 
-/** A test with machines on a network. */
+/** Runs each test with its own network of machines. */
 export const test = base.extend<{ networks: Networks }>({
   networks: async ({ stage }, use) => {
     const networks = new Networks(stage);

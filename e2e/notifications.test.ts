@@ -19,14 +19,14 @@ import { test } from './harness.ts';
 
 const secret = 'a key that both sides know';
 
-/** The command for checking a signature in docs/operations.md. */
+/** Returns the shell command in docs/operations.md that verifies a signature. */
 function documentedCheck(): string {
   const page = readFileSync(join(root, 'docs/operations.md'), 'utf8');
   const [, after = ''] = page.split('To check the signature');
   return /```sh\n(.*?)```/s.exec(after)?.[1] ?? '';
 }
 
-test('delivers events to a webhook, signed as documented, even after kill -9', async ({ stage }) => {
+test('the orchestrator delivers events to a webhook, signed as documented, even after kill -9', async ({ stage }) => {
   const end = await farEnd(500);
   const directory = mkdtempSync(join(tmpdir(), 'muster-hook-'));
   try {
@@ -45,7 +45,7 @@ test('delivers events to a webhook, signed as documented, even after kill -9', a
     await orchestrator.kill9();
     end.behave(200);
     await orchestrator.start();
-    const told = await eventually('the webhook has it', async () =>
+    const told = await eventually('the webhook has received the event', async () =>
       end.arrived.length > 2 ? (end.arrived.at(-1) ?? null) : null,
     );
     const { event, delivery_id } = JSON.parse(told.body);
@@ -66,7 +66,7 @@ test('delivers events to a webhook, signed as documented, even after kill -9', a
 
     const page = await call(listNotifications, { query: { unread: 'true' } });
     expect(page).toMatchObject({ notifications: [{ event_type: 'operator.added', read: false }], unread_count: 1 });
-    // Events from before the operator's creation are not unread.
+    // A new operator has no unread notifications of earlier events.
     expect((await orchestrator.clientFor(bob)(listNotifications, {})).unread_count).toBe(0);
     await call(readAllNotifications, {});
     expect((await call(listNotifications, {})).unread_count).toBe(0);

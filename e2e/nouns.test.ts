@@ -8,10 +8,10 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 
 /**
- * Runs the verbs for recorded and readable data against a real orchestrator and agent. The verbs run in this process, which
- * checks their `--json` output against their schemas; verbs that follow run in a separate process, since they do not end.
+ * Runs CLI commands against a real orchestrator and agent. The commands run in this process, which checks their `--json`
+ * output against their schemas. A command that follows events does not end, so it runs in a separate process.
  */
-test('the verbs for tags, metrics, audit log, events, state, modules, and operators work on a real fleet', async ({
+test('CLI commands for tags, modules, operations, state, operators, windows, kinds, metrics, events, and audit log work', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator({ env: { MUSTER_METRICS_POLL_INTERVAL: '1' } });
@@ -34,12 +34,12 @@ test('the verbs for tags, metrics, audit log, events, state, modules, and operat
   };
   const json = async (...args: string[]) => JSON.parse(await muster(...args, '--json'));
 
-  // The follower starts before the agent exists, and misses no event while the orchestrator is stopped.
+  // Follows events from before the agent exists until after a restart of the orchestrator.
   const follower = stage.run('events', ['events', '--json'], env);
   const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
   await muster('agents', 'list');
-  await eventually('the follower is there', async () =>
-    // The follower receives events from its connection onward.
+  await eventually('the follower receives events', async () =>
+    // Causes an event, because the follower receives only events since its connection.
     (await json('web-login')) && seen().some(({ event_type }) => event_type === 'auth.web_login_requested')
       ? true
       : null,
@@ -57,7 +57,7 @@ test('the verbs for tags, metrics, audit log, events, state, modules, and operat
   expect(await json('selectors', 'match', 'role=db !site')).toEqual({ matches: [agent.nodeId] });
   expect(await json('agents', 'attributes', 'web-1')).toMatchObject({ platform: 'linux' });
 
-  // Modules: validated, compared with the stored ones, ordered, applied; then the applied state.
+  // Checks, uploads, compares, and applies a module, and shows the applied state.
   const file = join(stage.dir, 'site.yml');
   const motd = (text: string) =>
     `name: site\nsupports: [{ platform: linux }]\nresources:\n  - id: a\n    resource: { file-unix: { path: ${join(stage.dir, 'a')}, content: ${text} } }\n  - id: b\n    depends_on: [a]\n    resource: { file-unix: { path: ${join(stage.dir, 'b')}, content: x } }\n`;
@@ -101,7 +101,7 @@ test('the verbs for tags, metrics, audit log, events, state, modules, and operat
   });
   expect(await json('operator', 'list', '--all')).toMatchObject([{ username: 'ada' }, { username: 'grace' }]);
 
-  // A window gets another end; a channel and a setting are shown.
+  // Updates a window, and shows the window and a setting.
   const window = await json('windows', 'add', 'updates', '--for', '1h');
   expect(await json('windows', 'update', window.id, '--for', '3h')).toMatchObject({
     ends_at: window.starts_at + 10_800,
@@ -109,7 +109,7 @@ test('the verbs for tags, metrics, audit log, events, state, modules, and operat
   expect(await json('windows', 'show', window.id)).toMatchObject({ ends_at: window.starts_at + 10_800 });
   expect(await muster('settings', 'show', 'bootstrap_username')).toMatch(/bootstrap_username +ada +flag/);
 
-  // The kinds that a module may use, and the fields of one.
+  // Lists the kinds of resources, and shows the fields of one kind.
   expect((await json('kinds', 'list')).map(({ name }: { name: string }) => name)).toContain('file-unix');
   expect(await json('kinds', 'show', 'sysctl')).toMatchObject({
     platforms: ['linux'],
@@ -118,16 +118,17 @@ test('the verbs for tags, metrics, audit log, events, state, modules, and operat
   const unknown = await musterHere(['kinds', 'show', 'sysctrl'], env);
   expect(unknown).toMatchObject({ exit: 1, stderr: expect.stringContaining('did you mean "sysctl"?') });
 
-  // Stores one sample a second.
-  await eventually('there are samples', async () => ((await json('metrics', 'list'))[agent.nodeId] ? true : null));
+  await eventually('the orchestrator has a sample of the agent', async () =>
+    (await json('metrics', 'list'))[agent.nodeId] ? true : null,
+  );
   expect(await json('metrics', 'show', 'web-1')).toMatchObject({ node_id: agent.nodeId });
   expect(await muster('metrics', 'show', 'web-1')).toMatch(/\ncpu .*%\n?/);
 
-  // The orchestrator restarts. The follower continues and receives the complete log in order.
+  // The follower continues after a restart of the orchestrator. It has received all events in order.
   await orchestrator.stop();
   await orchestrator.start();
   await muster('tags', 'set', 'web-1', 'last=one');
-  await eventually('the follower has seen the last event', async () =>
+  await eventually('the follower has received the last event', async () =>
     seen().some(({ summary }) => summary.includes('last=one')) ? true : null,
   );
   const out = join(stage.dir, 'audit.jsonl');

@@ -13,8 +13,8 @@ import { copyRepository, plainPath } from './working-copy.ts';
 const freePorts = ['--api-port', '0', '--agent-port', '0'];
 
 /**
- * A copy of the repository without packages; the start installs only those that it needs. Each run of these tests shows that
- * `npm ci` installs all of them: `npm test` installs with the same lines.
+ * Copies the repository without packages. To save time, package.json in the copy lists only the packages that `npm start`
+ * needs. Every test run already verifies the complete `npm ci`.
  */
 function bareClone(stage: Stage): string {
   const folder = stage.folder('clone');
@@ -30,7 +30,7 @@ function bareClone(stage: Stage): string {
   return folder;
 }
 
-/** Simulates a user with a shell in a clone. */
+/** Returns functions that run `npm start` and shell commands in a clone, with a user's environment. */
 function newcomer(stage: Stage, folder: string) {
   const env = stage.environment({
     PATH: plainPath(),
@@ -48,15 +48,15 @@ function newcomer(stage: Stage, folder: string) {
   return { start, shell };
 }
 
-// The packages of a fresh clone may come from what this machine has fetched before.
+/** Returns the directory of this machine's npm cache, which saves downloads. */
 const npmCache = () => spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim();
 
-/** All it printed, once it says that it runs. */
+/** Waits until `npm start` has started both programs. @returns its output */
 const running = (program: Program, timeoutMs = 180_000) =>
   eventually(
-    'npm start has come up',
+    '`npm start` has started both programs',
     async () => {
-      if (program.ending) throw new Error('it has ended');
+      if (program.ending) throw new Error('`npm start` has exited');
       const text = program.lastLines(100).join('\n');
       return text.includes('Ctrl-C stops') ? text : null;
     },
@@ -65,7 +65,7 @@ const running = (program: Program, timeoutMs = 180_000) =>
 
 const nameIn = (text: string) => /agent +(\S+): this machine, approved/.exec(text)?.[1] as string;
 
-/** Ids of processes whose command line contains all of these texts. */
+/** Returns the ids of the processes whose command line contains all texts. */
 function pidsOf(...texts: string[]): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -80,16 +80,16 @@ function pidsOf(...texts: string[]): number[] {
     .map(Number);
 }
 
-/** As a terminal does: to everything in the foreground. */
+/** Sends SIGINT to the process group, as a terminal does. */
 const pressCtrlC = (program: Program) => process.kill(-program.pid, 'SIGINT');
 
-/** Runs in a clone without the startup second of `npx muster`. */
+/** Path of the CLI in a clone. Saves the second that `npx muster` needs to start. */
 const direct = 'node_modules/.bin/muster';
 
 describe('npm start', () => {
   const ofAll = new Stage();
   let copied = false;
-  /** A clone with the packages of this one. Tests use it one after the other, and each begins without data. */
+  /** Returns a clone with installed packages and without data. The tests share it, in sequence. */
   const installedClone = () => {
     const folder = ofAll.folder('clone');
     if (!copied) copyRepository(folder, true);
@@ -99,7 +99,7 @@ describe('npm start', () => {
   };
   afterAll(() => ofAll.end());
 
-  test('the commands of the README start Muster, apply a module, and remove everything again', async ({
+  test('the commands in the README start Muster, apply a module, and remove everything again', async ({
     stage,
     skip,
   }) => {
@@ -108,14 +108,14 @@ describe('npm start', () => {
     try {
       rmSync('/tmp/muster-example', { recursive: true, force: true });
     } catch {
-      skip('needs /tmp/muster-example, where the examples go, and another user has one');
+      skip('needs to delete /tmp/muster-example, which belongs to another user');
     }
     const folder = installedClone();
     const { start, shell } = newcomer(stage, folder);
     const first = start(freePorts);
     const said = await running(first);
     const name = nameIn(said);
-    // The console is there, and was built when the tests began.
+    // The copy contains the console, which the test run has built.
     expect(said).not.toContain('Building the console');
     const url = /console +(https:\S+)\/,/.exec(said)?.[1] as string;
     const opened = shell(`${direct} web-login --json`);
@@ -126,7 +126,7 @@ describe('npm start', () => {
       .filter(({ language }) => language === 'sh')
       .flatMap(({ source }) => source.split('\n'))
       .filter((line) => line !== '' && !line.startsWith('git clone') && !line.startsWith('npm start'))
-      // There is no terminal here on which the question could be answered.
+      // Without a terminal, `muster apply` cannot ask for confirmation.
       .map((line) => line.replaceAll('web-1', name).replace('muster apply', 'muster apply --yes'));
     const answers: { line: string; said: string }[] = [];
     for (const [nth, line] of lines.entries()) {
@@ -142,13 +142,13 @@ describe('npm start', () => {
     expect(answer('muster drift')).toContain('kilroy was here');
     expect(existsSync('/tmp/muster-example')).toBe(false);
 
-    // Terminals are off until the file says otherwise, and then on without a restart.
+    // Remote terminals are off by default. Changing the configuration turns them on without a restart.
     const config = join(folder, 'data', 'agent.yml');
     expect(statSync(config).mode & 0o777).toBe(0o600);
     const asked = shell(`echo 'exit 42' | ${direct} terminal open ${name}`);
     expect(asked).toMatchObject({ status: 1, said: expect.stringContaining('remote_terminal.enabled: true') });
     writeFileSync(config, readFileSync(config, 'utf8').replace(/^# (?=remote_terminal:| {2}enabled:)/gm, ''));
-    await eventually('terminals are on', async () =>
+    await eventually('the agent opens a terminal', async () =>
       shell(`echo 'exit 42' | ${direct} terminal open ${name}`).status === 42 ? true : null,
     );
 
@@ -156,7 +156,7 @@ describe('npm start', () => {
     expect(await first.ended).toEqual({ code: 0, signal: null });
     expect(first.lastLines(3).join('\n')).toContain('Stopped.');
 
-    // A second start takes up where the first left off: same agent, same key, same modules.
+    // A second start uses the agent, the operator key, and the modules of the first one.
     const second = start(freePorts);
     const text = await running(second);
     expect(nameIn(text)).toBe(name);
@@ -165,13 +165,12 @@ describe('npm start', () => {
     const agents = JSON.parse(shell(`${direct} agents list --json`).said);
     expect(agents).toMatchObject([{ name, status: 'approved', connected: true }]);
 
-    // A supervisor's way to stop it.
     second.kill('SIGTERM');
     await second.ended;
-    await eventually('nothing is left of it', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
+    await eventually('both programs have ended', async () => (pidsOf(folder, '--data-dir').length === 0 ? true : null));
   });
 
-  test('stops both programs when one dies, and shows its last log lines', async ({ stage, skip }) => {
+  test('npm start stops the agent when the orchestrator is killed, and reports the reason', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();
@@ -189,7 +188,7 @@ describe('npm start', () => {
     expect(pidsOf(folder, '--data-dir')).toEqual([]);
   });
 
-  test('exits with a one-line error for invalid arguments', async ({ stage, skip }) => {
+  test('npm start exits with a one-line error for invalid arguments', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const { start } = newcomer(stage, installedClone());
@@ -206,7 +205,7 @@ describe('npm start', () => {
     }
   });
 
-  test('names a port that is in use, and how to choose another one', async ({ stage, skip }) => {
+  test('npm start reports a port that is in use, and how to choose another one', async ({ stage, skip }) => {
     const reason = missing('linux', 'git');
     if (reason) skip(reason);
     const folder = installedClone();
@@ -223,7 +222,7 @@ describe('npm start', () => {
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
 
-  test('installs missing packages of a fresh clone once', async ({ stage, skip }) => {
+  test('npm start installs missing packages and builds the console of a fresh clone once', async ({ stage, skip }) => {
     const reason = missing('linux', 'git', 'registry');
     if (reason) skip(reason);
     const { start } = newcomer(stage, bareClone(stage));

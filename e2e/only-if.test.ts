@@ -13,7 +13,7 @@ import { dialAsAgent, newAgentKey } from '../orchestrator/test/test-agent.ts';
 import { ended } from './eventually.ts';
 import { test } from './harness.ts';
 
-test('applies a resource while its path exists, and skips it otherwise', async ({ stage }) => {
+test('an apply skips a resource while the path of its `only_if` does not exist', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   await stage.agent(orchestrator, 'web-1');
@@ -54,7 +54,9 @@ test('applies a resource while its path exists, and skips it otherwise', async (
   expect((await call(getState, { params })).applied).toHaveLength(2);
 });
 
-test('sends an agent of protocol version 5 no `only_if`, which it would ignore', async ({ stage }) => {
+test('the orchestrator sends no resources with `only_if` to an agent of protocol version 5, which would ignore it', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const resource = { 'file-unix': { path: '/srv/a', content: 'x' } };

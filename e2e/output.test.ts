@@ -13,7 +13,7 @@ import { describe, expect } from 'vitest';
 import { ended, eventually } from './eventually.ts';
 import { type AgentProcess, type Orchestrator, test } from './harness.ts';
 
-/** Script output arrives while the script runs, and large output costs little. */
+/** Tests that the API shows script output while the script runs, and that large output needs few resources. */
 
 async function begin(
   { call }: Orchestrator,
@@ -33,7 +33,7 @@ const outputOf = async ({ call }: Orchestrator, agent: AgentProcess, operation_i
     resource
   ];
 
-/** Counts bytes from the agent. */
+/** A TCP proxy that counts the bytes from the agent to the orchestrator. */
 class Meter {
   bytes = 0;
   port = 0;
@@ -60,20 +60,22 @@ class Meter {
   }
 }
 
-/** The most memory that a process ever had, in bytes. */
+/** Returns the peak resident memory of a process in bytes. */
 const peakOf = (pid: number): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
 describe('script output', () => {
-  test('streams the output of a script and of its undo, which is complete at the end', async ({ stage }) => {
+  test('the API shows the output of a script and of its undo while they run, and all of it at the end', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     const go = join(stage.dir, 'go');
     const apply = (word: string) =>
       `echo ${word} begun; printf half; echo oh >&2; until test -e ${go}-${word}; do sleep 0.05; done; echo " done"`;
-    /** Waits for output of a script that continues only when the test lets it. */
+    /** Waits until the API shows exactly this standard output. */
     const seen = (id: string, text: string) =>
-      eventually(`${text} is shown`, async () => {
+      eventually(`the output is ${JSON.stringify(text)}`, async () => {
         const output = await outputOf(orchestrator, agent, id, 'slow/slow');
         return output?.stdout === text && output.stderr === 'oh\n' ? output : null;
       });
@@ -92,7 +94,7 @@ describe('script output', () => {
       truncated: false,
       running: true,
     });
-    await eventually('a hint of it came', async () =>
+    await eventually('the event stream has announced the output', async () =>
       hints.join('').includes(`event: output\ndata: {"node_id":"${agent.nodeId}","operation_id":"${id}"`) ? true : null,
     );
     writeFileSync(`${go}-apply`, '');
@@ -107,7 +109,7 @@ describe('script output', () => {
     const params = { node_id: agent.nodeId };
     const removal = await orchestrator.call(applyAgent, { params, body: { modules: [] }, respondAsync: true });
     await seen(removal.operation_id, 'undo begun\nhalf');
-    // The link breaks and the orchestrator stops; the output of that time is complete at the end.
+    // A kill of the orchestrator loses no output.
     await orchestrator.kill9();
     await orchestrator.start();
     await agent.connected(2);
@@ -119,7 +121,9 @@ describe('script output', () => {
     await following;
   });
 
-  test('hides output of a script with a secret, and secret values in the output of others', async ({ stage }) => {
+  test('the API hides the output of a script with a secret, and secret values in the output of other scripts', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const agent = await stage.agent(orchestrator, 'web-1');
     await orchestrator.call(createSecret, { body: { name: 'pin', value: 'hunter2-hunter2' } });
@@ -146,7 +150,7 @@ describe('script output', () => {
       respondAsync: true,
     });
     const all: string[] = [];
-    await eventually('the second one is shown', async () => {
+    await eventually('the output of the second script is shown', async () => {
       const { output } = await orchestrator.call(getOperationOutput, { params: { ...params, operation_id } });
       all.push(JSON.stringify(output));
       return output['m/says']?.stdout.includes('before') ? true : null;
@@ -160,7 +164,7 @@ describe('script output', () => {
     expect((await ended(orchestrator.call, operation_id)).status).toBe('succeeded');
   });
 
-  test('uses bounded memory and network for any amount of output', async ({ stage }) => {
+  test('the agent uses bounded memory and network traffic for 300 MB of output', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const meter = new Meter(orchestrator.agentPort);
     await meter.listen();
@@ -173,7 +177,7 @@ describe('script output', () => {
       await agent.start();
       const before = peakOf(agent.program.pid as number);
       const id = await begin(orchestrator, agent, 'loud', { apply: 'yes "a line that says little" | head -c 300M' });
-      const shown = await eventually('some of it is shown', async () => {
+      const shown = await eventually('the output is shown while the script runs', async () => {
         const output = await outputOf(orchestrator, agent, id, 'loud/loud');
         return output?.running ? output : null;
       });
@@ -184,10 +188,9 @@ describe('script output', () => {
       const seconds = (operation.finished_at as number) - (operation.started_at as number) + 2;
       const output = await outputOf(orchestrator, agent, id, 'loud/loud');
       expect(output).toMatchObject({ exit_code: 0, truncated: true });
-      // The final report, 4 KiB a second, and other messages of the link.
+      // Covers the output in the final report, at least 4 KiB of output a second while the script runs, and other messages.
       expect(meter.bytes).toBeLessThan(2 * (output?.stdout.length ?? 0) + 8 * 1024 * seconds + 64 * 1024);
-      // An agent that kept the output would hold all of it. The time of garbage collection is unknown, so the limit is
-      // the peak.
+      // Half the size of the output. The limit leaves room for garbage that has not been collected.
       expect(peakOf(agent.program.pid as number) - before).toBeLessThan(150 * 1024 * 1024);
     } finally {
       meter.close();

@@ -8,7 +8,7 @@ import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** The provider contract for Debian packages; in a separate file, so that it runs in parallel with the other kinds. */
+// In a separate file, so that these slow tests run in parallel with those of other kinds.
 describeSubjects('packages on a test host', packageAptSubjects, () => TestHosts.open());
 
 const reason = noHosts();
@@ -25,7 +25,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
   afterAll(() => hosts?.end());
 
   const of = (name: string, fields: object = {}) => ({ ...resolved({ 'package-apt': { name, ...fields } }), id: name });
-  /** Shell text that builds a package and adds it to a repository, which apt reads as `file:`. */
+  /** Returns shell text that builds a package and adds it to a repository with a `file:` URL. */
   const offer = (repository: string, name: string, version: string, files = '') => `
     mkdir -p ${repository} /srv/deb/DEBIAN
     ${files}
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
 `;
   const source = (repository: string) => `deb [trusted=yes] file://${repository} ./`;
 
-  test('plans with and uses an apt source that a file or a package of the same operation adds', async () => {
+  test('a plan and an apply use an apt source that a file or a package in the same operation adds', async () => {
     await machine.sh(
       offer(
         '/srv/release',
@@ -54,7 +54,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     const release = of('sample-release');
     const extra = of('sample-extra');
     const plan = (...resources: (typeof file)[]) => agent.run(operation('plan', resources));
-    // The plan still finds an unknown name among known packages.
+    // A plan with the file accepts unknown packages, because the new source may offer them.
     expect((await plan(file, release, extra)).results.at(-1)).toMatchObject({ status: 'would_change' });
     expect((await plan(release, extra)).results).toMatchObject([{ status: 'failed' }, { status: 'failed' }]);
     const resources = [file, release, { ...extra, depends_on: [release.key] }];
@@ -69,8 +69,7 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
     const told = await agent.run(operation('apply', resources));
     expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
     expect((await plan(...resources)).results.map(({ status }) => status)).toEqual(resources.map(() => 'unchanged'));
-    // The file exists now, so it adds no source any longer. The package still adds one for the resources that depend on
-    // it.
+    // The file exists now, so it adds no source. The package adds one for the resources that depend on it.
     await machine.sh('dpkg --purge sample-release sample-extra > /dev/null; apt-get update -qq');
     expect((await plan(...resources)).results).toMatchObject([
       { status: 'unchanged' },

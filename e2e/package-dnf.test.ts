@@ -9,7 +9,7 @@ import { describeSubjects } from './hosts/subjects/suite.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Debian includes dnf. With its own rpm database it manages packages as on Fedora. */
+/** Tests packages with Debian's dnf, which manages its own rpm database as on Fedora. */
 
 const open = async () => TestHosts.open({ base: await rpmRoot() });
 
@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
   const messageOf = ({ results }: Reported, name: string) => results.find(({ identity }) => identity === name)?.message;
   const installed = async () => (await machine.sh(installedRpms)).trim().split('\n');
 
-  test('fails only the package that cannot be installed, with the reason of dnf or its script', async () => {
+  test('an apply fails only packages that cannot be installed, with the reason from dnf or the scriptlet', async () => {
     const reported = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
     expect(ends(reported)).toEqual({
       other: 'changed',
@@ -57,8 +57,8 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
-  test('removes unneeded dependencies of the package, but no packages that others installed', async () => {
-    // Manual installation of a package that needs one of our dependencies.
+  test('a removal removes unneeded dependencies of the package, but no packages that others need', async () => {
+    // Manually installs a package that needs one of the dependencies.
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
     expect(ends(reported)).toEqual({ other: 'changed', grumbles: 'unchanged' });
@@ -68,30 +68,30 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(messageOf(refused, 'lib')).toContain('others need it and would go with it: needs');
     await machine.sh('rpm --erase needs');
     await apply();
-    // The package existed when it was declared absent, so it is restored once the declaration is removed.
+    // The package existed before it was declared absent, so removal of the declaration restores it.
     expect(await installed()).toEqual(['lib 0:2.0-1']);
     await machine.sh('rpm --erase lib');
   });
 
-  /** Replaces dnf for all callers. `$args` has its arguments, with a space on each side. */
-  const instead = (text: string) =>
+  /** Replaces dnf with shell text. `$args` contains the arguments, with a space on each side. */
+  const replaceDnf = (text: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/dnf; chmod 755 /usr/local/sbin/dnf'], {
       input: `#!/bin/sh
 args=" $* "
 ${text}
 `,
     });
-  const dnfItself = () => machine.sh('rm /usr/local/sbin/dnf');
+  const restoreDnf = () => machine.sh('rm /usr/local/sbin/dnf');
   /**
-   * Shell text that installs packages by hand and ends when dnf holds its lock. dnf holds it until `/run/slow-waits` is
-   * deleted.
+   * Returns shell text that starts another dnf in the background, which installs packages and holds the lock until
+   * `/run/slow-waits` is deleted. It returns when that dnf holds the lock.
    */
   const holdLock = (...names: string[]) => `
     touch /run/slow-waits
     rm -f /run/installed
     setsid sh -c '/usr/bin/dnf -qy install slow ${names.join(' ')}; touch /run/installed' > /dev/null 2>&1 < /dev/null &
     until rpm -q slow > /dev/null; do sleep 0.05; done`;
-  /** Runs dnf. If the lock is held, waits until its holder has ended before the next attempt. */
+  /** Shell text that runs dnf. If another dnf holds the lock, it lets that one end and waits for it. */
   const meetLock = `
     /usr/bin/dnf "$@" > /run/said 2>&1
     code=$?
@@ -104,17 +104,17 @@ ${text}
     exit $code`;
   const locksMet = () => machine.sh('wc -l < /run/locks-met; rm /run/locks-met');
 
-  test('waits for another dnf that holds the lock', async () => {
+  test('an installation waits for another dnf that holds the lock', async () => {
     await machine.sh(holdLock());
-    await instead(meetLock);
+    await replaceDnf(meetLock);
     expect(ends(await apply('web'))).toEqual({ web: 'changed' });
     expect((await locksMet()).trim()).toBe('1');
-    await dnfItself();
+    await restoreDnf();
     await apply();
     await machine.sh('rpm --erase slow');
   });
 
-  // Matches the removal itself, not the preceding query of which packages it would remove.
+  // Shell text that lets all commands through except a removal itself, which follows a query of the packages to remove.
   const removal = `case $args in
     *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
     *" remove "* | *" replay "*) ;;
@@ -130,13 +130,13 @@ ${text}
     ]);
     expect(await installed()).toEqual(expect.arrayContaining(['lib 0:2.0-1', 'needs 0:1.0-1']));
     await machine.sh('rpm --erase needs');
-    await dnfItself();
+    await restoreDnf();
     expect(ends(await apply())).toEqual({ lib: 'changed' });
   };
 
-  test('keeps packages that others install while a removal waits for the lock', async () => {
+  test('a removal keeps packages that others install while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await instead(`${removal}
+    await replaceDnf(`${removal}
     if ! test -e /run/locks-met; then ${holdLock('needs')}
     fi${meetLock}`);
     const reported = await apply();
@@ -145,10 +145,7 @@ ${text}
     await keepsLib(reported);
   });
 
-  /**
-   * Holds the lock from the first transaction until dnf has found it held five times, as it does while it continues to
-   * wait.
-   */
+  /** Shell text that runs dnf while another dnf holds the lock. Lets that one end when dnf has met the lock five times. */
   const heldForLong = `case $args in
       *" --assumeno "*) exec /usr/bin/dnf "$@" ;;
       *" install "* | *" replay "*) ;;
@@ -169,11 +166,11 @@ ${text}
   const released = () =>
     machine.sh('rm -f /run/slow-waits; until test -e /run/installed; do sleep 0.05; done; rpm --erase slow');
   const process = (nth: number) => ({ point: 'process:before', nth });
-  /** Each attempt of a removal has two processes: the first queries which packages it would remove. */
+  /** Points of interruption. Each attempt of a removal starts two processes; the first one queries the packages to remove. */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
-  test('ends an installation that waits for the lock when it is cancelled, and installs nothing later', async () => {
-    await instead(heldForLong);
+  test('cancellation ends an installation that waits for the lock, which installs nothing later', async () => {
+    await replaceDnf(heldForLong);
     const { points, reported } = await agent.interruptedAt(
       operation('apply', of(['web'])),
       secondInstallation,
@@ -185,15 +182,15 @@ ${text}
     expect(points.filter((point) => point === secondInstallation.point)).toHaveLength(2);
     expect((await locksMet()).trim()).toBe('2');
     await released();
-    await dnfItself();
+    await restoreDnf();
     expect(await installed()).not.toContain('web 0:1.0-1');
     expect(ends(await apply('web'))).toEqual({ web: 'changed' });
     await apply();
   });
 
-  test('ends a removal that waits for the lock when it is cancelled, and keeps the package', async () => {
+  test('cancellation ends a removal that waits for the lock, and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await instead(heldForLong);
+    await replaceDnf(heldForLong);
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');
     expect(reported.results).toMatchObject([
       { identity: 'lib', status: 'failed', message: expect.stringContaining('because the operation was cancelled') },
@@ -201,32 +198,32 @@ ${text}
     expect((await locksMet()).trim()).toBe('2');
     expect(await installed()).toContain('lib 0:2.0-1');
     await released();
-    await dnfItself();
+    await restoreDnf();
     expect(ends(await apply())).toEqual({ lib: 'changed' });
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('completes a removal once if the agent is killed during the wait for the lock', async () => {
+  test('a removal completes once if the agent is killed while it waits for the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await instead(heldForLong);
+    await replaceDnf(heldForLong);
     const { points, reported } = await agent.killedAt(operation('apply'), secondRemoval);
     expect(points.at(-1)).toBe(secondRemoval.point);
     expect(ends(reported)).toEqual({ lib: 'changed' });
     expect(Number(await locksMet())).toBe(5);
     await released();
-    await dnfItself();
+    await restoreDnf();
     expect(await installed()).not.toContain('lib 0:2.0-1');
   });
 
-  test('keeps packages that others install between the query of a removal and its start', async () => {
+  test('a removal keeps packages that others install after its query and before its start', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
-    await instead(`${removal}
+    await replaceDnf(`${removal}
     rpm -q needs > /dev/null || /usr/bin/dnf -qy install needs > /dev/null 2>&1
     exec /usr/bin/dnf "$@"`);
     await keepsLib(await apply());
   });
 
-  test('keeps packages that others install after dnf resolved a removal and before it holds the lock', async () => {
+  test('a removal keeps packages that others install after dnf has resolved it and before dnf holds the lock', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     const plugin = '/usr/lib/python3/dist-packages/dnf-plugins/meanwhile.py';
     await machine.run(['sh', '-euc', `mkdir -p "$(dirname ${plugin})"; cat > ${plugin}`], {
@@ -238,13 +235,13 @@ class Meanwhile(dnf.Plugin):
             os.system('rpm -q needs || rpm --install /srv/rpms/noarch/needs-1.0-1.noarch.rpm')
 `,
     });
-    await instead('exec /usr/bin/dnf "$@"');
+    await replaceDnf('exec /usr/bin/dnf "$@"');
     const reported = await apply();
     await machine.sh(`rm ${plugin}`);
     await keepsLib(reported);
   });
 
-  test('plans with and uses a dnf repository that a file or a package of the same operation adds', async () => {
+  test('a plan and an apply use a dnf repository that a file or a package in the same operation adds', async () => {
     await machine.sh(`mkdir -p /srv/build /srv/release /srv/extra
       cat > /srv/build/it.spec <<'END'
 Name: extra-release
@@ -269,7 +266,7 @@ END
     const content = '[release]\nname=release\nbaseurl=file:///srv/release\ngpgcheck=0\n';
     const source = resolved({ 'file-unix': { path: '/etc/yum.repos.d/release.repo', content } });
     const [there, release, extra] = of([['web', { version: 'latest' }], 'extra-release', 'needs']);
-    if (there === undefined || release === undefined || extra === undefined) throw new Error('three are declared');
+    if (there === undefined || release === undefined || extra === undefined) throw new Error('a resource is missing');
     expect(ends(await apply('web'))).toEqual({ web: 'changed' });
     const resources = [there, source, release, { ...extra, depends_on: [release.key] }];
     const planned = await agent.run(operation('plan', resources));
@@ -296,7 +293,7 @@ END
     );
   });
 
-  test('removes the old version that an upgrade left at a power cut, once the agent runs again', async () => {
+  test('a restarted agent removes the old version of a package whose upgrade was interrupted', async () => {
     await machine.sh(`cd /srv/rpms/noarch
       rpm --install lib-2.0-1.noarch.rpm hello-0.9-1.noarch.rpm
       rpm --install --justdb --force --nodeps --oldpackage hello-1.0-1.noarch.rpm`);
@@ -311,7 +308,10 @@ END
     await machine.sh('rpm --erase hello lib');
   });
 
-  test.each(['@core', 'hel*'])('refuses %s as a package name, which dnf resolves to several packages', (name) => {
-    expect(() => of([name])).toThrow('must be the name of one package');
-  });
+  test.each(['@core', 'hel*'])(
+    'a module refuses the package name %s, which dnf resolves to several packages',
+    (name) => {
+      expect(() => of([name])).toThrow('must be the name of one package');
+    },
+  );
 });

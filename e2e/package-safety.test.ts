@@ -9,7 +9,7 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** Data that the removal of a package must never delete: data of others, created at any time. */
+/** Tests that the removal of a package never deletes data that users or other packages created. */
 
 const reason = noHosts();
 
@@ -32,7 +32,7 @@ describe.skipIf(reason !== null)(`removal of packages${reason === null ? '' : ` 
   const of = (name: string, fields: object = {}) => resolved({ 'package-apt': { name, ...fields } });
   const apply = (...resources: ReturnType<typeof of>[]) => agent.run(operation('apply', resources));
   const ends = ({ results }: Reported) => results.map(({ status, message }) => [status, message]);
-  /** Restores the first state of the machine and the agent. */
+  /** Restores the initial state of the machine and the agent. */
   const clear = async () => {
     await machine.sh(`umount /var/lib/sample-data 2> /dev/null || true
 rm -rf /etc/sample-slow /run/sample-data
@@ -40,13 +40,13 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     await agent.forget();
   };
 
-  test('deletes all files of the package if others added none', async () => {
+  test('a removal deletes all files of the package if users added none', async () => {
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     expect(ends(await apply())).toEqual([['changed', null]]);
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
   });
 
-  test('removes dependencies that other packages only suggest', async () => {
+  test('a removal removes dependencies that other packages only suggest', async () => {
     await clear();
     await machine.sh(`mkdir -p /tmp/fan/DEBIAN; printf '%s\n' 'Package: sample-fan' 'Version: 1' 'Architecture: all' \
 'Maintainer: Tests <tests@example.com>' 'Suggests: sample-plain' 'Description: made for tests' > /tmp/fan/DEBIAN/control
@@ -60,7 +60,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     ).toBe('sample-fan:installed sample-plain:not-installed ');
   });
 
-  test('keeps files that were created between a failed removal and a successful one', async () => {
+  test('a removal keeps files that were created between a failed and a successful installation', async () => {
     await clear();
     repository.offer(({ name }) => name !== 'sample-plain');
     await machine.sh('apt-get update -qq');
@@ -74,11 +74,11 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(told)).toEqual([['changed', expect.stringMatching(/are kept: \/etc\/sample-data existed before/)]]);
   });
 
-  test('keeps files that others created while the package was being installed', async () => {
+  test('a removal keeps files that users created while the package was being installed', async () => {
     await clear();
     await machine.sh('echo 2 > /etc/sample-slow');
     const coming = apply(of('sample-data'));
-    await eventually('it is being configured', async () =>
+    await eventually('the package is being configured', async () =>
       (await machine.run(['test', '-e', '/run/sample-data'])).code === 0 ? true : null,
     );
     await machine.sh('echo mine > /etc/sample-data/mine.conf');
@@ -88,7 +88,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(told)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
   });
 
-  test('keeps files on another file system, mounted before or after the installation', async () => {
+  test('a removal keeps files on another file system, mounted before or after the installation', async () => {
     for (const mounted of ['before', 'after']) {
       await clear();
       const mount =
@@ -102,7 +102,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     }
   });
 
-  test('keeps an edited configuration although apt is set to purge on removal', async () => {
+  test('a removal keeps an edited configuration file although apt is set to purge on removal', async () => {
     await clear();
     await machine.sh(`echo 'APT::Get::Purge "true"; APT::Get::AutomaticRemove "true";' > /etc/apt/apt.conf.d/99tests
 apt-get install -qq sample-config sample-dependent > /dev/null; apt-mark auto -qq sample-dependent > /dev/null
@@ -113,10 +113,10 @@ echo mine > /etc/sample-config.conf`);
     await machine.sh('rm /etc/apt/apt.conf.d/99tests');
   });
 
-  test('keeps a dependent package that was installed during the wait for the lock', async () => {
+  test('a removal keeps a dependent package that was installed during the wait for the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
-    // Works like unattended-upgrades: takes the lock first, and installs the package a while later.
+    // Like unattended-upgrades, takes the lock first and installs the package after a while.
     await machine.sh('cd /tmp; apt-get download -qq sample-data > /dev/null 2>&1; rm -f /run/held');
     const hold = `use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die;
 my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die; open(my $held, ">", "/run/held"); sleep 3;
@@ -124,7 +124,7 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
     await machine.run(['sh', '-euc', 'cat > /run/hold.pl; systemd-run -q --unit=theirs perl /run/hold.pl'], {
       input: hold,
     });
-    await eventually('the lock is held', async () =>
+    await eventually('the other program holds the lock', async () =>
       (await machine.run(['test', '-e', '/run/held'])).code === 0 ? true : null,
     );
     const { results } = await apply();
@@ -139,7 +139,7 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
     ]);
   });
 
-  /** Runs shell text between the last check and the lock: immediately before apt-get itself starts. */
+  /** Runs shell text after the agent's last check, immediately before the next `apt-get` with this verb. */
   const justBefore = (verb: string, shell: string) =>
     machine.run(['sh', '-euc', 'cat > /usr/local/sbin/apt-get; chmod 755 /usr/local/sbin/apt-get'], {
       input: `#!/bin/sh
@@ -148,7 +148,7 @@ exec /usr/bin/apt-get "$@"
 `,
     });
 
-  test('keeps a dependent package that was installed immediately before apt gets the lock', async () => {
+  test('a removal keeps a dependent package that was installed immediately before apt gets the lock', async () => {
     await clear();
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     await justBefore('remove', '/usr/bin/apt-get install -qq sample-data');
@@ -159,7 +159,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/needs it: sample-data$/) }]);
   });
 
-  test('keeps a package that was reinstalled immediately before its leftovers are removed', async () => {
+  test('a removal keeps a package that was reinstalled immediately before its purge', async () => {
     await clear();
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
     await justBefore('purge', '/usr/bin/apt-get install -qq sample-data');
@@ -170,7 +170,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
   });
 
-  test('refuses to remove packages that the machine or the agent needs, even in a plan', async () => {
+  test('a removal refuses packages that the machine or the agent needs, even in a plan', async () => {
     await clear();
     const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
     const before = machine.changes();

@@ -15,7 +15,7 @@ const pages = [
   .filter((path) => path.endsWith('.md') && !path.includes('.vitepress'))
   .toSorted();
 
-/** The command lines in blocks that a reader types. A command over several lines is one line. */
+/** Returns the `muster` commands in the shell blocks of a page. Joins a command that spans several lines. */
 function typedOn(page: string): { words: string[]; line: number }[] {
   return blocksOf(readFileSync(join(root, page), 'utf8'))
     .filter(({ language }) => ['sh', 'console'].includes(language))
@@ -29,7 +29,7 @@ function typedOn(page: string): { words: string[]; line: number }[] {
 }
 
 const program = await describeProgram();
-// Programs that the launcher starts parse their own arguments.
+// Commands that start a separate program, which parses its own arguments.
 const own = new Set(
   program.commands
     .filter(
@@ -42,9 +42,9 @@ const own = new Set(
     .map((command) => command.name()),
 );
 
-describe('every command that the documentation shows is understood', () => {
+describe('commands in the documentation', () => {
   test.each(pages.map((page) => ({ page, commands: typedOn(page) })).filter(({ commands }) => commands.length > 0))(
-    '$page',
+    'the CLI accepts the commands in $page',
     async ({ commands }) => {
       const faults: string[] = [];
       for (const { words, line } of commands) {
@@ -62,13 +62,13 @@ describe('every command that the documentation shows is understood', () => {
     },
   );
 
-  test('the test finds many commands in the documentation', () => {
+  test('the documentation has more than 100 commands to check', () => {
     expect(pages.flatMap(typedOn).length).toBeGreaterThan(100);
   });
 });
 
-describe('every configuration that the documentation shows is taken', () => {
-  /** Keys at the beginning of YAML for other programs. */
+describe('configurations in the documentation', () => {
+  /** First keys of configurations for other programs. */
   const others = new Set(['scrape_configs']);
   const shown = pages.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), 'utf8'))
@@ -80,14 +80,14 @@ describe('every configuration that the documentation shows is taken', () => {
     'Muster accepts the configuration at $place',
     ({ source, first }) => {
       const orchestrators = configSchema.safeParse(parse(source));
-      // Both configurations have the sections `metrics` and `discovery`.
+      // Tries both schemas, because orchestrator and agent have sections with the same names, such as `metrics`.
       if (orchestrators.success) return;
       if (first in agentDefaults) expect(() => parseAgentConfig(source)).not.toThrow();
       else expect(orchestrators.error.issues).toEqual([]);
     },
   );
 
-  test('the test finds configurations in the documentation', () => {
+  test('the documentation has several configurations to check', () => {
     expect(shown.length).toBeGreaterThan(2);
   });
 });

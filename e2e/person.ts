@@ -5,15 +5,15 @@ import { spawn } from '@lydell/node-pty';
 import { eventually } from './eventually.ts';
 import type { Orchestrator, Stage } from './stage.ts';
 
-/** A user at a terminal in which a shell runs one line. */
+/** A terminal in which a shell runs one line, and to which a test can type. */
 export class Person {
   readonly #terminal;
-  /** Complete output of the terminal. */
+  /** All output of the terminal. */
   shown = '';
   #seen = 0;
 
   constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
-    // Removes CI: the programs must see an interactive user, even on a build server.
+    // Unsets CI, because programs are not interactive on a build server.
     const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
     this.#terminal = spawn('/bin/sh', ['-c', line], {
       cols: 90,
@@ -33,11 +33,11 @@ export class Person {
     this.#terminal.resize(cols, rows);
   }
 
-  /** Waits for text after the text that it last waited for. */
+  /** Waits for text that follows the text of the previous call. */
   async sees(text: string): Promise<void> {
     await eventually(`the terminal shows ${JSON.stringify(text)}`, async () => {
       const at = this.shown.indexOf(text, this.#seen);
-      if (at < 0) throw new Error(`it has shown ${JSON.stringify(this.shown.slice(-2000))}`);
+      if (at < 0) throw new Error(`the last output is ${JSON.stringify(this.shown.slice(-2000))}`);
       this.#seen = at + text.length;
       return true;
     });
@@ -48,7 +48,7 @@ export class Person {
   }
 }
 
-/** Environment of the command line for the first admin of an orchestrator. */
+/** Returns an environment in which the CLI acts as the first admin of an orchestrator. */
 export function operatorEnvironment(
   stage: Stage,
   orchestrator: Orchestrator,

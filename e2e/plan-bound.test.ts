@@ -21,7 +21,7 @@ const problemOf = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem : Promise.reject(error)),
   );
 
-test('a plan-bound apply changes exactly what was planned, or nothing', async ({ stage }) => {
+test('an apply that is bound to a plan makes exactly the planned changes, or none', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
@@ -34,7 +34,7 @@ test('a plan-bound apply changes exactly what was planned, or nothing', async ({
   const bound = (plan_id: string, respondAsync = false) =>
     call(applyAgent, { params, body: { modules: [], plan_id }, ...(respondAsync ? { respondAsync } : {}) });
 
-  // The machine was edited by hand after the plan: the apply is refused and changes nothing.
+  // After a manual change of the machine, the apply is refused and changes nothing.
   const first = await plan();
   writeFileSync(root, 'in the way\n');
   expect(await problemOf(bound(first.operation_id))).toMatchObject({ status: 409, code: 'plan_stale' });
@@ -46,7 +46,7 @@ test('a plan-bound apply changes exactly what was planned, or nothing', async ({
     resources: [],
   });
 
-  // The machine is unchanged since the plan: the apply makes exactly the planned changes.
+  // If the machine is unchanged since the plan, the apply makes exactly the planned changes.
   rmSync(root);
   const second = await call(planAgent, { params, body: { modules: ['site'] } });
   const applied = await bound(second.operation_id);
@@ -54,10 +54,10 @@ test('a plan-bound apply changes exactly what was planned, or nothing', async ({
   expect(applied.resources.map(({ identity, action }) => [identity, action])).toEqual(
     second.resources.map(({ identity, action }) => [identity, action]),
   );
-  // After the apply the state differs from the plan's.
+  // The apply has changed the machine, so the plan is stale.
   expect(await problemOf(bound(second.operation_id))).toMatchObject({ code: 'plan_stale' });
 
-  // The same for all agents of an assignment.
+  // The same applies to the plan of an assignment.
   await call(putTag, { params: { ...params, key: 'role' }, body: { value: 'web' } });
   await call(createAssignment, { body: { name: 'web', modules: ['site'], selector: 'role=web' } });
   await upload('hello again');

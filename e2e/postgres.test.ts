@@ -28,15 +28,19 @@ describe('on PostgreSQL', () => {
   const orchestratorOn = async (stage: Stage): Promise<Orchestrator> =>
     stage.orchestrator({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
 
-  test('plans, applies, watches, changes, and removes a site', async ({ stage }) => {
+  test('an operator plans, applies, checks, changes, and removes a site on an agent, with PostgreSQL', async ({
+    stage,
+  }) => {
     const orchestrator = await orchestratorOn(stage);
     await mainJob(stage, orchestrator);
-    // No output of the program shows the password.
+    // The orchestrator's output does not contain the password.
     const password = new URL(await server!.createDatabase()).password;
     expect(orchestrator.program.lastLines(200).join('\n')).not.toContain(password);
   });
 
-  test('ends an apply once and loses no acknowledged change when the orchestrator is killed', async ({ stage }) => {
+  test('an apply ends once and loses no acknowledged change when the orchestrator is killed, with PostgreSQL', async ({
+    stage,
+  }) => {
     const orchestrator = await orchestratorOn(stage);
     const agent = await stage.agent(orchestrator, 'web-1');
     const trial = await begun(stage, { orchestrator, agent }, 'script');
@@ -46,12 +50,14 @@ describe('on PostgreSQL', () => {
     await expectDone(trial, 'site-script');
   });
 
-  test('answers 503 while the server is down, loses no acknowledged write, and recovers', async ({ stage }) => {
+  test('the orchestrator refuses writes while PostgreSQL is down, loses no acknowledged write, and recovers', async ({
+    stage,
+  }) => {
     const orchestrator = await orchestratorOn(stage);
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
     const params = { node_id: agent.nodeId };
-    /** The last acknowledged value of each key; the number of keys of an agent is limited. */
+    /** The last acknowledged value of each key. The writers reuse 50 keys each, because the number of tags is limited. */
     const answered = new Map<string, number>();
     let count = 0;
     const refused = new Set<string>();
@@ -73,30 +79,30 @@ describe('on PostgreSQL', () => {
     );
     const trial = await begun(stage, { orchestrator, agent }, 'script');
     await server!.kill();
-    await eventually('writes are refused', async () => (refused.size > 0 ? true : null));
-    await eventually('it is not ready', async () => ((await ready(orchestrator)) ? null : true));
+    await eventually('the orchestrator refuses a write', async () => (refused.size > 0 ? true : null));
+    await eventually('the orchestrator is not ready', async () => ((await ready(orchestrator)) ? null : true));
     expect(await call(getStatus, {})).toMatchObject({ status: 'degraded' });
     await sleep(500);
     expect(orchestrator.program.ending).toBeNull();
 
     await server!.start();
-    await eventually('it is ready again', async () => ((await ready(orchestrator)) ? true : null));
+    await eventually('the orchestrator is ready again', async () => ((await ready(orchestrator)) ? true : null));
     const before = count;
-    await eventually('writes are taken again', async () => (count > before + 10 ? true : null));
+    await eventually('the orchestrator accepts writes again', async () => (count > before + 10 ? true : null));
     writing = false;
     await writers;
     await connected({ orchestrator, agent });
     await expectDone(trial, 'site-script');
     const { tags } = await call(getAgent, { params });
-    // A later value may be stored although its acknowledgment was lost.
+    // A later value may have been stored without an acknowledgment.
     for (const [key, value] of answered) expect(Number(tags[key]), key).toBeGreaterThanOrEqual(value);
     for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
-    // An attempt that started while the server was down may end later, so the test waits for the next one.
-    await eventually('it is well', async () => ((await call(getStatus, {})).status === 'ok' ? true : null));
+    // A health check that started during the outage may end only now.
+    await eventually('the status is ok', async () => ((await call(getStatus, {})).status === 'ok' ? true : null));
   });
 });
 
-/** Sends the request of a supervisor, which does not verify certificates. */
+/** Reports whether `/readyz` responds with 200. */
 function ready({ url }: Orchestrator): Promise<boolean> {
   return new Promise((resolve, reject) => {
     request(`${url}/readyz`, { rejectUnauthorized: false }, (answer) => {

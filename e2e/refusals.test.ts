@@ -22,12 +22,12 @@ const codeOf = async (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem.code : String(error)),
   );
 
-/** The line of a log that contains this text. */
+/** Waits for a log line that matches the text. @returns the line */
 const logged = (program: { lastLines(count: number): string[] }, text: string | RegExp) =>
   eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
 
 describe('refusals', () => {
-  test('an agent sends nothing to an orchestrator with another key, and logs the reason', async ({ stage }) => {
+  test('an agent does not connect to an orchestrator with another key, and logs that key', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const address = `127.0.0.1:${orchestrator.agentPort}`;
@@ -38,13 +38,15 @@ describe('refusals', () => {
     expect(program.events('connected')).toEqual([]);
     expect(await orchestrator.call(listAgents, {})).toEqual([]);
 
-    // The token is still valid: it was not used.
+    // The agent has not sent its token, so another agent can use it.
     const right = await stage.agent(orchestrator, 'web-2', { token });
     const params = { node_id: right.nodeId };
     expect(await orchestrator.call(getAgent, { params })).toMatchObject({ name: 'web-1', status: 'approved' });
   });
 
-  test('sends no operation to an agent without approval, although an assignment selects it', async ({ stage }) => {
+  test('the orchestrator sends no operation to a pending or rejected agent, even if an assignment selects it', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1', { token: null });
@@ -60,7 +62,7 @@ describe('refusals', () => {
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
     expect((await call(listAgentOperations, { params })).operations).toEqual([]);
 
-    // A rejected agent loses its link, with an instruction not to reconnect.
+    // A rejected agent logs the rejection and receives no operation either.
     await call(setAgentStatus, { params, body: { status: 'rejected' } });
     await logged(agent.program, 'rejected');
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
@@ -69,7 +71,7 @@ describe('refusals', () => {
     expect(await call(listAgents, {})).toEqual([]);
   });
 
-  test('refuses a used token and an unknown token', async ({ stage }) => {
+  test('the orchestrator refuses agents with a used or an unknown token', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const token = await orchestrator.token('web-1');
     const first = await stage.agent(orchestrator, 'web-1', { token });
@@ -83,7 +85,7 @@ describe('refusals', () => {
     expect((await orchestrator.call(listAgents, {})).map(({ node_id }) => node_id)).toEqual([first.nodeId]);
   });
 
-  test('an agent without a pinned key trusts the first orchestrator, and this is reported', async ({ stage }) => {
+  test('an agent without a pinned key trusts the first orchestrator; log and API report this', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const agent = stage.agentAt('web-1', [`127.0.0.1:${orchestrator.agentPort}`]);
     await agent.start();

@@ -6,7 +6,7 @@ import { operatorEnvironment } from './person.ts';
 import { type Relay, startRelay } from './relay.ts';
 import type { Orchestrator } from './stage.ts';
 
-/** An operator signs in at an attacker's server, with a key that is also valid at the orchestrator. */
+/** Tests sign-ins through an attacker's server that relays the requests to the orchestrator. */
 
 async function login(stage: Stage, orchestrator: Orchestrator, relay: Relay, env: NodeJS.ProcessEnv) {
   const { MUSTER_FINGERPRINT: _, ...rest } = operatorEnvironment(stage, orchestrator);
@@ -41,21 +41,21 @@ async function startForward(target: number) {
 test.for([
   ['whose certificate the client pins', (relay: Relay) => ({ MUSTER_FINGERPRINT: relay.fingerprint })],
   ['whose certificate the client does not check', () => ({ MUSTER_INSECURE_SKIP_VERIFY: '1' })],
-] as const)('gives no session to a relay %s', async ([, trust], { stage }) => {
+] as const)('the orchestrator opens no session through a relay %s', async ([, trust], { stage }) => {
   const orchestrator = await stage.orchestrator();
   const relay = await startRelay(orchestrator.url);
   const { code, said } = await login(stage, orchestrator, relay, trust(relay));
   expect(relay.tokens).toEqual([]);
   expect(code).not.toBe(0);
   expect(said).toContain('which is not this orchestrator');
-  // The orchestrator records whose key signed for which server.
+  // The audit log names the operator whose key signed, and the server that the signature is for.
   const { events } = await orchestrator.call(listAudit, { query: { event_type: 'auth.refused' } });
   expect(events[0]?.actor.name).toBe('ada');
   expect(events[0]?.summary).toMatch(/the signature is for (tls:[0-9a-f]{64}|origin:https:\/\/127\.0\.0\.1:\d+)/);
 });
 
-test("gives nothing to an attacker who answers at the orchestrator's address", async ({ stage }) => {
-  // Operators use a port that is forwarded to the orchestrator, as a router does.
+test("a relay at the orchestrator's address gets neither a token nor a session", async ({ stage }) => {
+  // Operators reach the orchestrator through a forwarded port, which a relay later takes over.
   const orchestrator = await stage.orchestrator();
   const forward = await startForward(orchestrator.apiPort);
   const url = `https://127.0.0.1:${forward.port}`;
@@ -76,7 +76,7 @@ test("gives nothing to an attacker who answers at the orchestrator's address", a
   const held = await muster('agents', 'list');
   expect(held.code).not.toBe(0);
   expect(held.said).toContain('is not the trusted one');
-  // A relay that the operator trusts gets nothing either: the name of the address is correct, and the key is different.
+  // Even if the operator trusts its certificate, the relay gets no session, because its key differs from the orchestrator's.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);
     expect(trusted.code).not.toBe(0);
@@ -87,7 +87,7 @@ test("gives nothing to an attacker who answers at the orchestrator's address", a
   relay.close();
 });
 
-test('signs nothing for a relay that requests a signature without the server name', async ({ stage }) => {
+test('the CLI signs nothing for a relay that requests a signature without a server identity', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const relay = await startRelay(orchestrator.url, { downgrade: true });
   const { code, said } = await login(stage, orchestrator, relay, { MUSTER_FINGERPRINT: relay.fingerprint });

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { selfSigned } from '../orchestrator/src/identity/certificate.ts';
 
-/** A server with its own certificate that forwards everything to an orchestrator, to get a sign-in session there. */
+/** A server with its own certificate that forwards all requests to an orchestrator, to obtain a sign-in session there. */
 export interface Relay {
   readonly url: string;
-  /** SHA-256 of its certificate, in the format of the command line. */
+  /** SHA-256 fingerprint of its certificate, as `--fingerprint` accepts it. */
   readonly fingerprint: string;
   /** Tokens of sign-in sessions that the orchestrator issued through the relay. */
   readonly tokens: string[];
@@ -17,9 +17,10 @@ export interface Relay {
 }
 
 /**
+ * Starts a relay on 127.0.0.1.
  * @param target    URL of the orchestrator
- * @param downgrade request the bare form, independent of the client's request
- * @param port      port to listen on; 0: any free one
+ * @param downgrade whether to request a challenge that is not bound to a server
+ * @param port      port to listen on; 0 for any free port
  */
 export async function startRelay(target: string, { downgrade = false, port = 0 } = {}): Promise<Relay> {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -34,7 +35,7 @@ export async function startRelay(target: string, { downgrade = false, port = 0 }
       const { public_key } = JSON.parse(body) as { public_key: string };
       body = JSON.stringify({ public_key });
     }
-    // A relay can choose its headers, so it sends those that the orchestrator expects.
+    // Replaces the headers by those that the orchestrator expects, as a real relay would.
     const headers = { ...from.headers, host: new URL(target).host, 'content-length': String(Buffer.byteLength(body)) };
     delete headers['accept-encoding'];
     if (headers.origin !== undefined) headers.origin = target;

@@ -3,30 +3,30 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../tools/suite/cli.ts';
 
-/** Debian's Chromium needs no separate download and is updated with the system. */
+/** Debian's Chromium, because it needs no separate download and is updated with the system. */
 export const browserProgram = '/usr/bin/chromium';
 
 /**
- * Requirements of tests beyond Node and this repository. A test without its requirement is skipped with the reason; in CI a
- * skipped test counts as failed, since all requirements can be met there.
+ * Requirements of tests in addition to Node and this repository. Each function returns true, or the reason why the
+ * requirement is not met.
  */
 const needs = {
   linux: () => process.platform === 'linux' || 'needs Linux',
   root: () => process.getuid?.() === 0 || 'needs root',
   namespaces: () =>
     (works('ip', ['netns', 'add', probe]) && works('ip', ['netns', 'delete', probe])) ||
-    'needs iproute2 and the right to make network namespaces',
+    'needs iproute2 and permission to create network namespaces',
   hosts: () =>
     ['debootstrap', 'systemd-nspawn', 'nsenter', 'setpriv', 'flock'].every((tool) => works('which', [tool])) ||
-    'needs debootstrap, systemd-nspawn and util-linux',
-  tmux: () => ['tmux', 'vi', 'top'].every((tool) => works('which', [tool])) || 'needs tmux, vim-tiny and procps',
+    'needs debootstrap, systemd-nspawn, and util-linux',
+  tmux: () => ['tmux', 'vi', 'top'].every((tool) => works('which', [tool])) || 'needs tmux, vim-tiny, and procps',
   git: () =>
-    (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git, and a clone rather than an archive',
+    (existsSync(join(root, '.git')) && works('git', ['--version'])) || 'needs git and a clone of the repository',
   browser: () =>
     existsSync(browserProgram) || `needs Debian's packages chromium and fonts-dejavu-core (no ${browserProgram})`,
   registry: () =>
     works('npm', ['view', 'zod@4', 'version', '--fetch-retries=0', '--fetch-timeout=5000']) ||
-    'needs an npm registry that answers',
+    'needs access to an npm registry',
 } satisfies Record<string, () => true | string>;
 
 export type Requirement = keyof typeof needs;
@@ -36,7 +36,7 @@ const probe = `muster-probe-${process.pid}`;
 const works = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 120_000 }).status === 0;
 
-/** @returns null if all requirements are met, else the reason, for `context.skip(reason)` */
+/** Returns the reason why a requirement is not met, for `context.skip(reason)`; null if all of them are met. */
 export function missing(...wanted: Requirement[]): string | null {
   for (const requirement of wanted) {
     const found = needs[requirement]();

@@ -15,7 +15,9 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { siteModule } from './site.ts';
 
-test('the orchestrator keeps agents, keys, and modules across a restart', async ({ stage }) => {
+test('orchestrator and agent reload their configuration on SIGHUP, and keep their data across a restart', async ({
+  stage,
+}) => {
   const files = { orchestrator: join(stage.dir, 'orchestrator.yml'), agent: join(stage.dir, 'agent.yml') };
   for (const file of Object.values(files)) writeFileSync(file, '');
   const orchestrator = await stage.orchestrator({ flags: ['--config', files.orchestrator] });
@@ -31,9 +33,11 @@ test('the orchestrator keeps agents, keys, and modules across a restart', async 
   await call(applyAgent, { params, body });
   const state = await call(getState, { params });
 
-  // Both reload their configuration on a signal; an invalid configuration changes nothing.
+  // Both programs reload their configuration on SIGHUP, and ignore an invalid one.
   const said = (of: typeof agent | typeof orchestrator, text: string) =>
-    eventually(text, async () => (of.program.lastLines(20).some((line) => line.includes(text)) ? true : null));
+    eventually(`"${text}" is logged`, async () =>
+      of.program.lastLines(20).some((line) => line.includes(text)) ? true : null,
+    );
   writeFileSync(files.orchestrator, 'drift: { interval: 77 }\npending_capacity: 7\n');
   orchestrator.program.kill('SIGHUP');
   await said(orchestrator, 'changed keys take effect at the next start');
@@ -53,7 +57,9 @@ test('the orchestrator keeps agents, keys, and modules across a restart', async 
   writeFileSync(files.agent, '');
 
   expect((await agent.stop()).code).toBe(0);
-  await eventually('the link is gone', async () => ((await call(getAgent, { params })).connected ? null : true));
+  await eventually('the agent is shown as disconnected', async () =>
+    (await call(getAgent, { params })).connected ? null : true,
+  );
   expect((await orchestrator.stop()).code).toBe(0);
 
   await orchestrator.start();

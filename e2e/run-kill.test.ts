@@ -21,8 +21,10 @@ supports: [{ platform: linux }]
 resources: [{ id: motd, resource: { file-unix: { path: /etc/motd, content: hi } } }]
 `;
 
-describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
-  test('a run survives kills: one outcome per agent, limits and halts kept, nothing done twice', async ({ stage }) => {
+describe('kill -9 of the orchestrator during a run', () => {
+  test('a run survives kills of the orchestrator with one result per agent, its limits, and no repeated operation', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const atWork = new Set<string>();
@@ -46,7 +48,7 @@ describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
     const running = fleet.map((agent) => agent.run());
     try {
       const everybody = () =>
-        eventually('all agents are there', async () => {
+        eventually('all agents are connected', async () => {
           const agents = await call(listAgents, { query: { status: 'approved' } }).catch(() => []);
           return agents.filter(({ connected }) => connected).length === size ? true : null;
         });
@@ -79,11 +81,11 @@ describe('kill -9 of the orchestrator in the middle of a fan-out', () => {
         expect(new Set(run.results.map(({ node_id }) => node_id)).size).toBe(size);
         expect([...statuses.keys()].filter((status) => status === 'queued' || status === 'running')).toEqual([]);
         if (run.status === 'succeeded') expect(statuses.get('succeeded')).toHaveLength(size);
-        // No agent starts after more than three failures. Agents already at work may fail as well, which may leave none to halt.
+        // No agent starts after more than three failures, but a batch that is already running may fail as well.
         if (run.status === 'failed') expect(statuses.get('failed')?.length).toBeLessThanOrEqual(3 + batch);
         if (run.status === 'halted')
           expect(run.results.every(({ status }) => ['succeeded', 'failed', 'cancelled'].includes(status))).toBe(true);
-        // Each operation of the run is known to its agent, and each operation of an agent belongs to the run.
+        // Each agent has at most one operation of the run, and has received the operation that the run reports.
         const { operations } = await call(listOperations, { query: { limit: '500' } });
         const ofRun = operations.filter((operation) => operation.run_id === run_id);
         expect(new Set(ofRun.map(({ node_id }) => node_id)).size).toBe(ofRun.length);

@@ -37,12 +37,12 @@ import { signIn } from './client.ts';
 import { eventually } from './eventually.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 
-/** Forms in which programs may write a value: raw, in JSON, in a URL, in base64 at any offset, in hexadecimal. */
+/** Returns the encodings in which a value may appear: raw, JSON, URL, hexadecimal, and base64 at any offset. */
 function formsOf(value: string): string[] {
   const bytes = Buffer.from(value);
   const base64 = [0, 1, 2].flatMap((before) =>
     (['base64', 'base64url'] as const).map((alphabet) =>
-      // Leaves out base64 characters that also encode adjacent bytes.
+      // Omits base64 characters that also encode adjacent bytes.
       Buffer.concat([Buffer.alloc(before), bytes])
         .toString(alphabet)
         .slice(before === 0 ? 0 : 4, Math.floor(((before + bytes.length) * 4) / 3)),
@@ -53,7 +53,7 @@ function formsOf(value: string): string[] {
   return [value, json, JSON.stringify(json).slice(1, -1), encodeURIComponent(value), hex, hex.toUpperCase(), ...base64];
 }
 
-/** Requests a stream and keeps the received text. */
+/** Requests a stream and collects the received text. */
 function listen(orchestrator: Orchestrator, path: string, token: string): { text: () => string; close: () => void } {
   let text = '';
   const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'));
@@ -75,19 +75,19 @@ function filesIn(directory: string): string[] {
 }
 
 interface Place {
-  /** URL of the database; null: a file in the data directory. */
+  /** URL of the PostgreSQL database; null for SQLite in the data directory. */
   url: string | null;
-  /** The content of the database, by table. */
+  /** Returns the content of a PostgreSQL database by table. */
   dump(): Promise<Map<string, string>>;
 }
 
-async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place): Promise<void> {
+async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: Place): Promise<void> {
   const flags = ['--log-level', 'debug'];
   const env = url === null ? {} : { MUSTER_DATABASE_URL: url };
   const orchestrator = await stage.orchestrator({ flags, env });
   const agent = await stage.agent(orchestrator, 'web-1', { flags, tags: { role: 'web' } });
   const other = await stage.agent(orchestrator, 'db-1', { flags, tags: { role: 'db' } });
-  // Each start is a separate program with its own log lines.
+  // A restart adds a program with its own log lines.
   const programs = new Set([orchestrator.program, agent.program, other.program]);
   const token = await signIn(orchestrator.call, orchestrator.operator);
   const streams = [listen(orchestrator, '/api/v1/events', token)];
@@ -96,7 +96,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
     (text, i) => `${text}${i}9f3c71`,
   );
   const [one = '', two = '', three = ''] = canaries;
-  /** Every response, including refusals. */
+  /** All responses, including errors. */
   const answers: string[] = [];
   const call: Client = async (route, input) => {
     try {
@@ -128,11 +128,11 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   await expect(call(createSecret, { body: { name: 'one', value: one } })).rejects.toThrow();
   await expect(call(createSecret, { body: { name: '1', value: one, description: 7 } as never })).rejects.toThrow();
 
-  // Everything that may fail with a secret in it: a script that prints it and fails, a file that cannot be written.
+  // Resources that fail with a secret in their text or output.
   await upload([
     file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
     file('key', 'key', '${{ secrets.three }}'),
-    // The text of these scripts contains no secret; the files on the machine do, in the second of both lines.
+    // The text of these scripts contains no secret, but the files that they print do.
     script('reader', `cd ${root}; cat conf key; head -c 9 conf; sleep 0.3; tail -c +10 conf; cat key >&2; exit 1`),
     script('encoder', `cd ${root}; base64 conf; base64 -w 0 key; printf x | cat - key | base64 -w 20 >&2; exit 1`),
     script(
@@ -161,11 +161,11 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   for (const id of ['reader', 'encoder', 'dumper'])
     expect(output[`site/${id}`]).toMatchObject({ stdout: expect.stringContaining('(sensitive)'), exit_code: 1 });
 
-  // Another machine requests the secret and is refused.
+  // An agent that the restriction of the secret excludes is refused.
   const refused = call(applyAgent, { params: { node_id: other.nodeId }, body: { modules: ['site'] } });
   await expect(refused).rejects.toThrow('may not go to this agent');
 
-  // The module is applied, drifts, changes, and is removed.
+  // Applies the module, changes a file and secrets, and applies again.
   await upload([
     file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
     file('key', 'key', '${{ secrets.three }}'),
@@ -186,10 +186,10 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   await call(getRun, { params: { run_id: run.run_id } });
   expect(readFileSync(join(root, 'conf'), 'utf8')).toBe(`user=a\npassword=${two}\n`);
   expect(await call(rotateSecretsKey, {})).toMatchObject({ reencrypted: 4, unreadable: [] });
-  // A script is interrupted while it prints the value, which has changed since the apply.
+  // Cancels a script that has printed a secret, after the value of the secret has changed.
   await upload([script('slow', `cat ${root}/key; echo '\${{ secrets.three }}' >&2; sleep 4`)]);
   const slow = call(applyAgent, nothing);
-  const running = await eventually('it runs', async () => {
+  const running = await eventually('the operation is running', async () => {
     const { operations } = await call(listOperations, { query: { status: 'running' } });
     return operations[0] ?? null;
   });
@@ -226,14 +226,13 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
 
   for (const path of ['/metrics', '/api/v1/audit/export', '/api/v1/settings', '/api/v1/audit?limit=500'])
     streams.push(listen(orchestrator, path, token));
-  await eventually('the webhook has received it', async () => (end.arrived.length > 0 ? true : null));
-  await eventually('all have been answered', async () => streams.every(({ text }) => text().length > 100) || null);
+  await eventually('the webhook has received an event', async () => (end.arrived.length > 0 ? true : null));
+  await eventually('all streams have sent data', async () => streams.every(({ text }) => text().length > 100) || null);
   expect(streams[0]?.text()).toContain('state.failed');
   const places: [string, string][] = [];
   const keep = (directory: string) =>
     places.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
-  // Copies the data while the orchestrator runs, with data that is still in the write-ahead log, and after it has
-  // stopped.
+  // Reads the data directory while the orchestrator runs, which includes the write-ahead log, and again after its stop.
   keep(orchestrator.dataDir);
   if (url === null) expect(places.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
   await orchestrator.stop();
@@ -261,7 +260,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   ).toBe(true);
   const told = canaries.flatMap((value) =>
     [...formsOf(value), ...value.split('\n').filter((line) => line !== value)].flatMap((form) =>
-      // Files are read byte by byte.
+      // Includes the form as Latin-1, because files are read as Latin-1.
       [form, Buffer.from(form).toString('latin1')].flatMap((text) =>
         places.filter(([, content]) => content.includes(text)).map(([place]) => `${JSON.stringify(form)} in ${place}`),
       ),
@@ -274,7 +273,7 @@ async function nobodyElseHasIt(stage: Stage, end: FarEnd, { url, dump }: Place):
   expect(statSync(agent.dataDir).mode & 0o077).toBe(0);
 }
 
-describe('a secret is on the machine that may have it, and nowhere else', () => {
+describe('values of secrets', () => {
   let end: FarEnd;
   let server: PostgresServer | undefined;
   let missing: PostgresMissing | undefined;
@@ -292,18 +291,21 @@ describe('a secret is on the machine that may have it, and nowhere else', () => 
     await end.close();
   });
 
-  test('keeps secrets off all other machines, with SQLite', ({ stage }) =>
-    nobodyElseHasIt(stage, end, { url: null, dump: async () => new Map() }));
+  test('the value of a secret is stored only on the machines that may have it, with SQLite', ({ stage }) =>
+    expectSecretsContained(stage, end, { url: null, dump: async () => new Map() }));
 
-  test('keeps secrets off all other machines, with PostgreSQL', async ({ stage, skip }) => {
+  test('the value of a secret is stored only on the machines that may have it, with PostgreSQL', async ({
+    stage,
+    skip,
+  }) => {
     if (!server) return skip(missing?.message);
     const url = await server.createDatabase();
     const { dump } = server;
-    await nobodyElseHasIt(stage, end, { url, dump: () => dump(url) });
+    await expectSecretsContained(stage, end, { url, dump: () => dump(url) });
   });
 });
 
-test('stores a secret with `muster secrets set` from a pipe or a file, and applies exactly that value', async ({
+test('`muster secrets set` stores a value from a pipe or a file, and an apply writes exactly that value', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator();
@@ -325,7 +327,7 @@ test('stores a secret with `muster secrets set` from a pipe or a file, and appli
     });
   const pem = join(stage.dir, 'site.pem');
   writeFileSync(pem, '-----BEGIN-----\nabc\n-----END-----\n');
-  // `echo` adds a newline that is not part of the password; a file is used unchanged.
+  // The CLI removes one trailing newline from standard input, but none from a file.
   const told = [
     await secrets(['set', 'with', '--agent', 'web-1'], 'hunter2 \n'),
     await secrets(['set', 'without'], 'hunter2'),

@@ -7,14 +7,14 @@ import { resolved } from './hosts/subjects/subject.ts';
 import { noHosts } from './hosts/test.ts';
 import { TestHosts } from './hosts/test-hosts.ts';
 
-/** When and how often services are restarted and reloaded, and the reports of failed starts. */
+/** Tests when and how often services are restarted and reloaded, and how failed starts are reported. */
 
 const reason = noHosts();
 const log = '/var/tmp/services.log';
 
 const unit = (name: string, lines: string) =>
   `cat > /etc/systemd/system/${name}.service <<'EOF'\n[Service]\n${lines}\nEOF\n`;
-/** `ExecStartPre`, because `systemctl start` waits for that to end, but only for the fork of `ExecStart`. */
+/** Returns shell text for a unit that logs its starts. `systemctl start` waits until `ExecStartPre` has written the line. */
 const talkative = (name: string) =>
   unit(
     name,
@@ -41,11 +41,11 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
   const conf = (name: string, content: string) => file(`/var/tmp/${name}.conf`, { content });
   const key = (name: string) => `path:/var/tmp/${name}.conf`;
   const apply = (resources: ResolvedResource[]) => agent.run(operation('apply', resources));
-  /** Events since the previous call. */
+  /** Returns the logged starts and reloads since the previous call. */
   const happened = async () =>
     (await machine.sh(`touch ${log}; cat ${log}; rm ${log}`)).split('\n').filter((line) => line !== '');
 
-  test('a service reloads or restarts once after all its sources; a restart replaces a due reload', async () => {
+  test('a service reloads or restarts once after all its sources have changed, and a restart replaces a due reload', async () => {
     const desired = (a: string, b: string) => [
       conf('a', a),
       conf('b', b),
@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect((await happened()).sort()).toEqual(['one reloaded', 'two reloaded']);
   });
 
-  test('a service that does not run is not restarted, not even once it runs', async () => {
+  test('a stopped service is not restarted, not even after it has been started', async () => {
     const desired = (content: string) => [conf('c', content), service('one', {}, { restart_on: [key('c')] })];
     await machine.sh('systemctl stop one');
     expect((await apply(desired('1'))).results[1]).toMatchObject({ action: 'none', status: 'unchanged' });
@@ -98,7 +98,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     }
   });
 
-  test('queries fifty units with one command', async () => {
+  test('an operation queries fifty units with one command', async () => {
     await machine.sh(
       `printf '#!/bin/sh\\necho "$1" >> ${log}\\nexec /bin/systemctl "$@"\\n' > /usr/local/sbin/systemctl; chmod 755 /usr/local/sbin/systemctl`,
     );
@@ -112,7 +112,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     );
     expect(reported.results.map(({ status }) => status)).toEqual(names.map(() => 'unchanged'));
     expect(await happened()).toHaveLength(1);
-    // An account that the operation creates does not affect the query of units.
+    // The creation of an account between two units causes no second query.
     const [first, second] = names.map((name) => service(name, { running: false })) as [never, never];
     const applied = await apply([first, resolved({ 'user-unix': { name: 'between' } }), second]);
     expect(applied.results.map(({ status }) => status)).toEqual(['unchanged', 'changed', 'unchanged']);
@@ -121,7 +121,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     await apply([]);
   });
 
-  test('reports a service that fails to start or stay up with its last log lines, and runs the others', async () => {
+  test('an apply reports services that fail to start or stay up with their last log lines, and starts the others', async () => {
     await machine.sh(
       [
         unit('ends', 'ExecStart=/bin/sh -c "sleep 0.2; echo no such database; exit 3"'),
@@ -157,7 +157,7 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect(await machine.sh('stat -c %a /etc/systemd/system/secretive.service')).toBe('600\n');
   });
 
-  test('does not unmask a masked unit', async () => {
+  test('an apply does not unmask a masked unit', async () => {
     await machine.sh(
       `mkdir -p /run/systemd/system; ln -s /dev/null /run/systemd/system/hidden.service; systemctl daemon-reload`,
     );

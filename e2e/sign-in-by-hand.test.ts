@@ -12,10 +12,9 @@ const [makeKey = '', ...rest] = blocksOf(page)
   .filter(({ language }) => language === 'sh')
   .map(({ source }) => source);
 
-/** Runs the commands of the page in one shell, up to the first failure. */
+/** Runs commands of the page in one shell, which stops at the first failure. @returns the output */
 function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
-    // The last command of the page is refused.
     const child = spawn('bash', ['-eu', '-c', script], {
       cwd: stage.folder('by-hand'),
       env: stage.environment(variables),
@@ -32,7 +31,9 @@ function shell(stage: Stage, script: string, variables: NodeJS.ProcessEnv): Prom
   });
 }
 
-test('the commands of the page sign in and run its scenario with openssl and curl', async ({ stage }) => {
+test('the commands in docs/api.md sign in with openssl and curl, and print the documented output', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator();
   await stage.agent(orchestrator, 'web-1', { token: null });
   await shell(stage, makeKey, {});

@@ -5,7 +5,7 @@ import { newOperator } from './client.ts';
 import { test } from './harness.ts';
 
 describe('signing in', () => {
-  test('makes the bootstrap key the first admin, even after a restart', async ({ stage }) => {
+  test('the operator with the bootstrap key is the only admin, even after a restart', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const operators = await orchestrator.call(listOperators, {});
     expect(operators).toMatchObject([{ username: 'ada', role: 'admin', bootstrap: true }]);
@@ -13,11 +13,13 @@ describe('signing in', () => {
     await orchestrator.stop();
     await orchestrator.start();
     expect(await orchestrator.call(listOperators, {})).toEqual(operators);
-    // Another process without a sign-in session.
+    // A new client signs in again.
     expect(await orchestrator.clientFor(orchestrator.operator)(listOperators, {})).toEqual(operators);
   });
 
-  test('gives no nonce to an unknown key, and refuses requests without a sign-in session', async ({ stage }) => {
+  test('the orchestrator refuses the sign-in of an unknown key, which can read only the public status', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const stranger = orchestrator.clientFor(newOperator());
     const refusal = await stranger(listAgents, {}).catch((error: unknown) => error);

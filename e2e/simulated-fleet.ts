@@ -2,8 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ResourceResult } from '@muster/protocol';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../orchestrator/test/test-agent.ts';
 
-/** Agents with an in-memory journal: inexpensive in large numbers, and they record every received operation. */
-
 const unchanged: ResourceResult = {
   module: 'motd',
   id: 'motd',
@@ -25,12 +23,13 @@ export interface FleetWatch {
   onBegun(nodeId: string, operationId: string): void;
   /** Called when an agent reports the end of an operation for the first time. */
   onEnded(nodeId: string, operationId: string): void;
-  /** Called with an operation that arrives again after its result was acknowledged. */
+  /** Called when an agent receives an operation again after its result was acknowledged. */
   onRepeated(nodeId: string, operationId: string): void;
-  /** How an operation ends, and after how many milliseconds. */
+  /** Returns the status with which the next operation of an agent ends, and its duration in milliseconds. */
   judge(nodeId: string): { status: 'succeeded' | 'failed'; afterMs: number };
 }
 
+/** An agent with an in-memory journal and without a machine, inexpensive in large numbers. */
 export class SimulatedAgent {
   readonly key: AgentKey;
   readonly #port: () => number;
@@ -50,7 +49,7 @@ export class SimulatedAgent {
     this.#watch = watch;
   }
 
-  /** Stays connected until it is stopped, and reconnects after any failure of the orchestrator. */
+  /** Stays connected until it is stopped. Reconnects after any failure. */
   async run(): Promise<void> {
     while (!this.#stopped) {
       await this.#connect().catch(() => {});
@@ -103,12 +102,12 @@ export class SimulatedAgent {
       this.#journal.set(operation_id, 'running');
       this.#watch.onBegun(this.key.nodeId, operation_id);
       this.#report([{ type: 'accepted', operation_id }]);
-      void this.#carryOut(operation_id);
+      void this.#execute(operation_id);
     }
   }
 
-  /** Continues the operation whether or not the orchestrator runs. */
-  async #carryOut(operation_id: string): Promise<void> {
+  /** Executes an operation, even while the agent is disconnected. */
+  async #execute(operation_id: string): Promise<void> {
     const { status, afterMs } = this.#watch.judge(this.key.nodeId);
     await sleep(afterMs);
     this.#journal.set(operation_id, 'finished');
@@ -129,7 +128,7 @@ export class SimulatedAgent {
   }
 }
 
-/** @param token of the agent with this name */
+/** Creates agents. @param token returns the enrollment token for the agent with this name */
 export async function simulatedFleet(
   count: number,
   token: (name: string) => Promise<string>,

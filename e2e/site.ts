@@ -1,16 +1,15 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The module of the main job: 5 directories, 20 files, and a script between them. */
-
 interface SiteOptions {
   name: string;
-  /** The folder that contains everything. */
+  /** Directory of the site. */
   root: string;
-  /** Number of declared pages, from the first of the 20. */
+  /** Number of pages. Default: 20. */
   pages?: number;
+  /** Number of directories. Default: 5. */
   directories?: number;
-  /** Text of the first page. */
+  /** Content of the first page. */
   greeting?: string;
   script?: 'built' | 'slow' | 'none';
 }
@@ -19,7 +18,7 @@ const directories = ['', '/assets', '/assets/css', '/assets/img', '/pages'];
 export const pagePath = (root: string, page: number): string =>
   `${root}${['', '/assets/css', '/assets/img', '/pages'][page % 4]}/page-${page}.html`;
 
-/** Number of times that the script ran: it writes one line each time. */
+/** Returns how often the script has run. Each run writes one line to the log. */
 export function runsOf(root: string): number {
   try {
     return readFileSync(`${root}/log`, 'utf8').split('\n').filter(Boolean).length;
@@ -28,7 +27,7 @@ export function runsOf(root: string): number {
   }
 }
 
-/** YAML of the module. */
+/** Returns a module with directories, pages, and a script between the pages, in JSON. */
 export function siteModule(options: SiteOptions): string {
   const { name, root, pages = 20, directories: count = 5, greeting = 'hello', script = 'built' } = options;
   const resources: object[] = directories.slice(0, count).map((path, index) => ({
@@ -41,7 +40,6 @@ export function siteModule(options: SiteOptions): string {
       id: `page-${page}`,
       resource: { 'file-unix': { path: pagePath(root, page), content, mode: '0644' } },
     });
-    // In the middle, so that resources come before and after it.
     if (page === 9 && script !== 'none') resources.push({ id: 'index', resource: { script: scripts[script](root) } });
   }
   return JSON.stringify({ name, supports: [{ platform: 'linux' }], resources });
@@ -56,7 +54,7 @@ const scripts = {
     apply: `echo ran >> '${root}/log'; cat '${root}/page-0.html' > '${root}/index'; echo built the index`,
     undo: `rm '${root}/index'; echo undone >> '${root}/log'`,
   }),
-  // The script's effect is its last action, so that `check` shows whether it completed.
+  // Writes the log last, so that `check` succeeds only after a complete run.
   slow: (root: string) => ({
     program: 'sh',
     manages: `${root}/log`,
@@ -66,7 +64,7 @@ const scripts = {
   }),
 };
 
-/** Everything below a folder: path, mode, and content, in order. Empty if the folder does not exist. */
+/** Returns mode and content of a directory and everything in it, by path. Empty if the directory does not exist. */
 export function treeOf(root: string): Record<string, string> {
   const tree: Record<string, string> = {};
   const visit = (path: string, shown: string) => {

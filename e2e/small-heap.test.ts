@@ -11,9 +11,8 @@ import { signIn, transportTo } from './client.ts';
 import { test } from './harness.ts';
 
 /**
- * Reads the largest rows that an agent may cause through every list and page, with an orchestrator with a small heap.
- * The test writes the rows to the database file, because reporting them takes longer, and other tests cover the limits
- * on reports.
+ * Reads the largest rows that an agent can cause through all list routes of an orchestrator with a small heap. The test
+ * writes the rows to the database, because reporting them takes longer. Other tests cover the limits on reports.
  */
 
 const heapMiB = 80;
@@ -28,7 +27,7 @@ const result = (message: number, diff: number) =>
     ...{ message: long(message, 'm'), duration_ms: 0, sensitive: false },
   });
 
-test('the orchestrator reads the largest rows that an agent may cause, with a heap of 80 MiB', async ({ stage }) => {
+test('the orchestrator lists the largest rows that an agent can cause with a heap of 80 MiB', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const module =

@@ -7,16 +7,14 @@ import { muster, root } from '../tools/suite/cli.ts';
 import { type Ending, Program } from '../tools/suite/program.ts';
 import { newOperator, type Operator, operatorClient } from './client.ts';
 
-/** Real processes for end-to-end tests, started like a user starts them and always killed at the end. */
-
 interface RunOptions {
   flags?: readonly string[];
   env?: NodeJS.ProcessEnv;
-  /** A command that replaces itself with the command after it, such as `unshare`. */
+  /** A command, such as `unshare`, that executes the command in its last arguments. */
   within?: readonly string[];
 }
 
-/** A `muster` process that may be killed and started again in the same data directory. */
+/** A `muster` process that can be stopped or killed and started again with the same data directory. */
 class Restartable {
   readonly dataDir: string;
   readonly #stage: Stage;
@@ -32,11 +30,11 @@ class Restartable {
   }
 
   get program(): Program {
-    if (!this.#program) throw new Error(`the ${this.#what} was never started`);
+    if (!this.#program) throw new Error(`the ${this.#what} has not been started`);
     return this.#program;
   }
 
-  /** Sets more variables for its next start. */
+  /** Sets additional environment variables for the next start. */
   set(env: NodeJS.ProcessEnv): void {
     this.#options = { ...this.#options, env: { ...this.#options.env, ...env } };
   }
@@ -48,7 +46,7 @@ class Restartable {
     return this.#program;
   }
 
-  /** Ends the process like a power cut or the kernel's out-of-memory killer. */
+  /** Kills the process with SIGKILL, like the kernel's out-of-memory killer. */
   async kill9(): Promise<void> {
     this.program.kill('SIGKILL');
     await this.program.ended;
@@ -61,7 +59,7 @@ class Restartable {
 
 export class Orchestrator extends Restartable {
   readonly operator: Operator;
-  /** Client of the first admin. */
+  /** Client that acts as the first admin. */
   readonly call: Client;
   url = '';
   apiPort = 0;
@@ -79,7 +77,7 @@ export class Orchestrator extends Restartable {
     return operatorClient(() => this.url, certificate, operator);
   }
 
-  /** Starts the orchestrator, the first time on free ports, then on the same ones. Resolves when it is ready. */
+  /** Starts the orchestrator: the first time on free ports, later on the same ports. Resolves when it is ready. */
   async start(): Promise<void> {
     const ports = ['--api-port', String(this.apiPort), '--agent-port', String(this.agentPort)];
     const bootstrap = ['--bootstrap-key', this.operator.publicKey, '--bootstrap-username', 'ada'];
@@ -90,7 +88,7 @@ export class Orchestrator extends Restartable {
     this.publicKey = String(ready.public_key);
   }
 
-  /** An enrollment token that approves an agent under this name; null: the agent waits for approval. */
+  /** Creates an enrollment token that approves an agent under this name. If the name is null, the agent waits for approval. */
   async token(name: string | null, tags: Record<string, string> = {}): Promise<string> {
     const body = name === null ? { approve: false, tags } : { approve: true, name, tags };
     return (await this.call(createEnrolmentToken, { body })).token;
@@ -106,42 +104,42 @@ export class AgentProcess extends Restartable {
     this.#connect = connect;
   }
 
-  /** Starts the process without waiting for its link. */
+  /** Starts the agent without waiting until it is connected. */
   launch(): Program {
     return this.run(['connect', ...this.#connect]);
   }
 
-  /** Starts the agent and waits until the orchestrator has its record. */
+  /** Starts the agent and waits until it is connected. */
   async start(): Promise<void> {
     const connected = await this.launch().event('connected', { timeoutMs: 180_000 });
     this.nodeId = String(connected.node_id);
   }
 
-  /** Waits until its link has been up for the given time since its process started. */
+  /** Waits until the current process has connected `count` times. */
   async connected(count: number): Promise<void> {
     await this.program.event('connected', { count, timeoutMs: 180_000 });
   }
 }
 
-/** Processes and folder of one test. */
+/** The processes and the temporary directory of a test. `end` kills the processes and deletes the directory. */
 export class Stage {
   readonly dir = mkdtempSync(join(tmpdir(), 'muster-e2e-'));
   readonly #programs: Program[] = [];
 
-  /** Creates a folder of this test. */
+  /** Creates a directory in the temporary directory. */
   folder(name: string): string {
     const path = join(this.dir, name);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return path;
   }
 
-  /** Runs `muster` with variables that prevent it from using the user's own profiles. */
+  /** Starts `muster` with an environment that hides the user's own profiles. */
   run(name: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, within: readonly string[] = []): Program {
     const [command = muster, ...words] = [...within, muster, ...args];
     return this.watch(new Program({ name, command, args: words, cwd: root, env: this.environment(env) }));
   }
 
-  /** Adds a program to those that are killed at the end. */
+  /** Registers a program to kill at the end. */
   watch(program: Program): Program {
     this.#programs.push(program);
     return program;
@@ -166,7 +164,10 @@ export class Stage {
     return orchestrator;
   }
 
-  /** An agent that holds the orchestrator's key; enrolled and approved under `name` unless `token` says otherwise. */
+  /**
+   * Starts an agent that has the orchestrator's key pinned, and approves it under `name`. `token` overrides the enrollment
+   * token; null omits it.
+   */
   async agent(
     orchestrator: Orchestrator,
     name: string,
@@ -179,12 +180,12 @@ export class Stage {
     return agent;
   }
 
-  /** An agent with its own connect line, not started. */
+  /** Creates an agent with these arguments for `connect`, without starting it. */
   agentAt(name: string, connect: readonly string[], options: RunOptions = {}): AgentProcess {
     return new AgentProcess(this, this.folder(`agent-${name}`), connect, options);
   }
 
-  /** Last output of every program, for a failed test. */
+  /** Returns the last output of every program, to print after a failed test. */
   report(): string {
     return this.#programs
       .map((program) => {

@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
-/** Forwards bytes to a port until it is cut; then accepts new connections. */
+/** Starts a TCP proxy. `cut` breaks all current connections; the proxy accepts new ones. */
 async function passage(port: number): Promise<{ port: number; cut(): void; close(): void }> {
   const sockets = new Set<Socket>();
   const cut = () => {
@@ -55,13 +55,13 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
     line.close();
   });
 
-  // The remote shell assembles the markers, so that the test does not mistake the echo of the command for its output.
+  // The remote shell computes the markers, so that the test does not mistake the echo of a command for its output.
   person.type('PS1="far> "; echo mark$((40 + 2)) grün 東京\r');
   await person.sees('mark42 grün 東京');
   person.resize(101, 37);
   person.type('until [ "$(stty size)" = "37 101" ]; do sleep 0.02; done; echo resi""zed\r');
   await person.sees('resized');
-  // An editor moves down by a line feed alone.
+  // Without output processing, as in an editor, a line feed does not return to the first column.
   person.type(`stty -opost; printf 'up%s\\ndown' ward; stty opost; echo\r`);
   await person.sees('upward\ndown');
   person.type('echo slee""ping; sleep 1000\r');
@@ -70,12 +70,12 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
   person.type('echo after=$?\r');
   await person.sees('after=130');
 
-  // On the alternate screen with mouse reporting, like an editor that loses its connection.
+  // Turns on the alternate screen and mouse reporting, like an editor, and breaks the connection.
   person.type(`printf '\\033[?1049h\\033[?1000h\\033[6nEDIT%s' OR; echo\r`);
   await person.sees('EDITOR');
   line.cut();
   await person.sees('connection lost, reconnecting …');
-  await eventually('it is attached again', async () => {
+  await eventually('the client is attached again', async () => {
     const [session] = await orchestrator.call(listTerminals, { query: { status: 'active' } });
     return session?.attached.length === 1 ? true : null;
   });
@@ -114,7 +114,7 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
   await looker.sees('code=0');
   expect(looker.shown).toContain('\u001b[?1049h');
   expect(looker.shown).not.toMatch(/\u001b\[(?:6n|\?1000h)/);
-  // The keys that leave a terminal session leave the second one.
+  // After the replay, `~.` leaves the second terminal session.
   looker.type('echo left$((1 + 1))\r');
   await looker.sees('left2');
   looker.type('~');

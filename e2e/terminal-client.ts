@@ -4,16 +4,16 @@ import { WebSocket } from 'ws';
 import { eventually } from './eventually.ts';
 import type { Orchestrator } from './stage.ts';
 
-/** A JSON message on a terminal's WebSocket. */
+/** A JSON message from the orchestrator on a terminal's WebSocket. */
 interface Notice {
   type: 'resize' | 'exit' | 'error';
   [field: string]: unknown;
 }
 
-/** A connection to a terminal over the API's WebSocket, like that of a browser or the CLI. */
+/** A client of a terminal over the API's WebSocket. */
 export class TerminalScreen {
   readonly notices: Notice[] = [];
-  /** Code of the close; null while the connection is open. 1006: the connection was cut. */
+  /** WebSocket close code, such as 1006 after a broken connection; null while the connection is open. */
   closed: number | null = null;
   readonly #ws: WebSocket;
   readonly #pieces: Buffer[] = [];
@@ -30,7 +30,7 @@ export class TerminalScreen {
     ws.on('error', () => {});
   }
 
-  /** @param address in the format of `ws_url` */
+  /** Connects to a terminal. @param address URL or path, as in `ws_url` */
   static async connect(orchestrator: Orchestrator, address: string): Promise<TerminalScreen> {
     const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
     const ws = new WebSocket(new URL(address, orchestrator.url), { ca, perMessageDeflate: false });
@@ -42,7 +42,7 @@ export class TerminalScreen {
     return screen;
   }
 
-  /** All output that was shown. */
+  /** All received output. */
   get bytes(): Buffer {
     return Buffer.concat(this.#pieces);
   }
@@ -55,23 +55,25 @@ export class TerminalScreen {
     this.#ws.send(JSON.stringify({ type: 'resize', cols, rows }));
   }
 
-  /** Waits until the output matches. */
+  /** Waits until the output matches. @returns the match */
   async shows(what: RegExp): Promise<RegExpExecArray> {
-    return await eventually(`the terminal shows ${what}`, async () => {
+    return await eventually(`the terminal output matches ${what}`, async () => {
       const found = what.exec(this.bytes.toString());
       if (found === null && this.closed !== null)
-        throw new Error(`closed with ${this.closed}: ${JSON.stringify(this.notices)} ${this.bytes.subarray(-500)}`);
+        throw new Error(
+          `the connection was closed with ${this.closed}: ${JSON.stringify(this.notices)} ${this.bytes.subarray(-500)}`,
+        );
       return found;
     });
   }
 
-  /** Waits for the end notice and the close. */
+  /** Waits until the orchestrator closes the connection. @returns the last notice */
   async end(): Promise<Notice | undefined> {
     await eventually('the connection is closed', async () => this.closed);
     return this.notices.at(-1);
   }
 
-  /** Simulates a lost network: sends nothing to the other end, except for the kernel's messages. */
+  /** Closes the connection without a WebSocket close message, like a lost network. */
   cut(): void {
     this.#ws.terminate();
   }

@@ -27,7 +27,7 @@ import { TerminalScreen } from './terminal-client.ts';
 
 const settings = 'remote_terminal: { enabled: true, shell: /bin/sh }\n';
 
-/** Flags of an agent that offers terminals. */
+/** Returns flags for an agent with remote terminals turned on. */
 function offering(stage: Stage): { flags: string[] } {
   const config = join(stage.dir, 'agent.yaml');
   writeFileSync(config, settings);
@@ -68,7 +68,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const gone = (pid: number) => eventually(`process ${pid} is gone`, async () => (isAlive(pid) ? null : true));
+const gone = (pid: number) => eventually(`process ${pid} has ended`, async () => (isAlive(pid) ? null : true));
 
 const codeOf = async (call: Promise<unknown>) =>
   await call.then(
@@ -76,7 +76,7 @@ const codeOf = async (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem.code : Promise.reject(error)),
   );
 
-/** A transcript in the format of its download. */
+/** Downloads a transcript. */
 async function transcript(call: Client, session_id: string, format: 'raw' | 'asciicast'): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
@@ -87,7 +87,7 @@ async function transcript(call: Client, session_id: string, format: 'raw' | 'asc
 const transcriptFile = (orchestrator: Orchestrator, session_id: string) =>
   readFileSync(join(orchestrator.dataDir, 'terminals', `${session_id}.cast`));
 
-/** The output bytes in a transcript. */
+/** Returns the terminal output in an asciicast transcript. */
 function shownIn(cast: Buffer): Buffer {
   const events = cast.toString().trimEnd().split('\n').slice(1);
   return Buffer.concat(
@@ -98,7 +98,7 @@ function shownIn(cast: Buffer): Buffer {
   );
 }
 
-/** The event that records the end of a terminal session. */
+/** Returns the audit event for the end of a terminal session. */
 async function endOnRecord(call: Client, session_id: string) {
   const { events } = await call(listAudit, { query: { event_type: 'terminal.closed', limit: '100' } });
   return events.find(({ metadata }) => metadata.session_id === session_id);
@@ -115,12 +115,12 @@ async function expectInterrupted(call: Client, session_id: string): Promise<void
 }
 
 const back = (orchestrator: Orchestrator, node_id = 'web-1') =>
-  eventually('the agent is back', async () => {
+  eventually('the agent is connected', async () => {
     const { connected } = await orchestrator.call(getAgent, { params: { node_id } });
     return connected ? true : null;
   });
 
-/** Prints numbered lines without end, as fast as they are read. */
+/** Shell text that prints numbered lines without end. */
 const flood = 'i=0; while :; do i=$((i+1)); echo "line $i of a great many"; done\n';
 
 const databases = ['SQLite', 'PostgreSQL'] as const;
@@ -142,11 +142,11 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const why = reason();
     if (why !== null) skip(why);
   });
-  /** Variables of an orchestrator with its own database. */
+  /** Returns the environment of an orchestrator with its own database. */
   const fresh = async (env: NodeJS.ProcessEnv = {}): Promise<NodeJS.ProcessEnv> =>
     database === 'SQLite' ? env : { ...env, MUSTER_DATABASE_URL: await server!.createDatabase() };
 
-  describe('of an orchestrator and an agent that live through it all', () => {
+  describe('with a shared orchestrator and agent', () => {
     let stage: Stage;
     let orchestrator: Orchestrator;
     let agent: AgentProcess;
@@ -186,12 +186,12 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
       const [header = ''] = cast.toString().split('\n');
       expect(JSON.parse(header)).toMatchObject({ version: 2, width: 100, muster: { operator: 'ada', agent: 'web-1' } });
-      // A client that was connected from the start received the same bytes as the transcript holds.
+      // The transcript has the same bytes as a client received that was connected from the start.
       expect((await transcript(call, session_id, 'raw')).equals(screen.bytes)).toBe(true);
       expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
     });
 
-    test('a terminal waits for a client to return, restores the screen, and has one writer at a time', async () => {
+    test('a terminal continues without a client, restores the screen for the next one, and has one controller at a time', async () => {
       const { call } = orchestrator;
       const { session_id, screen } = await opened(orchestrator, call);
       const go = join(stage.dir, 'go');
@@ -210,7 +210,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       second.type('echo "again $((1+1))"\n');
       await second.shows(/again 2/);
 
-      // A connection without a live client does not block a new one.
+      // A new controller takes over from the current one.
       const third = await attached(orchestrator, call, session_id, 'control');
       expect(await second.end()).toMatchObject({ type: 'error', code: 'terminal_taken_over' });
       third.type('echo "third $((1+2))"\n');
@@ -219,7 +219,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await third.end()).toMatchObject({ type: 'exit', code: 0 });
     });
 
-    test('only the operator of a terminal and admins may watch it, type, and end it', async () => {
+    test('only admins and the operator of a terminal may watch or end it, and viewers may not type', async () => {
       const ada = orchestrator.call;
       const person = async (username: string, role: 'admin' | 'operator') => {
         const operator = newOperator();
@@ -258,7 +258,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       looks.type('echo by a viewer\n');
       expect(await looks.end()).toMatchObject({ type: 'error', code: 'forbidden' });
 
-      // A removed client receives no output after the answer; the others continue.
+      // The clients of a removed operator receive no further output. Those of other operators continue.
       const removed = async (operator_id: string, screens: TerminalScreen[]) => {
         await ada(removeOperator, { params: { operator_id } });
         for (const each of screens) await each.end();
@@ -288,11 +288,11 @@ describe.each(databases)('a terminal, on %s', (database) => {
           await back(orchestrator);
         }
         const { session_id, screen, pid } = await opened(orchestrator, call);
-        // A stopping agent ends processes that ignore the hang-up; a killed one cannot.
+        // A stopping agent also kills processes that ignore the hang-up.
         if (how === 'stopped') screen.type(`trap '' HUP\n`);
         screen.type('echo "ready $((1+1))"; sleep 1000 & echo "other=$!."; wait\n');
         const [, other] = await screen.shows(/ready 2[\s\S]*other=(\d+)\./);
-        // A background process gets no hang-up; after a kill of the agent no process ends it, and it stays, as under sshd.
+        // A background process survives the kill of the agent, as under sshd, so the test ends it.
         if (how === 'killed') {
           process.kill(Number(other));
           await agent.kill9();
@@ -304,7 +304,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('after a broken link, the transcript has a prefix of the output, and each client a prefix of the transcript', async ({
+    test('a transcript contains a prefix of the output after a broken link, and clients have received a prefix of it', async ({
       onTestFinished,
     }) => {
       const { call } = orchestrator;
@@ -334,10 +334,10 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('the transcript contains all output that was shown before the orchestrator was killed; the shell ends', async () => {
+    test('a transcript contains all output that clients received before the orchestrator was killed, and the shell ends', async () => {
       const { call } = orchestrator;
       for (const ms of database === 'SQLite' ? [30, 330] : [110]) {
-        // A new process starts with the minimum backoff.
+        // Restarts the agent, which then starts with the minimum backoff.
         await agent.stop();
         await agent.start();
         await back(orchestrator);
@@ -352,7 +352,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await gone(pid);
         await orchestrator.start();
         await expectInterrupted(call, session_id);
-        // After a kill at any moment, the file is one that players can read, and its digest is recorded.
+        // Whenever the kill happened, the transcript is a valid asciicast, and the audit log has its digest.
         const cast = await transcript(call, session_id, 'asciicast');
         for (const line of cast.toString().trimEnd().split('\n')) JSON.parse(line);
         const sha256 = createHash('sha256').update(cast).digest('hex');
@@ -361,7 +361,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     });
   });
 
-  test('a terminal ends at its limits: time without a client, idle time, transcript size', async ({ stage }) => {
+  test('a terminal ends at the limits for time without a client, idle time, and transcript size', async ({ stage }) => {
     const env = await fresh({
       MUSTER_TERMINALS_REATTACH_SECS: '1',
       MUSTER_TERMINALS_IDLE_LIMIT: '3',
@@ -371,7 +371,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const { call } = orchestrator;
     await agentWithTerminals(stage, orchestrator);
     const [left, idle, full] = await Promise.all([1, 2, 3].map(() => opened(orchestrator, call)));
-    if (!left || !idle || !full) throw new Error('three were opened');
+    if (!left || !idle || !full) throw new Error('a terminal is missing');
     left.screen.cut();
     full.screen.type(flood);
     expect(await full.screen.end()).toMatchObject({ type: 'error', code: 'terminal_full' });
@@ -392,13 +392,10 @@ describe.each(databases)('a terminal, on %s', (database) => {
     }
   });
 
-  test('a terminal ends with the reason if its transcript cannot be stored or is removed; others continue', async ({
-    stage,
-    skip,
-  }) => {
+  test('a terminal ends with a reason if its transcript cannot be stored or is deleted', async ({ stage, skip }) => {
     const reason = missing('linux', 'root');
     if (reason) skip(reason);
-    // A small disk that only this orchestrator uses.
+    // Mounts a small file system for transcripts in the mount namespace of the orchestrator.
     const small =
       'mkdir -m 700 -p "$0/terminals" && mount -t tmpfs -o size=256k,mode=700 tmpfs "$0/terminals" && exec "$@"';
     const dataDir = join(stage.dir, 'orchestrator-0');
@@ -417,7 +414,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
     expect(screen.bytes.length).toBeGreaterThan(50_000);
 
-    // The path in the mount namespace of the orchestrator's processes.
+    // Returns the path of a transcript in that mount namespace.
     const fileOf = (id: string) => join(`/proc/${orchestrator.program.pid}/root`, dataDir, 'terminals', `${id}.cast`);
     rmSync(fileOf(session_id));
     const second = await opened(orchestrator, call);
@@ -433,7 +430,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
   });
 });
 
-/** Drops the last line if a kill cut it short. */
+/** Returns a transcript without its incomplete last line. */
 function transcriptWhole(orchestrator: Orchestrator, session_id: string): Buffer {
   const cast = transcriptFile(orchestrator, session_id);
   return cast.subarray(0, cast.lastIndexOf(0x0a) + 1);

@@ -6,19 +6,19 @@ import type { Stage } from './stage.ts';
 
 const run = promisify(execFile);
 
-/** A real terminal emulator with a shell, which a test reads and types into. */
+/** A real terminal emulator with a shell, whose screen a test can read and to which it can type. */
 export class Tmux {
   readonly #socket: string;
   readonly #env: NodeJS.ProcessEnv;
 
-  /** @param onEnd receives the cleanup function, for when the stage and the socket may be gone */
+  /** @param onEnd registers the cleanup function, which works even if the stage has already been removed */
   static async start(
     stage: Stage,
     env: NodeJS.ProcessEnv,
     { cols, rows }: { cols: number; rows: number },
     onEnd: (end: () => void) => void,
   ): Promise<Tmux> {
-    // Removes CI and TMUX: the programs must see an interactive user outside any other tmux.
+    // Unsets CI, because programs are not interactive on a build server, and TMUX, because tmux refuses to nest.
     const own = { CI: undefined, TMUX: undefined, ENV: undefined, LC_ALL: 'C.UTF-8', PS1: 'near> ', SHELL: '/bin/sh' };
     const tmux = new Tmux(join(stage.folder('tmux'), 'socket'), stage.environment({ ...env, ...own }));
     const size = ['-x', String(cols), '-y', String(rows)];
@@ -27,7 +27,7 @@ export class Tmux {
       try {
         process.kill(Number(pid), 'SIGTERM');
       } catch {
-        // tmux ended by itself.
+        // tmux has exited.
       }
     });
     return tmux;
@@ -47,12 +47,12 @@ export class Tmux {
     await this.#tmux('send-keys', '-l', text);
   }
 
-  /** @param keys with tmux's names: `Enter`, `Escape`, `C-c` */
+  /** Presses keys. @param keys tmux's names of the keys, such as `Enter`, `Escape`, and `C-c` */
   async press(...keys: string[]): Promise<void> {
     await this.#tmux('send-keys', ...keys);
   }
 
-  /** Types a line into the shell. */
+  /** Types a line and presses Enter. */
   async enter(line: string): Promise<void> {
     await this.type(line);
     await this.press('Enter');
@@ -68,22 +68,22 @@ export class Tmux {
     await this.#tmux('paste-buffer', '-d');
   }
 
-  /** Writes all later output also to a file. */
+  /** Writes all further output to a file. */
   async keep(file: string): Promise<void> {
     await this.#tmux('pipe-pane', '-o', `exec cat > '${file}'`);
   }
 
-  /** All lines of the current screen. */
+  /** Returns the lines of the current screen. */
   async screen(): Promise<string[]> {
     return (await this.#tmux('capture-pane', '-p')).split('\n').slice(0, -1);
   }
 
-  /** The screen with its color sequences. */
+  /** Returns the current screen with color sequences. */
   async colours(): Promise<string> {
     return await this.#tmux('capture-pane', '-p', '-e');
   }
 
-  /** Modes set by programs: alternate screen, mouse, cursor. */
+  /** Returns the terminal modes that programs set, such as alternate screen, mouse, and cursor. */
   async modes(): Promise<string> {
     const names = ['alternate_on', 'mouse_any_flag', 'cursor_flag', 'keypad_flag', 'insert_flag', 'origin_flag'];
     return (await this.#tmux('display-message', '-p', names.map((name) => `${name}=#{${name}}`).join(' '))).trim();
@@ -93,7 +93,7 @@ export class Tmux {
   async sees(what: string, is: (lines: string[]) => boolean, timeoutMs?: number): Promise<void> {
     const look = async () => {
       const lines = await this.screen();
-      if (!is(lines)) throw new Error(`it shows\n${lines.join('\n').trimEnd()}`);
+      if (!is(lines)) throw new Error(`the screen is\n${lines.join('\n').trimEnd()}`);
       return true;
     };
     await eventually(`the terminal shows ${what}`, look, timeoutMs);

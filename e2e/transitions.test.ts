@@ -11,12 +11,12 @@ const options = { env: { MUSTER_AGENTS_LOST_AFTER_SECS: String(lostAfterSecs) } 
 const eventsOf = async ({ call }: Orchestrator, type: string): Promise<AuditEvent[]> =>
   (await call(listAudit, { query: { event_type: type } })).events;
 const recorded = (orchestrator: Orchestrator, type: string, count: number) =>
-  eventually(`${count} × ${type}`, async () => {
+  eventually(`the audit log contains at least ${count} events of type ${type}`, async () => {
     const events = await eventsOf(orchestrator, type);
     return events.length >= count ? events : null;
   });
 
-test('reports a killed agent as lost and later as returned, even across a restart of the orchestrator', async ({
+test('the orchestrator reports a killed agent as lost and later as returned, even after its own restart', async ({
   stage,
 }) => {
   const orchestrator = await stage.orchestrator(options);
@@ -33,7 +33,7 @@ test('reports a killed agent as lost and later as returned, even across a restar
   await agent.start();
   expect(await recorded(orchestrator, 'agent.returned', 1)).toMatchObject([{ target: { name: 'web-1' } }]);
 
-  // Both agents and the orchestrator are killed. After the orchestrator's restart, only one agent reconnects.
+  // The orchestrator also reports an agent as lost that was killed together with it and does not reconnect.
   await agent.kill9();
   await orchestrator.kill9();
   await orchestrator.start();
@@ -41,18 +41,20 @@ test('reports a killed agent as lost and later as returned, even across a restar
   const losses = await recorded(orchestrator, 'agent.lost', 2);
   expect(losses.map(({ target }) => target.name)).toEqual(['web-1', 'web-1']);
   expect(await eventsOf(orchestrator, 'agent.returned')).toHaveLength(1);
-  // A link that reconnects is not an event.
+  // A reconnection causes no event.
   expect((await eventsOf(orchestrator, 'agent.connected')).map(({ target }) => target.name).toSorted()).toEqual([
     'web-1',
     'web-2',
   ]);
 });
 
-test('reports a copied data directory once, and keeps the first agent connected', async ({ stage }) => {
+test('the orchestrator reports a copied data directory once, and keeps the first agent connected', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator(options);
   const agent = await stage.agent(orchestrator, 'web-1');
   const copy = join(stage.dir, 'copy');
-  // Simulates another machine, where the process that holds the original is not visible.
+  // Omits the lock file, because the copy simulates an agent on another machine.
   cpSync(agent.dataDir, copy, { recursive: true, filter: (path) => !path.includes('agent-lock.') });
   chmodSync(copy, 0o700);
   for (let start = 0; start < 2; start++) {

@@ -14,7 +14,7 @@ import { ended, eventually } from './eventually.ts';
 import type { AgentProcess, Orchestrator, Stage } from './harness.ts';
 import { pagePath, runsOf, siteModule } from './site.ts';
 
-/** When to kill: milliseconds after the answer to the apply, or while its script is running. */
+/** When to kill a process: milliseconds after the start of the apply, or `script` for while its script is running. */
 export type Moment = number | 'script';
 
 const reached = (moment: Moment, root: string): Promise<unknown> =>
@@ -29,7 +29,7 @@ export interface Trial {
   operationId: string;
 }
 
-/** Uploads its own site, applies it without waiting, and waits for the moment. */
+/** Uploads a site, starts an apply of it, and waits until the moment. */
 export async function begun(
   stage: Stage,
   parts: { orchestrator: Orchestrator; agent: AgentProcess },
@@ -45,7 +45,7 @@ export async function begun(
   return { ...parts, root, operationId: operation_id };
 }
 
-/** Conditions after any kill: the operation ends once, every resource is reported once, every change happens once. */
+/** Expects that the operation succeeds after a kill, that its script ran once, and that it reported each resource once. */
 export async function expectDone({ orchestrator, agent, root, operationId }: Trial, name: string): Promise<void> {
   const { call } = orchestrator;
   const operation = await ended(call, operationId);
@@ -69,7 +69,7 @@ function expectEachOnce({ resources, summary }: Operation): void {
 }
 
 export const connected = ({ orchestrator, agent }: { orchestrator: Orchestrator; agent: AgentProcess }) =>
-  eventually('the agent is back', async () => {
+  eventually('the agent is connected', async () => {
     const { connected } = await orchestrator.call(getAgent, { params: { node_id: agent.nodeId } });
     return connected ? true : null;
   });

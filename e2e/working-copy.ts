@@ -4,9 +4,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { root } from '../tools/suite/cli.ts';
 
 /**
- * Copies the repository like a clone: files that git tracks or would add, with today's changes.
- * @param installed also adds the packages as hard links, so that deleting a file in one copy keeps it in the other, and
- * the console if it is built
+ * Copies all files that git does not ignore, with uncommitted changes.
+ * @param installed whether to also add the installed packages, and the console if it has been built
  */
 export function copyRepository(to: string, installed: boolean): void {
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], {
@@ -23,12 +22,11 @@ export function copyRepository(to: string, installed: boolean): void {
   try {
     execFileSync('cp', ['-al', 'node_modules', to], { cwd: root, stdio: 'pipe' });
   } catch {
-    // The copy is on another file system, so hard links fail.
+    // Hard links fail if the copy is on another file system.
     rmSync(join(to, 'node_modules'), { recursive: true, force: true });
     cpSync(join(root, 'node_modules'), join(to, 'node_modules'), { recursive: true, verbatimSymlinks: true });
   }
-  // Copies the console, which was built from the same sources. Building it takes seconds, and most tests do not need
-  // that.
+  // Saves the build of the console, which takes seconds.
   if (existsSync(join(root, '.cache/console')))
     cpSync(join(root, '.cache/console'), join(to, '.cache/console'), { recursive: true });
   const stamp = join(to, 'node_modules/.muster-stamp');
@@ -36,7 +34,7 @@ export function copyRepository(to: string, installed: boolean): void {
   writeFileSync(stamp, execFileSync('cksum', { input: readFileSync(join(to, 'package-lock.json')) }));
 }
 
-/** The search path of a user's shell: the machine's own Node, not the packaged one. */
+/** Returns the search path without `node_modules/.bin`, so that programs use the machine's own Node. */
 export const plainPath = (): string =>
   (process.env.PATH ?? '')
     .split(delimiter)

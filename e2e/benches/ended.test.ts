@@ -37,7 +37,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Starts a bench, and waits until its orchestrator and agents run. */
+/** Starts a bench and waits until its measurement runs. */
 async function benchAtWork(folder: string) {
   const bench = spawn('npm', ['run', '--silent', 'bench', '--', 'agent', '--settle', '600', '--files', '0'], {
     cwd: root,
@@ -46,14 +46,14 @@ async function benchAtWork(folder: string) {
   });
   started.push(bench);
   await new Promise<void>((resolve, reject) => {
-    bench.once('exit', (code) => reject(new Error(`it ended with ${code}`)));
+    bench.once('exit', (code) => reject(new Error(`the bench exited with code ${code} before its measurement`)));
     createInterface({ input: bench.stdout! }).on('line', (line) => line.startsWith('measured for') && resolve());
   });
   const processes = below(bench.pid!).map((one) => ({ ...one, since: statOf(one.pid)?.since }));
   const of = (part: string) => processes.find(({ command }) => command.includes(part))!.pid;
   expect(processes.filter(({ command }) => command.includes('/orchestrator.cjs'))).toHaveLength(1);
   expect(left(folder)).not.toEqual([]);
-  /** The processes that still run. A process that reuses one of their numbers does not count. */
+  /** Returns the processes that still run. Ignores processes that reuse one of their ids. */
   const running = () =>
     processes.filter(({ pid, since }) => {
       const stat = statOf(pid);
@@ -65,23 +65,23 @@ async function benchAtWork(folder: string) {
     bench: of('bench/src/agent.ts'),
     async ended() {
       await eventually(
-        'all of its processes have ended',
+        'all processes of the bench have ended',
         async () => (running().length === 0 ? true : null),
         60_000,
       ).catch((error: Error) => {
-        throw new Error(`${error.message}: ${running().map(({ command }) => command)}`);
+        throw new Error(`${error.message}; still running: ${running().map(({ command }) => command)}`);
       });
     },
   };
 }
 
-describe.skipIf(missing('linux') !== null)('a bench that is ended in the middle of its work', () => {
+describe.skipIf(missing('linux') !== null)('a bench that is ended during its measurement', () => {
   test.each([
     ['SIGTERM to npm', 'npm', 'SIGTERM'],
     ['SIGINT to the bench', 'bench', 'SIGINT'],
     ['SIGKILL to its launcher', 'launcher', 'SIGKILL'],
     ['SIGKILL to npm', 'npm', 'SIGKILL'],
-  ] as const)('leaves no process and no file behind: %s', async (_, whom, signal) => {
+  ] as const)('a bench leaves no process and no file behind after %s', async (_, whom, signal) => {
     const folder = temporary();
     const bench = await benchAtWork(folder);
     process.kill(bench[whom], signal);

@@ -16,5 +16,5 @@ export function temporary(): string {
   return folder;
 }
 
-/** Entries of the directory that benches make for themselves. */
+/** Returns the names of the entries that benches have left in the directory. */
 export const left = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('muster-'));

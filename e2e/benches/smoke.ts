@@ -18,16 +18,14 @@ const all = [
     .map((name) => ({ script: 'soak', name })),
 ];
 
-/**
- * The test files run in parallel, and the benches of one file in sequence. Each file runs one of every `parts` benches.
- */
+/** Number of test files. The files run in parallel; each runs its share of the benches in sequence. */
 const parts = 3;
 
-/** @param part from 0 */
+/** @param part index of the test file, from 0 */
 export function runsInSmokeForm(part: number): void {
   describe.each(all.filter((_, i) => i % parts === part))('$script $name', ({ script, name }) => {
-    test('the bench runs with --smoke', (context) => {
-      // The benches measure with /proc.
+    test('the bench succeeds with --smoke, without judging the figures, and leaves no files', (context) => {
+      // The benches read /proc.
       const reason = missing('linux', ...(needs[name] ?? []));
       context.skip(reason !== null, reason ?? '');
       const folder = temporary();

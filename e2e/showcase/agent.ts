@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ResourceResult, type Sample, summarise } from '@muster/protocol';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { type AgentKey, dialAsAgent, newAgentKey, type TestAgent } from '../../orchestrator/test/test-agent.ts';
-import { PretendMachine } from './machine.ts';
+import { SimulatedMachine } from './machine.ts';
 
 const samplesOfMessage = 48;
-/** Number of results that always fits into the window. */
+/** Number of results in a report. Small, so that every report fits into the flow-control window. */
 const resultsOfReport = 2;
 
 export interface Description {
@@ -14,12 +14,12 @@ export interface Description {
   version?: string;
 }
 
-/** A simulated agent over a real link. */
+/** An agent with a simulated machine and a real link. */
 export class ShowcaseAgent {
   readonly key: AgentKey;
-  readonly machine = new PretendMachine();
+  readonly machine = new SimulatedMachine();
   readonly description: Description;
-  /** Milliseconds that the agent takes for each resource. */
+  /** Milliseconds that the agent needs for each resource. */
   pace = 0;
   readonly #cancelled = new Set<string>();
   #link: TestAgent | null = null;
@@ -39,7 +39,7 @@ export class ShowcaseAgent {
     return this.key.nodeId;
   }
 
-  /** Connects, and executes its operations until the link ends. */
+  /** Connects, and then executes operations in the background until the link ends. */
   async connect(port: number, token: string | null): Promise<void> {
     const link = await dialAsAgent(port, this.key);
     const { hostname, attributes, version = '0.1.0' } = this.description;
@@ -54,7 +54,7 @@ export class ShowcaseAgent {
     this.#link = null;
   }
 
-  /** Sends samples. Resolves when all of them are stored. */
+  /** Sends samples. Resolves when the orchestrator has stored all of them. */
   async measured(samples: readonly Sample[]): Promise<void> {
     for (let at = 0; at < samples.length; at += samplesOfMessage) {
       this.#joined.send({ type: 'metrics', samples: samples.slice(at, at + samplesOfMessage) });
@@ -69,7 +69,7 @@ export class ShowcaseAgent {
     this.#joined.send({ type: 'drift_hint', keys: [key] });
   }
 
-  /** Sends a message unchanged, valid or invalid. */
+  /** Sends a message without validation. */
   send(message: object): void {
     this.#joined.send(message);
   }
@@ -84,14 +84,14 @@ export class ShowcaseAgent {
   }
 
   async #work(link: TestAgent): Promise<void> {
-    for (;;) await this.#carryOut(link, await link.next('operation'));
+    for (;;) await this.#execute(link, await link.next('operation'));
   }
 
-  async #carryOut(link: TestAgent, operation: OperationMessage): Promise<void> {
+  async #execute(link: TestAgent, operation: OperationMessage): Promise<void> {
     const { operation_id } = operation;
     const started_at = Math.floor(Date.now() / 1000);
     await this.#report(link, [{ type: 'accepted', operation_id }]);
-    const { results, failed } = this.machine.carryOut(operation);
+    const { results, failed } = this.machine.execute(operation);
     let position = 0;
     while (position < results.length && !this.#cancelled.has(operation_id)) {
       const some = results.slice(position, position + resultsOfReport);
@@ -132,7 +132,7 @@ export class ShowcaseAgent {
       }));
   }
 
-  /** Sends one report at a time: each waits until the previous one is committed. */
+  /** Sends a report after the previous one has been acknowledged. */
   #report(link: TestAgent, reports: object[]): Promise<void> {
     this.#sending = this.#sending.then(async () => {
       const seq = ++this.#seq;

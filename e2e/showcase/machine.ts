@@ -3,26 +3,25 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { OperationMessage } from '@muster/protocol/wire';
 import { createTwoFilesPatch } from 'diff';
 
-/** A simulated machine: stores applied resources, and compares them as a real agent would. */
-
 type Body = Record<string, unknown>;
 type Results = { results: ResourceResult[]; failed: string | null };
 
-interface Held {
+interface Applied {
   resource: ResolvedResource;
-  /** The current state. */
+  /** Current fields of the resource on the machine. */
   now: Body;
 }
 
-/** Fields that identify a resource and do not describe its state. */
+/** Fields that identify a resource, and so do not count as changes. */
 const naming = new Set(['path', 'name', 'program', 'check', 'apply', 'undo', 'manages']);
 
-export class PretendMachine {
-  readonly #held = new Map<string, Held>();
+/** A simulated machine that executes operations in memory. */
+export class SimulatedMachine {
+  readonly #applied = new Map<string, Applied>();
   /** Messages of failing resources, by identity. */
   readonly #faults = new Map<string, string>();
 
-  /** Makes a resource fail from now on; null: it succeeds again. */
+  /** Makes a resource fail with this message; null makes it succeed again. */
   fault(identity: string, message: string | null): void {
     if (message === null) this.#faults.delete(identity);
     else this.#faults.set(identity, message);
@@ -30,33 +29,34 @@ export class PretendMachine {
 
   /**
    * Simulates a manual change of an applied resource.
-   * @returns the key of the resource; null: it was never applied
+   * @returns the key of the resource; null if no such resource is applied
    */
   tamper(identity: string, change: Body): string | null {
-    for (const [key, held] of this.#held)
-      if (held.resource.identity === identity) {
-        held.now = { ...held.now, ...change };
+    for (const [key, applied] of this.#applied)
+      if (applied.resource.identity === identity) {
+        applied.now = { ...applied.now, ...change };
         return key;
       }
     return null;
   }
 
-  /** Plans, applies, or compares the state with the applied state. */
-  carryOut({ kind, resources, keep_modules }: OperationMessage): Results {
+  /** Executes a plan, an apply, or a drift check. @returns the results, and the error of the first failed resource */
+  execute({ kind, resources, keep_modules }: OperationMessage): Results {
     if (kind === 'drift')
-      return { results: [...this.#held.values()].map((held) => this.#compared(held)), failed: null };
+      return { results: [...this.#applied.values()].map((applied) => this.#compared(applied)), failed: null };
     const results: ResourceResult[] = [];
     let failed: string | null = null;
     for (const resource of resources) {
-      const held = this.#held.get(resource.key);
-      const changes = differences(held?.now ?? null, resource.body as Body);
+      const applied = this.#applied.get(resource.key);
+      const changes = differences(applied?.now ?? null, resource.body as Body);
       const fault = this.#faults.get(resource.identity);
       const moved = changes.length > 0;
       const result = {
         ...blank(resource),
-        ...(moved ? { action: held ? ('update' as const) : ('create' as const), changes } : {}),
-        ...(moved ? { diff: diffOf(resource.identity, held?.now ?? null, resource.body as Body) } : {}),
-        corrective: moved && held !== undefined && differences(held.now, held.resource.body as Body).length > 0,
+        ...(moved ? { action: applied ? ('update' as const) : ('create' as const), changes } : {}),
+        ...(moved ? { diff: diffOf(resource.identity, applied?.now ?? null, resource.body as Body) } : {}),
+        corrective:
+          moved && applied !== undefined && differences(applied.now, applied.resource.body as Body).length > 0,
         duration_ms: moved ? 4 + (resource.identity.length % 37) : 1,
       };
       if (moved && resource.type === 'script') result.action = 'run';
@@ -69,20 +69,20 @@ export class PretendMachine {
         results.push({ ...result, status: 'failed', message: fault });
       } else {
         results.push({ ...result, status: 'changed' });
-        this.#held.set(resource.key, { resource, now: { ...(resource.body as Body) } });
+        this.#applied.set(resource.key, { resource, now: { ...(resource.body as Body) } });
       }
     }
     const wanted = new Set(resources.map(({ key }) => key));
-    for (const [key, held] of [...this.#held].reverse()) {
-      if (wanted.has(key) || keep_modules.includes(held.resource.module)) continue;
-      const removal = { ...blank(held.resource), action: 'remove' as const, duration_ms: 2 };
+    for (const [key, applied] of [...this.#applied].reverse()) {
+      if (wanted.has(key) || keep_modules.includes(applied.resource.module)) continue;
+      const removal = { ...blank(applied.resource), action: 'remove' as const, duration_ms: 2 };
       results.push({ ...removal, status: kind === 'plan' ? 'would_change' : 'changed' });
-      if (kind === 'apply') this.#held.delete(key);
+      if (kind === 'apply') this.#applied.delete(key);
     }
     return { results, failed };
   }
 
-  #compared({ resource, now }: Held): ResourceResult {
+  #compared({ resource, now }: Applied): ResourceResult {
     const wanted = resource.body as Body;
     const changes = differences(now, wanted);
     if (changes.length === 0) return blank(resource);

@@ -1,13 +1,11 @@
 import type { Sample } from '@muster/protocol';
 import type { Description } from './agent.ts';
 
-/** Sixty machines of a company with two sites, a factory, and a few machines elsewhere. */
-
 export interface ShowcaseMachine extends Description {
-  /** Null: the machine waits for approval. */
+  /** Name of the agent; null if it waits for approval. */
   name: string | null;
   tags: Record<string, string>;
-  /** State of the agent after its first connection. */
+  /** What happens to the agent after its first connection. */
   fate: 'stays' | 'lost' | 'rejected';
 }
 
@@ -120,15 +118,16 @@ export const showcaseMachines: readonly ShowcaseMachine[] = [
   waiting('unknown-raspberry', alpine, 'rejected'),
 ];
 
-/** Seconds between samples, and their number. */
 interface Span {
+  /** Seconds between samples. */
   step: number;
+  /** Number of samples. */
   count: number;
 }
 export const lastHour: Span = { step: 60, count: 61 };
 export const lastDay: Span = { step: 120, count: 721 };
 
-/** Samples of a typical machine: a working day, a backup at night, a disk that fills slowly. */
+/** Returns samples of a typical machine: load during working hours, a backup at night, a disk that fills slowly. */
 export function samplesOf({ attributes }: Description, seed: number, { step, count }: Span, now: number): Sample[] {
   const memory = Number(attributes.memory_bytes ?? 4 * 2 ** 30);
   const cpus = Number(attributes.cpus ?? 4);

@@ -1,5 +1,3 @@
-/** Modules as an administrator would write them, each with its revisions in order. */
-
 const base = (banner: string) => `# What every machine has.
 name: base
 
@@ -143,7 +141,7 @@ resources:
       file-unix: { path: /etc/kiosk/url, content: "https://boards.example/hall\\n", mode: "0644" }
 `;
 
-/** Module for real agents on this machine: all paths are below one folder. */
+/** Returns a module for a real agent on this machine, with all paths in one directory. */
 export const workshop = (folder: string, greeting: string) => `name: workshop
 
 supports:
@@ -179,5 +177,5 @@ export const showcaseModules: readonly { name: string; revisions: readonly strin
   { name: 'kiosk', revisions: [kiosk] },
   { name: 'web', revisions: [web(2), web(4)] },
 ];
-/** A revision that has been planned and not applied. */
+/** A newer revision of the module web. */
 export const webToCome = web(8, 'add_header Strict-Transport-Security "max-age=31536000";\n            ');

@@ -28,18 +28,18 @@ import { lastDay, lastHour, type ShowcaseMachine, samplesOf, showcaseMachines } 
 import { showcaseModules, webToCome, workshop } from './modules.ts';
 
 const day = 86_400;
-/** Excludes the real agent: an apply would change the machine that runs this. */
-const everyPretended = 'role in (web, database, build, training, kiosk, edge)';
+/** Selects all simulated agents. Excludes the real one, because an apply would change the machine that runs the tests. */
+const allSimulated = 'role in (web, database, build, training, kiosk, edge)';
 
-/** An orchestrator that has been at work, with real data on every page of the console. */
+/** A fleet with data for every page of the console. */
 export class Showcase {
   readonly orchestrator: Orchestrator;
-  /** Agents by name, or by hostname for agents without a name. */
+  /** Simulated agents by name, or by hostname if they have no name. */
   readonly agents: ReadonlyMap<string, ShowcaseAgent>;
-  /** A real agent, with files and terminals. */
+  /** A real agent with files and terminals. */
   readonly workshop: AgentProcess;
   readonly runs: Readonly<Record<'applied' | 'halted' | 'planned' | 'running', string>>;
-  /** A terminal session that has ended, with a transcript. */
+  /** Id of a closed terminal session with a transcript. */
   readonly recording: string;
   readonly #target: Server;
 
@@ -56,7 +56,7 @@ export class Showcase {
   }
 
   static async open(stage: Stage, orchestrator: Orchestrator): Promise<Showcase> {
-    const target = await anythingGoes();
+    const target = await startReceiver();
     await settle(orchestrator, (target.address() as AddressInfo).port);
     await writeModules(orchestrator);
     const [agents, real] = await Promise.all([connectAll(orchestrator), openWorkshop(stage, orchestrator)]);
@@ -66,7 +66,7 @@ export class Showcase {
 
   agent(name: string): ShowcaseAgent {
     const agent = this.agents.get(name);
-    if (agent === undefined) throw new Error(`no machine is called ${name}`);
+    if (agent === undefined) throw new Error(`the showcase has no agent "${name}"`);
     return agent;
   }
 
@@ -77,14 +77,14 @@ export class Showcase {
   }
 }
 
-/** A receiver for channels that accepts every request. */
-async function anythingGoes(): Promise<Server> {
+/** Starts an HTTP server for notification channels that accepts every request. */
+async function startReceiver(): Promise<Server> {
   const server = createServer((request, response) => request.resume().on('end', () => response.writeHead(204).end()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return server;
 }
 
-/** Creates everything that needs no machine: operators, secrets, channels, windows, tokens. */
+/** Creates all data that needs no agent: operators, secrets, channels, windows, and tokens. */
 async function settle({ call }: Orchestrator, port: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const at = (days: number) => new Date((now + days * day) * 1000).toISOString();
@@ -135,7 +135,7 @@ async function writeModules({ call }: Orchestrator): Promise<void> {
   for (const { name, revisions } of showcaseModules)
     for (const content of revisions) await call(uploadModule, { body: { name, content } });
   const assignments = [
-    { name: 'base', modules: ['base'], selector: everyPretended, description: 'what every machine has' },
+    { name: 'base', modules: ['base'], selector: allSimulated, description: 'what every machine has' },
     {
       name: 'databases',
       modules: ['database', 'backup'],
@@ -160,7 +160,6 @@ async function connectAll(orchestrator: Orchestrator): Promise<Map<string, Showc
     const span = machine.name === 'web-paris-1' || machine.name === 'db-paris-1' ? lastDay : lastHour;
     await agent.measured(samplesOf(machine, index, span, now));
   };
-  // Eight at a time.
   for (let at = 0; at < showcaseMachines.length; at += 8)
     await Promise.all(showcaseMachines.slice(at, at + 8).map((machine, index) => connect(machine, at + index)));
   for (const { name, hostname, fate } of showcaseMachines) {
@@ -171,7 +170,7 @@ async function connectAll(orchestrator: Orchestrator): Promise<Map<string, Showc
   return agents;
 }
 
-/** A real agent with a real shell, on this machine. */
+/** Starts a real agent on this machine, applies a module, and records a terminal session. */
 async function openWorkshop(
   stage: Stage,
   orchestrator: Orchestrator,
@@ -192,7 +191,7 @@ async function openWorkshop(
   await call(applyAgent, { params, body: { modules: [] } });
   await upload('good night');
   await call(planAgent, { params, body: { modules: [] } });
-  // A manual change, which is reported as drift.
+  // Causes drift.
   writeFileSync(join(folder, 'greeting.txt'), 'somebody was here\nthis line stays\nso does this one\n');
 
   const query = { cols: '100', rows: '28' };
@@ -211,12 +210,12 @@ async function openWorkshop(
   return { workshop: agent, recording: session.session_id };
 }
 
-/** Creates runs with every outcome, drift on some agents, and agents that need attention. */
+/** Creates runs with various outcomes, drift on some agents, and lost agents. */
 async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, ShowcaseAgent>): Promise<Showcase['runs']> {
   const { call } = orchestrator;
   const agent = (name: string) => agents.get(name) as ShowcaseAgent;
   const apply = (name: string, body = {}): Promise<Run> => call(applyAssignment, { params: { name }, body });
-  // The last agent in the order of the run, so that it is not a canary.
+  // The last agent in the order of the run fails, because it is not a canary.
   const kiosks = [...agents.values()].filter(({ description }) => description.hostname.startsWith('kiosk-'));
   const last = kiosks.toSorted((a, b) => (a.nodeId < b.nodeId ? -1 : 1)).at(-1);
   last?.machine.fault('chrony', 'apt-get ended with 100: Unable to locate package chrony');
@@ -224,11 +223,11 @@ async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, Show
   await apply('web', { canary: 1, batch: 5 });
   await apply('databases');
 
-  // A plan with the same result on most agents, and a new revision whose canary fails.
+  // Plans and applies a new revision. The plan has the same result on most agents; the canary of the apply fails.
   await call(uploadModule, { body: { name: 'web', content: webToCome } });
   agent('web-paris-4').tamper('/etc/nginx/nginx.conf', { content: 'worker_processes 1;\nevents {}\n' });
   const planned = await call(planAssignment, { params: { name: 'web' }, body: {} });
-  // The agent is first in the order of the run, as it was in the plan.
+  // The run starts with the first agent of the plan.
   const canary = planned.results[0]?.name as string;
   agent(canary).machine.fault('/etc/nginx/sites-enabled/shop', 'nginx -t: host not found in "listen"');
   const halted = await apply('web', { canary: 1, max_failures: 0 });
@@ -240,7 +239,7 @@ async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, Show
   agent('edge-2').tamper('/etc/motd', { mode: '0666' });
 
   for (const { name, hostname, fate } of showcaseMachines) if (fate === 'lost') agent(name ?? hostname).disconnect();
-  // A run that continues while a user watches.
+  // Starts a run that is slow enough to be still running when the pages are opened.
   for (const each of agents.values()) each.pace = 2500;
   const running = await call(applyAssignment, {
     params: { name: 'databases' },
