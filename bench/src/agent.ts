@@ -14,18 +14,18 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { preciseUsageOf } from './servers/server-process.ts';
 
 /**
- * Agent: the resources that an idle agent uses. Starts real agents on this machine, bundled as they are installed, each
- * connected to a real orchestrator and sending samples: a default agent, an agent on which a terminal was opened and
- * closed, an agent that has applied and watches many files, and the executable if it was built. Compares them with a bare
- * Node of the same version. All of them idle through the same interval.
+ * Measures the resources that an idle agent uses, compared with an idle Node process in the same interval. Starts bundled
+ * agents on this machine, which send samples to a real orchestrator: a default agent, an agent after a terminal session,
+ * an agent that watches many applied files, and the executable if it has been built.
  *
  *     node bench/src/agent.ts [--settle 180] [--secs 120] [--files 3000] [--json]
  *
- * `--settle`: seconds before the measurement. `--secs`: seconds measured. `--files`: watched files, 0 for none.
+ * `--settle`: seconds before the measurement. `--secs`: seconds of the measurement. `--files`: number of watched files; 0
+ * omits that agent.
  */
 const { settle, secs, files } = benchOptions({ numbers: { settle: [180, 0], secs: [120, 0.2], files: [3000, 1010] } });
 const filesOfFolder = 10;
-/** A module may have 10,000 values, and each file has six. */
+/** A module may contain at most 10,000 values; each file has six. */
 const filesOfModule = 1_000;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');
@@ -54,7 +54,7 @@ async function agent(
   return { name, pid: real.pid, end: () => real.stop() };
 }
 
-/** Opens a terminal, reads a lot of output, and closes it. */
+/** Opens a terminal, reads 600 kB of output, and closes it. */
 async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
   const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: nodeId } });
   const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
@@ -66,7 +66,7 @@ async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAg
   });
 }
 
-/** Applies files all over a tree. The agent then watches them. */
+/** Applies files in many directories, which the agent then watches. */
 async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
   const folder = scratchDirectory('files');
   const resources = Array.from({ length: files }, (_, at) => {
@@ -83,20 +83,20 @@ async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAge
     modules.push(name);
   }
   const applied = await orchestrator.call(applyAgent, { params: { node_id: nodeId }, body: { modules } });
-  if (applied.status !== 'succeeded') throw new Error(`the apply ${applied.status}`);
+  if (applied.status !== 'succeeded') throw new Error(`the apply of the files ended as ${applied.status}`);
 }
 
 interface Figures {
   rss: number;
   pss: number;
   mostRss: number;
-  /** Share of one processor core. */
+  /** CPU time as a share of one core. */
   cpu: number;
 }
 
 const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
-/** Measures all processes over the same interval. */
+/** Measures all processes in the same interval. */
 async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
   const look = () => new Map(idlers.map((idler) => [idler, preciseUsageOf(idler.pid)]));
   const looks = [look()];
@@ -138,14 +138,14 @@ if (existsSync(executable))
   agents.push(await agent(orchestrator, 'executable', { ...outOfTheBox, command: executable }));
 
 try {
-  console.log(`measured for ${secs} s, ${settle} s after the last was connected; node ${process.version}\n`);
+  console.log(`measured for ${secs} s, starting ${settle} s after the last connection; Node ${process.version}\n`);
   await sleep(settle * 1000);
   const found = await idle([bare, ...agents]);
   const base = found.get(bare)!;
   const mb = (bytes: number) => bytes / 1e6;
   console.log(
     table(
-      ['process', 'MB resident', '× bare', 'MB its part', '× bare', 'MB at the most', '% of a core'],
+      ['process', 'MB RSS', '× bare', 'MB PSS', '× bare', 'max MB RSS', '% of a core'],
       [bare, ...agents].map((idler) => {
         const { rss, pss, mostRss, cpu } = found.get(idler)!;
         return [idler.name, mb(rss), rss / base.rss, mb(pss), pss / base.pss, mb(mostRss), 100 * cpu];
@@ -156,16 +156,16 @@ try {
   const verdicts: Verdict[] = agents.flatMap((idler) => {
     const { rss, cpu } = found.get(idler)!;
     return [
-      atMost(`memory of an idle agent, ${idler.name}`, rss / base.rss, 2, '× of a bare node'),
-      atMost(`processor time of an idle agent, ${idler.name}`, 100 * cpu, 0.3, '% of a core'),
+      atMost(`memory of an idle agent, ${idler.name}`, rss / base.rss, 2, '× bare Node'),
+      atMost(`CPU time of an idle agent, ${idler.name}`, 100 * cpu, 0.3, '% of a core'),
     ];
   });
   if (!existsSync(executable))
     verdicts.push(
       notJudged(
         'memory of an idle agent, executable',
-        '≤ 2 × of a bare node',
-        'dist/muster does not exist: npm run build',
+        '≤ 2 × bare Node',
+        'dist/muster does not exist; run `npm run build`',
       ),
     );
   process.exitCode = conclude('agent', verdicts);

@@ -15,21 +15,22 @@ import type { ServerWanted } from './servers/api-server.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * The API: reads one agent's record, signed in, and compares with the bare framework that answers the same bytes in the
- * same run. The servers and the client are separate processes. The two servers take turns, so both see the same machine.
+ * Measures authenticated reads of one agent's record over the API, compared with a bare server that returns the same bytes
+ * with the same framework. The servers and the client are separate processes. The client measures the servers in turn, so
+ * that other load on the machine affects both.
  *
- * Two more figures have no bar: listing 10,000 agents in pages of 500, against the same bytes; and writing a tag, which
- * waits for the disk, against a server that reads as many bytes and stores nothing.
+ * Two more figures have no bar: lists of 10,000 agents in pages of 500, compared with the same bytes; and writes of a tag,
+ * which wait for the disk, compared with a server that reads as many bytes and stores nothing.
  *
  *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
  *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
  *
- * The first form measures a real orchestrator with agents connected, over TLS on both sides; `--layer` measures only the
- * HTTP layer, with a prepared answer. The second form measures a running orchestrator; `--rate` keeps the client below the
- * rate limit of its sessions.
+ * The first form starts an orchestrator with connected agents, and uses TLS for both servers; `--layer` measures only the
+ * HTTP layer, with the record in memory. The second form measures a running orchestrator; `--rate` keeps the client below
+ * the rate limit of its sessions.
  *
- * A request costs the client as much as the servers, so the client may limit both servers and make them look alike. The
- * bench therefore judges requests per second of the server's CPU time: the rate that one core could answer.
+ * A request costs the client as much as the server, so the client may be the bottleneck for both servers. The bench
+ * therefore judges requests per second of the server's CPU time.
  */
 const options = benchOptions({
   numbers: { seconds: [5, 0.2], rounds: [3, 1], connections: [32, 4], agents: [10_000, 10] },
@@ -39,8 +40,8 @@ const options = benchOptions({
 let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
 /**
- * The maximum number of sign-ins at the same time. Each sign-in session may send a thousand requests a second, and the
- * client stays below that.
+ * Number of sign-in sessions of the client, the maximum for one operator. Each session may send 1,000 requests a second;
+ * the client stays below that.
  */
 const sessions = 12;
 const rateOfSession = 800;
@@ -62,7 +63,7 @@ async function serve(wanted: ServerWanted): Promise<Server> {
   return { url: `${wanted.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
 }
 
-/** Seconds of CPU time a process has used, in user and in system mode. */
+/** Returns the user and system CPU time of a process in seconds. */
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -85,21 +86,21 @@ async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'
   return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
 }
 
-/** Body of the answer; the bare server returns the same bytes. */
+/** Returns the body of a response. */
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
-  // A fresh orchestrator has a self-signed certificate; the only secret sent there is the token.
+  // Accepts the self-signed certificate of the orchestrator.
   const request = send(url, { headers: { authorization: `Bearer ${tokens[0]}` }, rejectUnauthorized: false });
   request.end();
   const [answer] = (await once(request, 'response')) as [IncomingMessage];
   const bytes = await text(answer);
-  if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${bytes}`);
+  if (answer.statusCode !== 200) throw new Error(`GET ${url} returned ${answer.statusCode}: ${bytes}`);
   return bytes;
 }
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** A real orchestrator with connected and tagged agents. */
+/** Starts an orchestrator with seeded agents, two of which are connected. */
 async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {
   const orchestrator = await OrchestratorProcess.start({
     prepare: (dataDir) => seedAgents(dataDir, options.agents),
@@ -133,12 +134,13 @@ async function measure(): Promise<Verdict[]> {
 
 async function measureAgainst(real: Server | null): Promise<Verdict[]> {
   const tls = real !== null || (options.url?.startsWith('https:') ?? false);
-  if (options.url && !options.pid) throw new Error('--url needs --pid, the process id of that orchestrator');
+  if (options.url && !options.pid) throw new Error('--url requires --pid, the process id of that orchestrator');
   const muster = options.url
     ? { url: options.url.replace(/\/$/, '') + path, pid: Number(options.pid) }
     : (real ?? (await serve({ kind: 'muster', bytes: '', token: tokens[0]!, tls })));
   const bytes = await bytesOf(muster.url);
-  if (options.layer && bytes !== JSON.stringify(agentExample)) throw new Error('the answer is not the record');
+  if (options.layer && bytes !== JSON.stringify(agentExample))
+    throw new Error('the HTTP layer did not return the record');
   const pages: Record<string, string> = {};
   if (real !== null)
     for (const page of pagesOf(options.agents)) pages[page] = await bytesOf(new URL(page, real.url).href);
@@ -171,7 +173,7 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
   console.log(`ratio of each round: ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}`);
   console.log(
     ratioLine(
-      'as the client saw it',
+      'requests per second',
       typical('muster', 'requestsPerSecond'),
       typical('bare', 'requestsPerSecond'),
       'requests/s',
@@ -181,13 +183,13 @@ async function measureAgainst(real: Server | null): Promise<Verdict[]> {
 
   if (real !== null) await measureMore(bare, muster, Object.keys(pages));
 
-  const name = 'throughput of one agent’s record, signed in';
+  const name = 'authenticated reads of one agent’s record';
   return failed('muster') > 0
     ? [
         notJudged(
           name,
           '≥ 50 %',
-          `${failed('muster')} requests failed; hold --rate below the rate limit of the sessions`,
+          `${failed('muster')} requests failed; set --rate below the rate limit of the sessions`,
         ),
       ]
     : [atLeast(name, 100 * median(ratios), 50, '%')];
@@ -200,7 +202,7 @@ const pagesOf = (agents: number): string[] =>
     (_, at) => `/api/v1/agents?limit=${pageSize}&offset=${at * pageSize}`,
   );
 
-/** Figures without a bar. */
+/** Measures figures that have no bar. */
 async function measureMore(bare: Server, muster: Server, pages: string[]): Promise<void> {
   const lists = pages.map((page) => ({ method: 'GET' as const, path: page }));
   const tags = Array.from({ length: 20 }, (_, n) => ({
@@ -209,8 +211,8 @@ async function measureMore(bare: Server, muster: Server, pages: string[]): Promi
     body: JSON.stringify({ value: `v${n}` }),
   }));
   for (const [what, wishes] of [
-    [`a page of ${pageSize} agents`, lists],
-    ['writing a tag', tags],
+    [`reads of a page of ${pageSize} agents`, lists],
+    ['writes of a tag', tags],
   ] as const) {
     const rounds: { bare: Seen; muster: Seen }[] = [];
     for (let round = 0; round < options.rounds; round++)
@@ -223,14 +225,19 @@ async function measureMore(bare: Server, muster: Server, pages: string[]): Promi
     console.log(`\n${what}${failed > 0 ? `: ${failed} requests failed` : ''}`);
     console.log(
       ratioLine(
-        'as the client saw it',
+        'requests per second',
         typical('muster', 'requestsPerSecond'),
         typical('bare', 'requestsPerSecond'),
         'requests/s',
       ),
     );
     console.log(
-      ratioLine('of CPU time', typical('muster', 'perCpuSecond'), typical('bare', 'perCpuSecond'), 'requests/CPU s'),
+      ratioLine(
+        'requests per CPU second',
+        typical('muster', 'perCpuSecond'),
+        typical('bare', 'perCpuSecond'),
+        'requests/CPU s',
+      ),
     );
     console.log(ratioLine('p99', typical('muster', 'p99Ms'), typical('bare', 'p99Ms'), 'ms'));
   }

@@ -5,16 +5,16 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { ServerProcess } from './servers/server-process.ts';
 
 /**
- * Connect: memory that an idle agent costs the orchestrator, the same after it has sent 64 KiB, and CPU time to accept all
- * agents. Compares with `ws` over TLS 1.3 that only checks one signature per connection, in the same run. The agents run
- * the real connection code in separate processes.
+ * Measures the orchestrator's memory for an idle agent, its memory for an agent that has sent 64 KiB, and its CPU time to
+ * accept agents. Compares with `ws` over TLS 1.3 that only verifies one signature for each connection. The agents run the
+ * real connection code in separate processes.
  *
  *     node bench/src/connect.ts [--agents 2000] [--at-once 256] [--rounds 3] [--json]
  */
 const options = benchOptions({ numbers: { agents: [2000, 4], 'at-once': [256, 4], rounds: [3, 1] } });
 const { agents, rounds, 'at-once': atOnce } = options;
 const sentBytes = 64 * 1024;
-/** Time for kernel and timer work after the last welcome. */
+/** Milliseconds for the work of the kernel and of timers after the last agent has connected. */
 const settleMs = 1_000;
 
 interface Figures {
@@ -24,7 +24,7 @@ interface Figures {
   wallSecs: number;
 }
 
-/** Starts the whole orchestrator with its database, or a server in its own file. */
+/** Starts an orchestrator with its database, or the server in a file. */
 async function start(server: string): Promise<{ server: ServerProcess | OrchestratorProcess; token: string | null }> {
   if (server !== 'orchestrator') return { server: await ServerProcess.start(server), token: null };
   const orchestrator = await OrchestratorProcess.start();
@@ -32,8 +32,8 @@ async function start(server: string): Promise<{ server: ServerProcess | Orchestr
 }
 
 /**
- * The first half of the agents warms up one-time allocations and the heap's room for garbage under load. The memory that
- * the second half adds is the cost per agent.
+ * Measures one server. The first half of the agents causes one-time allocations and lets the heap grow to its size under
+ * load. The memory that the second half adds is the cost of its agents.
  */
 async function measure(name: string): Promise<Figures> {
   const { server, token } = await start(name);
@@ -65,7 +65,7 @@ async function measure(name: string): Promise<Figures> {
   return { idleKb: idle - before, afterSendingKb: after - before, cpuSecs, wallSecs };
 }
 
-/** The median of each figure separately. */
+/** Returns the median of each figure. */
 function middle(all: Figures[]): Figures {
   const of = (key: keyof Figures) => all.map((one) => one[key]).sort((a, b) => a - b)[Math.floor(all.length / 2)]!;
   return {
@@ -84,19 +84,21 @@ const orchestrator = middle(measured.orchestrator);
 const gateway = middle(measured.gateway);
 const bare = middle(measured.bare);
 
-console.log(`${agents} agents, ${atOnce} dialling at once, ${rounds} ${rounds === 1 ? 'round' : 'rounds'}\n`);
+console.log(`${agents} agents, ${atOnce} concurrent dials, ${rounds} ${rounds === 1 ? 'round' : 'rounds'}\n`);
 const row = (name: string, f: Figures) => [name, f.idleKb, f.afterSendingKb, f.cpuSecs, agents / f.cpuSecs, f.wallSecs];
 console.log(
   table(
-    ['server', 'KB an idle agent', 'KB after 64 KiB', 'CPU s for all', 'agents a CPU-second', 's until all are in'],
-    [row('orchestrator, new agents enrol', orchestrator), row('gateway alone', gateway), row('bare ws, TLS 1.3', bare)],
+    ['server', 'KB/idle agent', 'KB/agent after 64 KiB', 'CPU s', 'agents/CPU s', 's until all connected'],
+    [row('orchestrator, with enrollment', orchestrator), row('gateway only', gateway), row('bare ws, TLS 1.3', bare)],
   ),
 );
-console.log(`\n${ratioLine('agents a CPU-second, gateway', agents / gateway.cpuSecs, agents / bare.cpuSecs, '')}`);
+console.log(
+  `\n${ratioLine('agents per CPU second, gateway', agents / gateway.cpuSecs, agents / bare.cpuSecs, 'agents/CPU s')}`,
+);
 process.exitCode = conclude('connect', [
   atMost('memory of an idle agent, orchestrator', orchestrator.idleKb / bare.idleKb, 1.4, '×'),
   atMost('memory after 64 KiB, orchestrator', orchestrator.afterSendingKb / bare.afterSendingKb, 1.4, '×'),
   atMost('memory of an idle agent, gateway', gateway.idleKb / bare.idleKb, 1.4, '×'),
   atMost('memory after 64 KiB, gateway', gateway.afterSendingKb / bare.afterSendingKb, 1.4, '×'),
-  atMost('CPU time of all coming in, gateway', gateway.cpuSecs / bare.cpuSecs, 1.5, '×'),
+  atMost('CPU time to accept all agents, gateway', gateway.cpuSecs / bare.cpuSecs, 1.5, '×'),
 ]);

@@ -13,29 +13,28 @@ import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './r
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * The console in a real browser, with 10,000 agents in a real orchestrator's database:
+ * Measures the console in a real browser, with 10,000 agents in the database of a real orchestrator:
  *
- * - how long the page of agents takes to open: from the start of the navigation until its rows were painted, and until
- *   it then answers a click;
- * - how many frames are dropped while it is scrolled, compared in turns with a page of equal height that contains only
- * as many rows;
- * - how many compressed bytes a browser fetches before it can show the first page;
- * - whether memory grows under 50 events a second, measured after garbage collection.
+ * - the time from the start of the navigation to the page of agents until its rows are painted, and until it reacts to a
+ *   click;
+ * - the share of frames that are dropped while the page scrolls, compared with a static page that has as many rows;
+ * - the number of compressed bytes that a browser loads before the code of a page;
+ * - the growth of memory under 50 events a second, measured after garbage collection.
  *
  *     node bench/src/console.ts [--agents 10000] [--rounds 3] [--minutes 10] [--rate 50] [--json]
  *
- * `npm run soak -- console` is the same with `--minutes 60`; `--minutes 0` leaves memory out.
+ * `npm run soak -- console` uses `--minutes 60`. `--minutes 0` omits the measurement of memory.
  */
 const options = benchOptions({ numbers: { agents: [10_000, 50], rounds: [3, 1], minutes: [10, 0], rate: [50, 50] } });
 const { rounds } = options;
 const rowHeight = 38;
-/** Catches what hangs, in milliseconds: on a busy machine a page may take minutes. */
+/** Milliseconds. Long, because a page may take minutes on a busy machine: only actions that hang reach the limit. */
 const hangMs = 300_000;
 const rows = '[role=grid] [role=row] [role=gridcell]';
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** Opens the console at this address in a new tab, signed in. */
+/** Opens a page of the console in a new tab, and signs in. */
 async function open(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Page> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
   context.setDefaultTimeout(hangMs);
@@ -50,23 +49,24 @@ async function linkOf(orchestrator: OrchestratorProcess): Promise<string> {
 }
 
 interface Opened {
-  /** Milliseconds from the start of the navigation. */
+  /** Milliseconds from the start of the navigation until the rows were painted. */
   painted: number;
+  /** Milliseconds from the start of the navigation until the frame after a click was painted. */
   answered: number;
 }
 
-/** Runs in the page from its start: records when rows are painted, and when a click on the search has been answered. */
+/** A script that runs in the page from its start. It records when rows are painted, and when a click has taken effect. */
 const watchOpening = `
   let confirmed = false;
   const look = () => {
-    // The link asks for confirmation of the sign-in: confirms as soon as the question appears.
+    // Confirms the sign-in as soon as the page asks for it.
     const yes = confirmed ? null : [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Sign in');
     if (yes) {
       confirmed = true;
       yes.click();
     }
     if (document.querySelectorAll(${JSON.stringify(rows)}).length < 10) return requestAnimationFrame(look);
-    // The frame after the frame that draws them.
+    // The second frame starts after the browser has painted the rows.
     requestAnimationFrame(() => requestAnimationFrame(() => {
       window.paintedAt = performance.now();
       const search = document.querySelector('main input, main [role=searchbox], main button');
@@ -85,7 +85,7 @@ async function opening(browser: Browser, orchestrator: OrchestratorProcess): Pro
   await page.addInitScript(watchOpening);
   await page.goto(`${orchestrator.url}/agents${await linkOf(orchestrator)}`, { waitUntil: 'commit' });
   await eventually(
-    'the page has answered',
+    'the click has taken effect',
     async () => ((await page.evaluate('window.answeredAt !== undefined')) ? true : null),
     300_000,
   );
@@ -94,7 +94,10 @@ async function opening(browser: Browser, orchestrator: OrchestratorProcess): Pro
   return seen;
 }
 
-/** Scrolls the largest scroll area for three seconds, a step each frame. @returns share of frames that were dropped */
+/**
+ * A script that scrolls the largest scroll area for three seconds, one step each frame. Its result is the share of dropped
+ * frames, and the height of the area in pixels.
+ */
 const scrolling = `new Promise((resolve) => {
   const all = [document.scrollingElement, ...document.querySelectorAll('*')];
   const longest = all.reduce((a, b) => (b.scrollHeight - b.clientHeight > a.scrollHeight - a.clientHeight ? b : a));
@@ -119,7 +122,7 @@ interface Scrolled {
 }
 const scroll = (page: Page) => page.evaluate(scrolling) as Promise<Scrolled>;
 
-/** A page with as many rows as agents, and no code. */
+/** Serves a static page with one row for each agent. */
 async function staticPage(count: number) {
   const text = Array.from({ length: count }, (_, row) => `<div>seeded-${row} <i>debian 12</i> <i>role=web</i></div>`);
   const style = `div { height: ${rowHeight}px; box-sizing: border-box; border-bottom: 1px solid #ccc; padding: 8px }`;
@@ -129,7 +132,7 @@ async function staticPage(count: number) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close: () => server.close() };
 }
 
-/** Bytes fetched before a user can sign in: the shell, without the code of any page. */
+/** Returns the compressed sizes of the files that a browser loads before sign-in, by path. */
 async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): Promise<Map<string, number>> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true });
   context.setDefaultTimeout(hangMs);
@@ -146,7 +149,7 @@ async function firstLoad(browser: Browser, orchestrator: OrchestratorProcess): P
   return sizes;
 }
 
-/** Live bytes in the page, after garbage collection. */
+/** Returns the bytes of the page's JavaScript heap after garbage collection. */
 async function heapOf(session: CDPSession): Promise<number> {
   await session.send('HeapProfiler.collectGarbage');
   await session.send('HeapProfiler.collectGarbage');
@@ -159,8 +162,8 @@ interface Held {
   nodes: number;
 }
 
-/** Creates real events at this rate: tags of one agent after another, each an entry of the audit log. */
-async function underEvents(orchestrator: OrchestratorProcess, until: () => boolean): Promise<number> {
+/** Causes events at the configured rate by tagging agents. @returns the achieved events per second */
+async function causeEvents(orchestrator: OrchestratorProcess, until: () => boolean): Promise<number> {
   const { rate } = options;
   const began = performance.now();
   let sent = 0;
@@ -175,7 +178,7 @@ async function underEvents(orchestrator: OrchestratorProcess, until: () => boole
   return sent / ((performance.now() - began) / 1000);
 }
 
-/** Memory of the pages at these addresses, each in its own tab, side by side under the same events. */
+/** Measures the memory of pages in concurrent tabs under the same events, by path. */
 async function memory(
   browser: Browser,
   orchestrator: OrchestratorProcess,
@@ -191,7 +194,7 @@ async function memory(
     }),
   );
   let over = false;
-  const events = underEvents(orchestrator, () => over);
+  const events = causeEvents(orchestrator, () => over);
   const began = performance.now();
   const step = Math.min(0.5, minutes / 10);
   while (performance.now() - began < minutes * 60_000) {
@@ -213,15 +216,15 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   const verdicts: Verdict[] = [];
   const sizes = await firstLoad(browser, orchestrator);
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-  console.log(`${table(['file', 'bytes packed'], [...sizes.entries()])}\n`);
-  verdicts.push(atMost('first load', bytes / 1000, 200, 'kB packed'));
+  console.log(`${table(['file', 'bytes compressed'], [...sizes.entries()])}\n`);
+  verdicts.push(atMost('first load', bytes / 1000, 200, 'kB compressed'));
 
-  // Later pages reuse the code that the first page compiled, as in a browser with a warm cache.
+  // From the second round on, the browser reuses compiled code, as with a warm cache.
   const opened: Opened[] = [];
   for (let round = 0; round < rounds; round++) opened.push(await opening(browser, orchestrator));
   console.log(
     `${table(
-      ['agents page', 'rows painted, ms', 'click answered, ms'],
+      ['agents page', 'rows painted ms', 'click handled ms'],
       opened.map(({ painted, answered }, round) => [`round ${round + 1}`, painted, answered]),
     )}\n`,
   );
@@ -242,7 +245,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   plain.close();
   console.log(
     `${table(
-      ['scrolling', 'dropped, %', 'static page, %', 'height', 'static'],
+      ['scrolling', 'dropped %', 'dropped %, static page', 'height px', 'height px, static page'],
       scrolled.map(({ console, plain }, round) => [
         `round ${round + 1}`,
         console.dropped * 100,
@@ -257,21 +260,20 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
   await page.context().close();
   await other.context().close();
 
-  if (options.minutes === 0)
-    return [...verdicts, notJudged('memory under events', '≤ 1.10 ×', '--minutes 0 leaves it out')];
+  if (options.minutes === 0) return [...verdicts, notJudged('memory under events', '≤ 1.10 ×', '--minutes 0 omits it')];
   for (const [path, held] of await memory(browser, orchestrator, ['/', '/agents'])) {
     console.log(
       `${table(
-        [`minute at ${path}`, 'MB after collection', 'nodes'],
+        [`minute at ${path}`, 'heap MB', 'DOM nodes'],
         held.map(({ minute, bytes, nodes }) => [minute, bytes / 1e6, nodes]),
       )}\n`,
     );
-    // The first tenth fills caches.
+    // Omits the first tenth, in which caches fill.
     const settled = held.slice(Math.ceil(held.length / 10));
     const third = Math.max(1, Math.floor(settled.length / 3));
     const first = median(settled.slice(0, third).map(({ bytes }) => bytes));
     const last = median(settled.slice(-third).map(({ bytes }) => bytes));
-    console.log(ratioLine(`heap at ${path}, last third against first`, last / 1e6, first / 1e6, 'MB'));
+    console.log(ratioLine(`heap at ${path}, last third against first third`, last / 1e6, first / 1e6, 'MB'));
     verdicts.push(atMost(`heap at ${path} under ${options.rate} events a second`, last / first, 1.1, '×'));
   }
   return verdicts;

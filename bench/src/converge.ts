@@ -12,15 +12,15 @@ import { benchOptions } from './run/options.ts';
 import { type Cell, conclude, notJudged, table, type Verdict } from './run/report.ts';
 
 /**
- * Reaches the same desired state with Muster, CFEngine, Puppet, and Ansible, on one Debian machine with systemd that
- * the bench creates (like the end-to-end tests) with the peers installed: 200 files of 1 KiB in 20 directories, created
- * and checked again; and 50 packages and 50 services that exist already, checked twice. Muster is measured from the
- * agent's receipt to its last durable result, a peer as its documented command, for as long as the command runs.
+ * Measures how long Muster, CFEngine, Puppet, and Ansible take to reach the same desired state on a test host with Debian
+ * and systemd: 200 files of 1 KiB in 20 directories, first created and then checked; and 50 packages and 50 services that
+ * already exist, checked twice. For Muster, the time is from the agent's receipt of the operation to its last durable
+ * result. For a peer, it is the duration of its documented command.
  *
  *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
  *
- * Needs root, like the end-to-end tests with hosts. The first run fetches the peers from a Debian mirror. Ansible takes
- * most of the time.
+ * Requires root, like the end-to-end tests with test hosts. The first run fetches the peers from a Debian mirror. Ansible
+ * takes most of the time.
  */
 const options = benchOptions({
   numbers: { rounds: [5, 1] },
@@ -29,11 +29,12 @@ const options = benchOptions({
 const everybody = peers.map(({ name }) => name);
 const wanted = options.peers?.split(',').filter(Boolean) ?? (options.smoke ? [] : everybody);
 for (const name of wanted)
-  if (!peers.some((peer) => peer.name === name)) throw new Error(`there is no peer ${name}; ${everybody}`);
+  if (!peers.some((peer) => peer.name === name))
+    throw new Error(`--peers: unknown peer "${name}"; choose from ${everybody.join(', ')}`);
 
 const workloads: readonly { workload: Workload; title: string }[] = [
   { workload: 'files', title: '200 files of 1 KiB, 20 directories' },
-  { workload: 'machine', title: '50 packages and 50 units that are there' },
+  { workload: 'machine', title: '50 existing packages and 50 existing units' },
 ];
 
 const median = (values: readonly number[]): number =>
@@ -66,7 +67,7 @@ function told(title: string, measured: Readonly<Record<string, Measured>>): Verd
       }
     }
   }
-  console.log(`\n${title}: median of ${options.rounds}, milliseconds; × is how many times as long as Muster\n`);
+  console.log(`\n${title}: median of ${options.rounds} rounds, in milliseconds; × is the ratio to Muster\n`);
   console.log(table(['', 'first run', 'second run', 'first ×', 'second ×'], rows));
   console.log('');
   if (ours.missing !== null) verdicts.push(notJudged(`${title}, Muster`, 'runs', ours.missing));
@@ -75,7 +76,7 @@ function told(title: string, measured: Readonly<Record<string, Measured>>): Verd
 
 const reason = missingHere('linux', 'root', 'namespaces', 'hosts');
 if (reason !== null) {
-  console.error(`Cannot measure against peers here: ${reason}`);
+  console.error(`The bench cannot run on this machine: it ${reason}.`);
   process.exit(2);
 }
 const hosts = await TestHosts.open(wanted.length > 0 ? { base: await peersRoot(), inMemory: false } : {});
@@ -94,7 +95,7 @@ try {
       answer += piece;
     });
     const code = await new Promise((resolve) => child.once('close', resolve));
-    if (code !== 0) throw new Error(`the session ended with ${code}: ${answer}`);
+    if (code !== 0) throw new Error(`converge-session.ts exited with code ${code}: ${answer}`);
     const { system, measured } = JSON.parse(answer) as { system: string; measured: Record<string, Measured> };
     if (verdicts.length === 0) console.log(`${system} on ${cpus().length} × ${cpus()[0]?.model}`);
     verdicts.push(...told(title, measured));

@@ -6,9 +6,9 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { ServerProcess } from './servers/server-process.ts';
 
 /**
- * Fan-out: sends one apply that changes nothing to every agent through the API of a real orchestrator, and waits for
- * the answer with all committed results. Compares with `ws` over TLS 1.3 that sends the same bytes to as many agents,
- * receives the same bytes, and stores nothing. The agents run the real connection code in separate processes.
+ * Measures an apply that changes nothing on all agents, through the API of a real orchestrator, until all results are
+ * committed. Compares with `ws` over TLS 1.3 that sends the same bytes to as many agents, receives the same bytes, and
+ * stores nothing. The agents run the real connection code in separate processes.
  *
  *     node bench/src/fan-out.ts [--agents 2000] [--resources 4] [--rounds 3] [--json]
  */
@@ -22,7 +22,7 @@ interface Figures {
   cpuSecs: number;
 }
 
-/** Returns the round with the median wall time. The first round warms up both sides and is not counted. */
+/** Returns the figures of the round with the median elapsed time. The first round is a warm-up and does not count. */
 async function measure(usage: () => { cpuSecs: number }, fanOut: () => Promise<void>): Promise<Figures> {
   const all: Figures[] = [];
   for (let round = 0; round <= rounds; round++) {
@@ -44,7 +44,7 @@ const moduleText = () => {
   return `name: bench\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 };
 
-/** @returns the figures, and the message that one agent received */
+/** Measures the orchestrator. @returns the figures, and the text of the operation that an agent received */
 async function measureOrchestrator(): Promise<{ figures: Figures; operation: string }> {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;
@@ -67,7 +67,7 @@ function requireAll(run: Run): void {
   const succeeded = run.results.filter(({ status }) => status === 'succeeded').length;
   if (succeeded === agents) return;
   const other = run.results.find(({ status }) => status !== 'succeeded');
-  throw new Error(`${succeeded} of ${agents} agents succeeded; one of the others: ${JSON.stringify(other)}`);
+  throw new Error(`only ${succeeded} of ${agents} agents succeeded; one that did not: ${JSON.stringify(other)}`);
 }
 
 async function measureBare(operation: string): Promise<Figures> {
@@ -87,11 +87,11 @@ const { figures: muster, operation } = await measureOrchestrator();
 const bare = await measureBare(operation);
 const sentKb = Buffer.byteLength(operation) / 1024;
 console.log(
-  `${agents} agents, ${resources} resources each (${sentKb.toFixed(1)} KiB sent), the middle of ${rounds} rounds\n`,
+  `${agents} agents, ${resources} resources each (${sentKb.toFixed(1)} KiB sent), median of ${rounds} rounds\n`,
 );
 console.log(
   table(
-    ['server', 's for all', 'agents a second', 'CPU s'],
+    ['server', 's for all', 'agents/s', 'CPU s'],
     [
       ['orchestrator, through its API, committed', muster.wallSecs, agents / muster.wallSecs, muster.cpuSecs],
       ['bare ws, TLS 1.3, the same bytes', bare.wallSecs, agents / bare.wallSecs, bare.cpuSecs],
@@ -99,4 +99,4 @@ console.log(
   ),
 );
 console.log(`\n${ratioLine('CPU time', muster.cpuSecs, bare.cpuSecs, 's')}`);
-process.exitCode = conclude('fan-out', [atMost('time for all', muster.wallSecs / bare.wallSecs, 3, '×')]);
+process.exitCode = conclude('fan-out', [atMost('time for all agents', muster.wallSecs / bare.wallSecs, 3, '×')]);

@@ -14,14 +14,13 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { nextMessage } from './servers/server-process.ts';
 
 /**
- * Fleet: cost of connected agents that send samples of their machines as real agents do by default: two a minute each, in
- * one message a minute at a different moment for each agent. Measures a tenth of the agents, then all, each time with a new
- * orchestrator: its processor time, memory, and the time to accept them. Then measures the API under a mild, steady mix of
- * reads, in turns with all agents connected and with none. All agents leave and reconnect, so every turn has the same
- * process, rows, and samples.
+ * Measures the cost of connected agents that send samples as real agents do by default: two samples a minute, in one
+ * message a minute, at a different time for each agent. Measures an orchestrator's CPU time, memory, and the time to accept
+ * the agents, first with a tenth of the agents and then with all of them. Then measures the API under a light, steady mix
+ * of reads, alternately with no agents and with all agents connected to the same orchestrator.
  *
- * The simulated agents and the client share the machine with the server. The figures are not corrected for that; the report
- * shows the share of the simulated agents, the client, and other programs. Do not run other programs during the bench.
+ * The simulated agents and the client share the machine with the orchestrator. The report shows their CPU time; the
+ * figures are not corrected for it. Do not run other programs during the bench.
  *
  *     node bench/src/fleet.ts [--agents 10000] [--secs 120] [--rounds 3] [--rate 50] [--at-once 256]
  *                             [--database sqlite|postgres] [--json]
@@ -34,33 +33,34 @@ const options = benchOptions({
   texts: { database: 'sqlite' },
 });
 const { agents, secs, rounds, rate, 'at-once': atOnce, poll: pollSecs, settle: settleSecs } = options;
-/** Ratio of the two fleet sizes. The server's cost may grow at most by this factor. */
+/** Ratio of the two fleet sizes, and the maximum ratio of their costs. */
 const times = 10;
+/** Number of samples in a message. */
 const samplesOfPoll = 2;
-/** Number of agents whose records are read. */
+/** Number of agents whose data the client reads. */
 const asked = 500;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
-// Longer than any turn without agents, so that no agent is reported as lost.
+// Seconds. Longer than the bench, so that no agent is reported as lost.
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 const database = await benchDatabase(options.database);
 
-/** Seconds of processor time of the whole machine since its boot, from /proc. */
+/** Returns the CPU time of this machine since its boot, in seconds. */
 function machineCpuSecs(): number {
   const ticks = readFileSync('/proc/stat', 'utf8').split('\n')[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
   const [idle, waiting] = [ticks[3]!, ticks[4]!];
   return (ticks.reduce((sum, n) => sum + n, 0) - idle - waiting) / 100;
 }
 
-/** Shares of a processor core. */
+/** CPU time as shares of one core. */
 interface Shares {
   server: number;
   fleet: number;
-  /** All other processes on this machine, and the kernel's work. */
+  /** All other processes on this machine, and the kernel. */
   others: number;
 }
 
-/** Processor shares of each process while `work` runs. */
+/** Measures the CPU time of each process while `work` runs. */
 async function sharesDuring(
   server: OrchestratorProcess,
   fleet: AgentFleet,
@@ -77,10 +77,10 @@ async function sharesDuring(
 }
 
 const began = performance.now();
-/** Prints progress to stderr, because a whole run takes most of an hour. */
+/** Prints progress to standard error, because the bench takes most of an hour. */
 const tell = (text: string) => console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
-/** Starts an orchestrator, signs in, and reads its Prometheus metrics. */
+/** Starts an orchestrator and signs in. @returns also a function that reads one of its Prometheus metrics */
 async function begin() {
   const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
   const [token = ''] = await server.sessions(1);
@@ -104,18 +104,19 @@ type Begun = Awaited<ReturnType<typeof begin>>;
 
 interface Cost {
   agents: number;
-  /** Seconds until all agents were connected, and seconds of processor time for that. */
+  /** Seconds until all agents were connected. */
   inSecs: number;
+  /** CPU time of the orchestrator until all agents were connected, in seconds. */
   inCpuSecs: number;
-  /** Bytes of live memory above the memory without agents. */
+  /** Bytes of live memory that the agents add. */
   memory: number;
-  /** Share of a core after all agents have left. */
+  /** CPU time after all agents have disconnected, as a share of one core. */
   alone: number;
   shares: Shares;
   samplesPerSecond: number;
 }
 
-/** Cost of `count` agents that connect, stay, and send their samples. Disconnects all agents at the end. */
+/** Measures the cost of `count` agents that connect and send samples. Disconnects them at the end. */
 async function cost({ server, told }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
   const before = await server.settledUsage();
   const fleet = new AgentFleet(count);
@@ -124,7 +125,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   const inSecs = await fleet.connect({ host: '127.0.0.1', ...server.address, token }, atOnce, true);
   const inCpuSecs = server.usage.cpuSecs - cpuBefore;
   tell(`${count} agents connected after ${inSecs.toFixed(0)} s`);
-  // Each agent has sent its first samples after this time.
+  // Waits until each agent has sent its first samples.
   await sleep((pollSecs * 1.1 + settleSecs) * 1000);
   const memory = (await server.settledUsage()).rss - before.rss;
   const storedBefore = await told('muster_samples_total');
@@ -132,10 +133,10 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   const samplesPerSecond = ((await told('muster_samples_total')) - storedBefore) / secs;
   const connected = await told('muster_agents_connected');
   const wanted = (count * samplesOfPoll) / pollSecs;
-  // In less than one interval, the number of samples is random.
+  // Does not verify the number of samples if the measurement is shorter than their interval.
   if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * wanted))
     throw new Error(
-      `${connected} of ${count} agents were connected and ${samplesPerSecond.toFixed(1)} samples a second came, not ${wanted.toFixed(1)}: this measures something else`,
+      `the measurement is not valid: ${connected} of ${count} agents were connected, and sent ${samplesPerSecond.toFixed(1)} instead of ${wanted.toFixed(1)} samples a second`,
     );
   tell(
     `${count} agents cost ${(shares.server * 100).toFixed(1)} % of a core and send ${samplesPerSecond.toFixed(1)} samples/s`,
@@ -146,7 +147,7 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   return { fleet, cost: { agents: count, inSecs, inCpuSecs, memory, alone, shares, samplesPerSecond } };
 }
 
-/** Typical reads of operators and programs, each equally frequent. */
+/** Returns the paths of typical reads by operators and programs. */
 async function reads({ server }: Begun): Promise<string[]> {
   const some = await server.call(listAgents, { query: { limit: String(asked) } });
   const since = Math.floor(Date.now() / 1000) - 3600;
@@ -179,14 +180,15 @@ interface Turn {
   shares: Shares;
 }
 
-/** Measures reads in turns: with no agent connected, and with all. */
+/** Measures reads alternately with no agents and with all agents connected. */
 async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
   const paths = await reads(begun);
   const turns: Turn[] = [];
   const turn = async (isWith: boolean) => {
     await sleep(settleSecs * 1000);
     const connected = await begun.told('muster_agents_connected');
-    if (connected !== (isWith ? agents : 0)) throw new Error(`${connected} agents are connected in a turn`);
+    if (connected !== (isWith ? agents : 0))
+      throw new Error(`${connected} agents are connected instead of ${isWith ? agents : 0}`);
     let seen: SteadyLoadSeen | undefined;
     const shares = await sharesDuring(begun.server, fleet, async () => {
       seen = await load(begun, paths);
@@ -225,14 +227,14 @@ console.log(
   table(
     [
       'agents',
-      's until in',
-      'CPU s for it',
-      'KB an agent',
+      's until connected',
+      'CPU s until connected',
+      'KB/agent',
       'samples/s',
-      'cores without',
+      'cores without agents',
       'cores',
-      'cores of the agents',
-      'cores of others',
+      'cores, agents',
+      'cores, others',
     ],
     [few, all].map((of) => [
       String(of.agents),
@@ -250,7 +252,7 @@ console.log(
 console.log('');
 console.log(
   table(
-    ['reads', 'p50 ms', 'p99 ms', 'most ms', 'reset', 'cores', 'cores of the agents', 'cores of others'],
+    ['reads', 'p50 ms', 'p99 ms', 'max ms', 'resets', 'cores', 'cores, agents', 'cores, others'],
     turns.map((of) => [
       of.with ? `${agents} agents` : 'no agents',
       of.p50,
@@ -265,17 +267,24 @@ console.log(
 );
 const p99 = (isWith: boolean) => middle(turns.filter((turn) => turn.with === isWith).map((turn) => turn.p99));
 const added = (of: Cost) => of.shares.server - of.alone;
-console.log(`\n${ratioLine('p99 of the reads, the middle of the rounds', p99(true), p99(false), 'ms')}`);
-console.log(ratioLine('CPU that agents add', added(all) * 100, added(few) * 100, '% of a core'));
+console.log(`\n${ratioLine('p99 of reads, median of the rounds', p99(true), p99(false), 'ms')}`);
+console.log(
+  ratioLine(
+    `CPU time of ${all.agents} agents against ${few.agents}`,
+    added(all) * 100,
+    added(few) * 100,
+    '% of a core',
+  ),
+);
 
 const growth = (name: string, of: (cost: Cost) => number): Verdict =>
   of(few) <= 0
-    ? notJudged(name, `≤ ${times} ×`, `too few agents: the cost of ${few.agents} agents is below the noise`)
+    ? notJudged(name, `≤ ${times} ×`, `the cost of ${few.agents} agents is too small to measure; increase --agents`)
     : atMost(name, of(all) / of(few), times, '×');
 process.exitCode = conclude('fleet', [
-  atMost(`CPU of the server, ${agents} agents`, all.shares.server * 100, 10, '% of a core'),
-  atMost('API p99, against no agents', p99(true) / p99(false), 2, '×'),
-  growth(`CPU that ${times} times as many add`, added),
-  growth('memory that they add', (of) => of.memory),
-  growth('CPU time of coming in', (of) => of.inCpuSecs),
+  atMost(`CPU time of the orchestrator, ${agents} agents`, all.shares.server * 100, 10, '% of a core'),
+  atMost('API p99, against no connected agents', p99(true) / p99(false), 2, '×'),
+  growth(`CPU time of ${times} times as many agents`, added),
+  growth(`memory of ${times} times as many agents`, (of) => of.memory),
+  growth(`CPU time to accept ${times} times as many agents`, (of) => of.inCpuSecs),
 ]);

@@ -6,13 +6,13 @@ import { targets } from './fuzz/targets.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Fuzz: gives every parser of outside input the corpus, then random inputs near valid ones. A failure is an undeclared
- * exception, more than 100 ms of processor time, more than 64 MiB allocated, or a hang. The failing input is added to
- * `bench/corpus/TARGET`, which is in the repository: later runs and CI try it first.
+ * Fuzzes all parsers of untrusted input, first with the corpus and then with random mutations of valid inputs. A failure is
+ * an undeclared exception, more CPU time or allocated memory than the target's bound (usually 100 ms and 64 MiB), or a
+ * hang. The bench adds a failing input to `bench/corpus/TARGET` in the repository, so that later runs and CI try it first.
  *
  *     npm run soak -- fuzz [--secs 60] [--seed N] [--only TARGET[,TARGET…]]
  *
- * `--secs` is per target. The seed is printed; the same seed tries the same inputs.
+ * `--secs`: seconds for each target. `--seed`: the seed, which the bench prints; the same seed yields the same inputs.
  */
 const { secs, seed, only, smoke } = benchOptions({
   numbers: { secs: [60, 20], seed: [Math.floor(Math.random() * 2 ** 31), Math.floor(Math.random() * 2 ** 31)] },
@@ -21,7 +21,8 @@ const { secs, seed, only, smoke } = benchOptions({
 const corpus = join(import.meta.dirname, '../corpus');
 const names = only?.split(',') ?? Object.keys(targets);
 for (const name of names)
-  if (!Object.hasOwn(targets, name)) throw new Error(`there is no target ${name}; ${Object.keys(targets)}`);
+  if (!Object.hasOwn(targets, name))
+    throw new Error(`--only: unknown target "${name}"; choose from ${Object.keys(targets).join(', ')}`);
 
 console.log(`${secs} s for each of ${names.length} targets, --seed ${seed}`);
 const found = await runFuzz({
@@ -41,6 +42,6 @@ for (const { name, reason, input, seed } of found) {
   if (smoke) continue;
   mkdirSync(join(corpus, name), { recursive: true });
   writeFileSync(file, bytes);
-  console.log(`  kept as ${file}`);
+  console.log(`  saved as ${file}`);
 }
 process.exitCode = found.length > 0 ? 1 : 0;

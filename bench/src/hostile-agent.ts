@@ -27,9 +27,9 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { nextMessage } from './servers/server-process.ts';
 
 /**
- * Hostile agents at full speed, one for each strategy, against a real orchestrator. Measures how long the API takes to answer,
- * its memory, and, against a second orchestrator in the same run that has no hostile agent, how long applies of other agents
- * take and how much more its data directory grows.
+ * Measures a real orchestrator with one hostile agent for each strategy: the latency of its API, its memory, and, compared
+ * with a second orchestrator without hostile agents, the duration of applies on other agents and the growth of its data
+ * directory.
  *
  *     node bench/src/hostile-agent.ts [--minutes 10] [--agents 20] [--resources 100] [--budget-mib 64] [--json]
  */
@@ -40,13 +40,13 @@ const { minutes, agents, resources } = options;
 const budget = options['budget-mib'] * 1024 * 1024;
 process.env.MUSTER_AGENTS_DAILY_BYTES = String(budget);
 const names = Object.keys(strategies) as Strategy[];
-/** Time between two applies to the hostile agents, so that they have operations to answer like agents of a fleet. */
+/** Milliseconds between two applies on the hostile agents, which give them operations to report on. */
 const hostileApplyMs = 15_000;
 const askMs = 100;
 const lookMs = 500;
 /**
- * Maximum size of SQLite's write-ahead log: 8,000 pages between two checkpoints, one transaction of 32 MiB, and as much
- * again during the checkpoint.
+ * Maximum size of SQLite's write-ahead log in MiB: 8,000 pages between two checkpoints and one transaction of 32 MiB, and
+ * the same amount again during the checkpoint.
  */
 const maxLogMib = 128;
 
@@ -58,7 +58,7 @@ const moduleText = (name: string, count: number) => {
   return `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 };
 
-/** Starts an orchestrator with honest agents, each of which receives the apply. */
+/** Starts an orchestrator with connected agents that are not hostile, and with an assignment that selects them. */
 async function start() {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;
@@ -70,16 +70,17 @@ async function start() {
   return { orchestrator, fleet };
 }
 
-/** @returns milliseconds until every honest agent has completed an apply */
+/** Applies the assignment. @returns milliseconds until all selected agents have completed the apply */
 async function applyOnce(call: Client): Promise<number> {
   const began = performance.now();
   const run = (await call(applyAssignment, { params: { name: 'honest' } })) as Run;
   const bad = run.results.find(({ status }) => status !== 'succeeded');
-  if (bad !== undefined || run.results.length !== agents) throw new Error(`an apply failed: ${JSON.stringify(bad)}`);
+  if (bad !== undefined || run.results.length !== agents)
+    throw new Error(`an apply did not succeed on all agents: ${JSON.stringify(bad)}`);
   return performance.now() - began;
 }
 
-/** @returns bytes of all files in the folder and below */
+/** Returns the total size of all files in a directory and its subdirectories, in bytes. */
 function bytesBelow(folder: string): number {
   let bytes = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -89,7 +90,7 @@ function bytesBelow(folder: string): number {
   return bytes;
 }
 
-/** @returns 0 for a file that SQLite removed in the meantime */
+/** Returns the size of a file in bytes, or 0 if SQLite has deleted the file. */
 const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 const hostile = await start();
@@ -107,7 +108,7 @@ const worker = fork(join(import.meta.dirname, 'load/hostile-worker.ts'));
 const started = nextMessage(worker);
 worker.send({ port: hostile.orchestrator.address.port, tokens } satisfies HostileOrder);
 await started;
-// The reads below use the names of these two agents. On a busy machine they enroll after the worker has started.
+// Waits for the enrollment of two agents, because the reads below use their names.
 const enrolled = async () => (await call(listAgents, { query: { filter: 'hostile=yes' } })).map(({ name }) => name);
 for (let there = await enrolled(); !['drift-hints', 'many-results'].every((name) => there.includes(name)); ) {
   await sleep(lookMs);
@@ -121,7 +122,7 @@ const applies = { hostile: [] as number[], alone: [] as number[] };
 let most = 0;
 let mostLog = 0;
 
-/** Sends typical reads of operators, one after another. */
+/** Sends typical reads of operators in sequence. */
 async function ask(): Promise<void> {
   const asked = [
     () => call(getStatus, {}),
@@ -147,7 +148,7 @@ async function look(): Promise<void> {
   }
 }
 
-/** Applies on both orchestrators in turns, so that other load on the machine affects both. */
+/** Applies on both orchestrators alternately, so that other load on the machine affects both. */
 async function apply(): Promise<void> {
   while (goesOn()) {
     applies.hostile.push(await applyOnce(call));
@@ -155,13 +156,13 @@ async function apply(): Promise<void> {
   }
 }
 
-/** An apply that a hostile agent never ends delays nothing else: the next apply of that agent waits in its queue. */
+/** Requests applies on the hostile agents. Some agents never end an apply, so later applies wait in the agent's queue. */
 async function applyToHostile(): Promise<void> {
   while (goesOn()) {
     for (const node_id of names)
       await call(applyAgent, { params: { node_id }, body: { modules: ['bench'] }, respondAsync: true }).catch(
         (error: unknown) => {
-          // The agent may be disconnected at this moment.
+          // The request fails while the agent is disconnected.
           if (!(error instanceof Error)) throw error;
         },
       );
@@ -180,17 +181,17 @@ for (const { fleet, orchestrator } of [hostile, alone]) {
   await fleet.stop();
   await orchestrator.stop();
 }
-// An orchestrator folds the write-ahead log into the database when it stops; the database file never shrinks.
+// The orchestrators have stopped, so the databases include the write-ahead logs. A database file never shrinks.
 const [grownBeside, grownAlone] = sizes().map((bytes, i) => bytes - before[i]!) as [number, number];
 
 const mib = (bytes: number) => bytes / 1024 / 1024;
 const [asked, withHostile, without] = [answers, applies.hostile, applies.alone].map(quantiles);
 console.log(
-  `${names.length} hostile agents for ${minutes} min, ${options['budget-mib']} MiB a day each; ${agents} others, ${resources} resources\n`,
+  `${names.length} hostile agents for ${minutes} min with a budget of ${options['budget-mib']} MiB a day each; ${agents} other agents, ${resources} resources\n`,
 );
 console.log(
   table(
-    ['hostile agent', 'links', 'ended', 'reports', 'MiB sent', 'ends'],
+    ['hostile agent', 'links', 'links ended', 'reports', 'MiB sent', 'operations finished'],
     names.map((name) => {
       const { links, ended, reports, bytes, finished } = counts[name];
       return [name, links, ended, reports, mib(bytes), finished];
@@ -201,9 +202,9 @@ console.log(
   `\n${table(
     ['ms', 'count', 'p50', 'p99', 'max'],
     [
-      ['API answers', answers.length, asked!.p50, asked!.p99, asked!.max],
-      ['applies beside hostile agents', applies.hostile.length, withHostile!.p50, withHostile!.p99, withHostile!.max],
-      ['applies with none', applies.alone.length, without!.p50, without!.p99, without!.max],
+      ['API responses', answers.length, asked!.p50, asked!.p99, asked!.max],
+      ['applies with hostile agents', applies.hostile.length, withHostile!.p50, withHostile!.p99, withHostile!.max],
+      ['applies without hostile agents', applies.alone.length, without!.p50, without!.p99, without!.max],
     ],
   )}`,
 );
@@ -212,13 +213,13 @@ console.log(
   `\nevents: ${refused.length} agent.refused, ${limited.length} agent.limited (${usedUp.toSorted().join(', ')})`,
 );
 console.log(
-  `disk: ${mib(grownBeside).toFixed(1)} MiB with hostile agents, ${mib(grownAlone).toFixed(1)} MiB with none; write-ahead log ${mib(mostLog).toFixed(1)} MiB at most`,
+  `disk: ${mib(grownBeside).toFixed(1)} MiB with hostile agents, ${mib(grownAlone).toFixed(1)} MiB without; write-ahead log at most ${mib(mostLog).toFixed(1)} MiB`,
 );
-console.log(ratioLine('apply of others, median', withHostile!.p50, without!.p50, 'ms'));
+console.log(ratioLine('apply on other agents, median', withHostile!.p50, without!.p50, 'ms'));
 process.exitCode = conclude('hostile-agent', [
   atMost('API p99', asked!.p99 / 1000, 1, 's'),
   atMost('resident memory', mib(most), 600, 'MiB'),
   atMost('disk growth by hostile agents', mib(grownBeside - grownAlone), mib(budget * names.length), 'MiB'),
   atMost('write-ahead log', mib(mostLog), maxLogMib, 'MiB'),
-  atMost('applies of others, median', withHostile!.p50 / without!.p50, 1.5, '×'),
+  atMost('apply on other agents, median', withHostile!.p50 / without!.p50, 1.5, '×'),
 ]);

@@ -3,8 +3,8 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Kill steps: the tests that kill an agent at a step of its journal, at every step, and a link that carries 38,000 results.
- * `npm test` tries a sample. With `--smoke` the tests are only listed.
+ * Runs the tests that kill an agent at a step of its journal, for every step, and the test of a link that carries 38,000
+ * results. `npm test` runs them with a sample of the steps. `--smoke` only lists the tests.
  *
  *     npm run soak -- kill-steps
  */

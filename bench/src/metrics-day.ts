@@ -16,8 +16,8 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * A day of samples, one a minute per agent: disk space, and the time in which the real orchestrator reads it back over
- * HTTPS while samples arrive from as many agents. No bar: the figures help to size a machine.
+ * Measures a day of samples, one a minute for each agent: their disk space, and the latency of reads over HTTPS from a real
+ * orchestrator while samples arrive from as many agents. The figures have no bar; they help to size a machine.
  *
  *     node bench/src/metrics-day.ts [--agents 1000] [--hours 24] [--requests 300] [--database sqlite|postgres] [--json]
  */
@@ -28,16 +28,16 @@ const options = benchOptions({
 const count = options.agents;
 const minutes = 60 * options.hours;
 const everySecs = 60;
-/** Minutes of samples that are written together, which shortens writing the day. */
+/** Number of minutes whose samples are written together, which saves time. */
 const minutesAtOnce = 10;
-/** A little over a day, so that no sample expires during the measurement. */
+/** Seconds. More than a day, so that no sample expires during the measurement. */
 const retentionSecs = 90_000;
-/** Links that together send the samples of all agents. */
+/** Number of links that together send as many samples as all agents would. */
 const links = 20;
 
 const token = 'bench-scrape-token-01234';
 process.env.MUSTER_METRICS_TOKEN = token;
-// Writing the day takes longer than the default time after which samples are stale for Prometheus.
+// Seconds. Long, because the samples must not be stale for Prometheus when the seeding ends.
 process.env.MUSTER_METRICS_POLL_INTERVAL = '3600';
 process.env.MUSTER_METRICS_RETENTION = String(retentionSecs);
 const database = await benchDatabase(options.database);
@@ -46,7 +46,7 @@ const fatal = (reason: Error) => {
   throw reason;
 };
 
-/** Writes a day of samples, minute by minute. @returns bytes on disk and seconds */
+/** Writes the samples of a day. @returns bytes on disk, and seconds that the writes took */
 async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   const place = {
     file: join(dataDir, 'muster.db'),
@@ -62,7 +62,7 @@ async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   for (let minute = minutes - 1; minute >= 0; minute -= minutesAtOnce) {
     const adding: Promise<void>[] = [];
     for (let at = minute; at > Math.max(-1, minute - minutesAtOnce); at--)
-      // Agents sample at different seconds.
+      // Each agent takes its samples at a different second of the minute.
       for (const [n, node] of load.nodes.entries())
         adding.push(store.add(node, [load.sample(n, end - at * everySecs - (n % everySecs))]));
     await Promise.all(adding);
@@ -83,7 +83,7 @@ async function bytesOf(dataDir: string): Promise<number> {
   return Number(rows[0]!.bytes);
 }
 
-/** A few links send the samples of all agents, each for different seconds, since a second may not be sent twice. */
+/** Starts to send samples at the rate of all agents. Each sample of a link has a different second, as the API requires. */
 async function arriving(
   orchestrator: OrchestratorProcess,
 ): Promise<{ failed: Promise<never>; stop(): Promise<number> }> {
@@ -108,7 +108,7 @@ async function arriving(
     }
   };
   const running = Promise.all(agents.map(each));
-  // Reports the first failure immediately, not only when the load is stopped.
+  // Rejects as soon as a link fails. `stop` alone would report the failure only at the end.
   const failed = new Promise<never>((_, reject) => running.catch(reject));
   failed.catch(() => {});
   return {
@@ -156,12 +156,12 @@ const many = options.requests;
 const few = Math.ceil(many / 6);
 const asked: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
   ['nothing (GET /healthz)', many, () => '/healthz', session],
-  ['one agent, its newest', many, (n) => `${dayOf(n)}/latest`, session],
-  ['one agent, its day', many, dayOf, session],
-  ['one agent, its day by 300 s', many, (n) => `${dayOf(n)}?step=300`, session],
-  ['all agents, their newest', 2 * few, () => '/api/v1/metrics/latest', session],
-  ['all agents, for Prometheus', few, () => '/metrics/agents', token],
-  ['the same, squeezed', few, () => '/metrics/agents', token, 'gzip'],
+  ['latest sample of one agent', many, (n) => `${dayOf(n)}/latest`, session],
+  ['day of one agent', many, dayOf, session],
+  ['day of one agent, step 300 s', many, (n) => `${dayOf(n)}?step=300`, session],
+  ['latest samples of all agents', 2 * few, () => '/api/v1/metrics/latest', session],
+  ['Prometheus scrape of all agents', few, () => '/metrics/agents', token],
+  ['the same, compressed', few, () => '/metrics/agents', token, 'gzip'],
 ];
 try {
   const senders = await arriving(orchestrator);
@@ -171,7 +171,7 @@ try {
     let bytes = 0;
     for (let n = -5; n < times; n++) {
       const { ms, bytes: size, status } = await Promise.race([get(path(n + 5), bearer, encoding), senders.failed]);
-      if (status !== 200) throw new Error(`${path(n)} was answered ${status}`);
+      if (status !== 200) throw new Error(`GET ${path(n)} returned ${status}`);
       if (n >= 0) took.push(ms);
       bytes = size;
     }
@@ -181,7 +181,7 @@ try {
   const sent = await senders.stop();
   const samples = count * minutes;
   console.log(
-    `${options.database}: ${count} agents, ${options.hours} h of a sample a minute, ${sent} more stored meanwhile`,
+    `${options.database}: ${count} agents, ${options.hours} h with one sample a minute, ${sent} samples stored during the reads`,
   );
   console.log(
     table(
@@ -189,12 +189,12 @@ try {
       [
         ['samples', samples],
         ['MiB', seeded.bytes / 1024 / 1024],
-        ['bytes a sample', seeded.bytes / samples],
-        ['samples stored a second', samples / seeded.secs],
+        ['bytes per sample', seeded.bytes / samples],
+        ['samples stored per second', samples / seeded.secs],
       ],
     ),
   );
-  console.log(table(['asked for', 'times', 'KiB', 'p50 ms', 'p99 ms'], rows as never));
+  console.log(table(['read', 'count', 'KiB', 'p50 ms', 'p99 ms'], rows as never));
   process.exitCode = conclude('metrics-day', []);
 } finally {
   agent.destroy();

@@ -6,9 +6,9 @@ import { atMost, conclude, table } from './run/report.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Return: how long agents take to reconnect after the orchestrator was killed and started several times in a row, from
- * its last start to the last link, and how long the API takes to answer during that time. The agents run the real
- * connection code in separate processes on the same machine, and back off as in production.
+ * Measures how long agents take to reconnect after several kills and restarts of the orchestrator in a row, and the maximum
+ * latency of the API during that time. The agents run the real connection code in separate processes on the same machine,
+ * and back off as in production.
  *
  *     node bench/src/return.ts [--agents 10000] [--restarts 4] [--up 5] [--at-once 256] [--bar 120] [--json]
  */
@@ -44,11 +44,11 @@ for (let count = 0; count < before; ) {
 await fleet.stop();
 await orchestrator.stop();
 
-const rows = shares.map(([share, secs]) => [`${share * 100} of 100 are back`, secs]);
+const rows = shares.map(([share, secs]) => [`${share * 100} % of the agents connected`, secs]);
 process.stdout.write(
-  `${table(['after the last of the restarts', 's'], [...rows, ['slowest answer of GET /overview', slowestMs / 1000]])}\n`,
+  `${table(['time after the last restart', 's'], [...rows, ['slowest response to GET /overview', slowestMs / 1000]])}\n`,
 );
-const name = `${agents} agents are back after ${restarts} restarts in a row`;
+const name = `time until ${agents} agents are connected after ${restarts} restarts`;
 const last = shares.at(-1)![1]!;
 process.exitCode = conclude('return', [atMost(name, last, bar, 's')]);
 

@@ -1,7 +1,6 @@
 import { launch } from './run/launch.ts';
 import { soaks } from './run/programs.ts';
 
-// npm run soak -- console --minutes 10
 await launch(
   'npm run soak [-- NAME [--smoke] [options]]; without a name all run in turn',
   soaks,

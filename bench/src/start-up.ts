@@ -1,6 +1,6 @@
 /**
- * Start-up cost of `muster --help` and `muster status`, against a bare `node -e 0` and a bare HTTPS request to the same
- * server. Judges processor time, since elapsed time on a busy machine says nothing.
+ * Measures the start-up cost of `muster --help` and `muster status`, compared with `node -e 0` and with a bare HTTPS
+ * request to the same server. Judges CPU time, because elapsed time depends on other load on the machine.
  *
  *     npm run bench -- start-up --rounds 9
  */
@@ -17,16 +17,17 @@ import { scratchDirectory } from './run/scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });
-/** Number of starts measured together: a single start is too short for the clock of processor time. */
+/** Number of starts in one measurement, because a single start is too short for the resolution of CPU time. */
 const inOneGo = 5;
 
 interface Cost {
-  /** Milliseconds of one start. */
+  /** Elapsed milliseconds of one start. */
   wall: number;
+  /** CPU time of one start in milliseconds. */
   cpu: number;
 }
 
-/** Starts a program a few times, one after the other. */
+/** Starts a program several times in sequence. @returns the mean cost of one start */
 function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Cost> {
   const script = `n=0; while [ $n -lt ${inOneGo} ]; do "$@" > /dev/null 2>&1 || exit 1; n=$((n+1)); done; times`;
   return new Promise((resolve, reject) => {
@@ -36,9 +37,9 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
     child.stdout.setEncoding('utf8').on('data', (piece: string) => (said += piece));
     child.on('close', (exit) => {
       const wall = (performance.now() - begun) / inOneGo;
-      // The second line has the times of child processes: user and system.
+      // The second line of `times` has the user and system time of child processes.
       const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
-      if (exit !== 0 || times.length !== 2) reject(new Error(`${command.join(' ')} failed`));
+      if (exit !== 0 || times.length !== 2) reject(new Error(`the start of \`${command.join(' ')}\` failed`));
       else {
         const seconds = times.reduce((sum, [, minutes, rest]) => sum + Number(minutes) * 60 + Number(rest), 0);
         resolve({ wall, cpu: (seconds * 1000) / inOneGo });
@@ -103,7 +104,11 @@ try {
     atMost('muster --help, launcher, CPU', help('a clone’s launcher'), 2, '× of node -e 0'),
     existsSync(executable)
       ? atMost('muster --help, executable, CPU', help('the executable'), 2, '× of node -e 0')
-      : notJudged('muster --help, executable, CPU', '≤ 2 × of node -e 0', 'dist/muster does not exist: npm run build'),
+      : notJudged(
+          'muster --help, executable, CPU',
+          '≤ 2 × of node -e 0',
+          'dist/muster does not exist; run `npm run build`',
+        ),
   ];
   process.exitCode = conclude('start-up', verdicts);
 } finally {

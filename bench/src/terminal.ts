@@ -15,9 +15,10 @@ import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Terminal: the cost to the orchestrator, the agent, and other users of a shell that prints a gigabyte to a reader of
- * one megabyte a second; then the time from a key to its echo with many connected agents that send samples, compared
- * with a terminal on this machine in the same run. The orchestrator and the agents with terminals are real.
+ * Measures the effect of a shell that prints a gigabyte to a client that reads one megabyte per second: the memory and CPU
+ * time of orchestrator and agent, and the duration of an apply on another agent. Then measures the time from a key to its
+ * echo with many connected agents that send samples, compared with a local terminal. The orchestrator and the agents with
+ * terminals are real.
  *
  *     node bench/src/terminal.ts [--secs 60] [--rate 1000000] [--applies 41] [--agents 1000] [--keys 600]
  *                                [--database sqlite|postgres] [--json]
@@ -37,7 +38,7 @@ const files = 220;
 const warmUpMs = options['warm-up'] * 1000;
 
 const sorted = (all: readonly number[]) => all.toSorted((a, b) => a - b);
-/** @param part 0.5: the median */
+/** Returns a quantile. @param part 0.5 for the median */
 const quantile = (all: readonly number[], part: number) =>
   sorted(all)[Math.min(all.length - 1, Math.floor(all.length * part))] as number;
 const median = (all: readonly number[]) => quantile(all, 0.5);
@@ -82,7 +83,7 @@ class Reader {
     this.#ws.send(Buffer.from(text));
   }
 
-  /** Bytes per second from now on; 0 stops reading. */
+  /** Sets the maximum bytes per second; 0 stops reading. */
   set rate(bytesPerSecond: number) {
     this.#allow();
     this.#rate = bytesPerSecond;
@@ -91,7 +92,7 @@ class Reader {
 
   #allow(): void {
     const now = performance.now();
-    // Unused allowance expires, so that a pause is not followed by a burst.
+    // Limits the allowance to a tenth of a second, so that no burst follows a pause.
     if (Number.isFinite(this.#rate))
       this.#allowed = Math.min(this.#allowed + ((now - this.#at) / 1000) * this.#rate, this.#read + this.#rate / 10);
     this.#at = now;
@@ -113,7 +114,7 @@ class Reader {
   }
 }
 
-/** Effect of a slow reader of one gigabyte on memory and on another agent's work. */
+/** Measures the effect of endless output to a slow client on memory, and on an apply on another agent. */
 async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   const shown = await RealAgent.start(orchestrator, 'shown');
   const other = await RealAgent.start(orchestrator, 'other');
@@ -127,7 +128,7 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   const apply = async () => {
     const began = performance.now();
     const { status } = await orchestrator.call(applyAgent, { params, body: { modules: ['files'] } });
-    if (status !== 'succeeded') throw new Error(`the apply ${status}`);
+    if (status !== 'succeeded') throw new Error(`the apply of the files ended as ${status}`);
     return performance.now() - began;
   };
   const begin = async () => {
@@ -143,7 +144,7 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   await apply();
   const parts = { orchestrator, agent: shown };
   const atFirst = { orchestrator: (await orchestrator.settledUsage()).rss, agent: shown.usage.rss };
-  // Warm-up: one-time allocations for code, pools, and young objects.
+  // Warm-up, which causes one-time allocations.
   const first = await begin();
   for (const end = performance.now() + warmUpMs; performance.now() < end; ) await apply();
   await close(first);
@@ -184,20 +185,20 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
     (most[part] - before[part]) / 1e6,
     spent[part] / took,
   ];
-  console.log(`a shell that shows without end, read at ${pace.toFixed(2)} MB/s for ${took.toFixed(0)} s\n`);
+  console.log(`endless output of a shell, read at ${pace.toFixed(2)} MB/s for ${took.toFixed(0)} s\n`);
   console.log(
     table(
-      ['part', 'MB at first', 'MB before', 'MB at the most', 'MB grown', 'cores'],
+      ['program', 'MB before warm-up', 'MB after warm-up', 'max MB', 'MB growth', 'cores'],
       [row('orchestrator'), row('agent')],
     ),
   );
   console.log(
-    `\n${ratioLine(`an apply of ${files} files on another agent, during against alone`, median(times.during), median(times.alone), 'ms')}\n`,
+    `\n${ratioLine(`apply of ${files} files on another agent, with output against without`, median(times.during), median(times.alone), 'ms')}\n`,
   );
   return [
-    atMost('memory that the orchestrator grows by', (most.orchestrator - before.orchestrator) / 1e6, 32, 'MB'),
-    atMost('memory that the agent grows by', (most.agent - before.agent) / 1e6, 32, 'MB'),
-    atMost('an apply on another agent meanwhile', median(times.during) / median(times.alone), 1.2, '×'),
+    atMost('memory growth of the orchestrator', (most.orchestrator - before.orchestrator) / 1e6, 32, 'MB'),
+    atMost('memory growth of the agent', (most.agent - before.agent) / 1e6, 32, 'MB'),
+    atMost('apply on another agent during output', median(times.during) / median(times.alone), 1.2, '×'),
   ];
 }
 
@@ -207,10 +208,10 @@ interface Keyboard {
   onShown: (bytes: Buffer) => void;
 }
 
-/** Shows only the echo of the typed keys. */
+/** Shell command after which the terminal shows only the echo of typed keys. */
 const quiet = `exec cat > /dev/null\n`;
 
-/** Milliseconds from each of `count` keys to its echo, in sequence. */
+/** Types `count` keys. @returns milliseconds from each key to its echo */
 async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   const times: number[] = [];
   let seen = '';
@@ -231,7 +232,7 @@ async function echoes(keyboard: Keyboard, count: number): Promise<number[]> {
   await shows('quiet 2');
   await sleep(500);
   for (let at = 0; at < count; at++) {
-    // A line of equal keys would exceed the maximum length of a terminal line.
+    // Alternates the keys, so that the echo of an earlier key does not count.
     const key = String.fromCharCode(97 + (at % 26));
     seen = '';
     const began = performance.now();
@@ -262,7 +263,7 @@ async function localKeyboard(): Promise<Keyboard & { end(): void }> {
   return keyboard;
 }
 
-/** The time from a key to its echo, with many agents connected. */
+/** Measures the time from a key to its echo with many connected agents, and with a local terminal. */
 async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   const agent = await RealAgent.start(orchestrator, 'typed');
   const fleet = new AgentFleet(agents);
@@ -271,7 +272,7 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   await sleep(2_000);
   const { reader, session_id } = await Reader.open(orchestrator, agent.nodeId, Number.POSITIVE_INFINITY);
   const local = await localKeyboard();
-  // Concurrently, so that other load on the machine affects both.
+  // Measures both at the same time, so that other load on the machine affects both.
   const [far, near] = await Promise.all([echoes(reader, keys), echoes(local, keys)]);
   local.end();
   await orchestrator.call(closeTerminal, { params: { session_id } });
@@ -279,7 +280,7 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   await agent.stop();
   await fleet.stop();
 
-  console.log(`${agents} agents that send samples (all in after ${came.toFixed(0)} s), ${keys} keys\n`);
+  console.log(`${agents} agents that send samples (connected within ${came.toFixed(0)} s), ${keys} keys\n`);
   const row = (name: string, times: readonly number[]) => [
     name,
     ...[0.5, 0.9, 0.99].map((part) => quantile(times, part)),
@@ -287,21 +288,21 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   ];
   console.log(
     table(
-      ['from a key to its echo', 'p50 ms', 'p90 ms', 'p99 ms', 'most ms'],
-      [row('over API and agent', far), row('terminal of this machine', near)],
+      ['time from a key to its echo', 'p50 ms', 'p90 ms', 'p99 ms', 'max ms'],
+      [row('over API and agent', far), row('local terminal', near)],
     ),
   );
   console.log('');
   const added = (part: number) => quantile(far, part) - quantile(near, part);
   return [
-    atMost('added to an echo, p50', added(0.5), 30, 'ms'),
-    atMost('added to an echo, p99', added(0.99), 30, 'ms'),
+    atMost('time added to an echo, p50', added(0.5), 30, 'ms'),
+    atMost('time added to an echo, p99', added(0.99), 30, 'ms'),
   ];
 }
 
 const database = await benchDatabase(options.database);
 const orchestrator = await OrchestratorProcess.start({ databaseUrl: database.url });
-console.log(`the orchestrator keeps its rows in ${database.url === null ? 'SQLite' : 'PostgreSQL'}\n`);
+console.log(`database: ${database.url === null ? 'SQLite' : 'PostgreSQL'}\n`);
 const verdicts = [...(await flow(orchestrator)), ...(await echo(orchestrator))];
 await orchestrator.stop();
 await database.stop();

@@ -13,11 +13,11 @@ import { atMost, conclude, ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 
 /**
- * Writes: committed transactions per second and their effect on the event loop, with the real disk and with a sync that
- * takes 8 ms longer. Two baselines in the same process and on the same disk: better-sqlite3 on the main thread with one
- * transaction a write, and an idle loop, which shows the effect of other load on the machine. A write is the database work
- * of one agent report: a check, an update, an event. Paced loads run in rounds, one contender after the other; the round
- * with the median p99 of the loop counts.
+ * Measures committed transactions per second and their effect on the event loop, with the real disk and with syncs that
+ * take 8 ms longer. Compares with better-sqlite3 on the main thread with one transaction for each write, and with an idle
+ * event loop, which shows the effect of other load on the machine. A write is the database work of one agent report: a
+ * check, an update, and an event. Loads at a fixed rate run in rounds, in which the contenders take turns; the round with
+ * the median p99 of the loop delay counts.
  *
  *     node bench/src/writes.ts [--seconds 3] [--rounds 3] [--rate 500] [--slow-sync 8] [--directory DIR] [--json]
  */
@@ -28,11 +28,12 @@ const options = benchOptions({
 const { seconds, rounds, rate, 'slow-sync': slowSyncMs } = options;
 const agents = 100;
 
-/** A method to write: `write(n)` resolves when the n-th write is durable. */
+/** A way to write to a database. */
 interface Contender {
   readonly name: string;
-  /** Writes in flight at saturation; more than one only if the contender can commit them together. */
+  /** Number of concurrent writes at saturation; 1 if the contender cannot commit several writes together. */
   readonly inFlight: number;
+  /** Resolves when the n-th write is durable. */
   write(n: number): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -99,7 +100,7 @@ async function muster(file: string, delayMs: number): Promise<Contender> {
   });
   await addAgents(database);
   return {
-    name: 'units, writer thread',
+    name: 'Muster, writer thread',
     inFlight: 2_000,
     write: (n) => {
       const node_id = agentOf(n);
@@ -133,14 +134,14 @@ async function plain(file: string, delayMs: number): Promise<Contender> {
     if (delayMs > 0) Atomics.wait(sleeper, 0, 0, delayMs);
   });
   return {
-    name: 'one by one, main thread',
+    name: 'one write per transaction, main thread',
     inFlight: 1,
     write: async (n) => transaction(n),
     close: async () => void db.close(),
   };
 }
 
-/** Writes nothing: shows the machine's own load. */
+/** A contender that writes nothing, which shows the effect of other load on the machine. */
 async function nothing(): Promise<Contender> {
   return { name: 'no writes', inFlight: 1, write: async () => undefined, close: async () => undefined };
 }
@@ -151,7 +152,7 @@ interface Measured {
   readonly loop: Quantiles;
 }
 
-/** @param perSecond writes started each second, or null for as many as the contender accepts */
+/** Measures a contender. @param perSecond number of writes to start each second; null for as many as possible */
 async function measure(contender: Contender, perSecond: number | null): Promise<Measured> {
   let next = 0;
   const latencies: number[] = [];
@@ -168,7 +169,7 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
       Array.from({ length: contender.inFlight }, async () => {
         while (performance.now() < until) {
           await one();
-          // A server would serve its sockets from time to time; the baseline never yields by itself.
+          // Yields to the event loop, as a server must, because the synchronous baseline does not.
           if (contender.inFlight === 1) await turn();
         }
       }),
@@ -178,8 +179,8 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
     await new Promise<void>((resolve) => {
       const timer = setInterval(() => {
         const due = Math.floor(((Math.min(performance.now(), until) - begun) * perSecond) / 1000);
-        // Writes that came due while the loop was blocked arrive together, as requests would.
-        // A contender that cannot keep up is stopped a second later, and its backlog is dropped.
+        // Writes that became due while the loop was blocked start together, as requests would. The backlog of a
+        // contender that cannot keep up is dropped one second after the end.
         while (next < due && performance.now() < until + 1000) under.push(one());
         if (performance.now() >= until) {
           clearInterval(timer);
@@ -212,7 +213,7 @@ async function run(way: Way, delayMs: number, load: number | null): Promise<Meas
 function keep(way: Way, delayMs: number, load: number | null, measured: Measured & { name: string }): void {
   results.set(`${way} ${delayMs} ${load}`, measured);
   const { name, perSecond, latency, loop } = measured;
-  const offered = load === null ? 'all it takes' : `${load}/s`;
+  const offered = load === null ? 'maximum' : `${load}/s`;
   rows.push([name, `+${delayMs} ms`, offered, perSecond, latency.p50, latency.p99, loop.p50, loop.p99, loop.max]);
 }
 
@@ -228,18 +229,20 @@ for (const delayMs of [0, slowSyncMs]) {
 }
 
 console.log(
-  table(['way', 'sync', 'load', 'writes/s', 'write p50', 'p99 (ms)', 'loop p50', 'p99 (ms)', 'max (ms)'], rows),
+  table(['contender', 'sync', 'load', 'writes/s', 'write p50', 'p99 (ms)', 'loop p50', 'p99 (ms)', 'max (ms)'], rows),
 );
 const of = (way: Way, delayMs: number, load: number | null) => results.get(`${way} ${delayMs} ${load}`)!;
 for (const delayMs of [0, slowSyncMs]) {
   const [ours, theirs] = [of('muster', delayMs, null), of('plain', delayMs, null)];
-  console.log(ratioLine(`committed at saturation, +${delayMs} ms`, ours.perSecond, theirs.perSecond, 'writes/s'));
+  console.log(ratioLine(`writes at saturation, +${delayMs} ms per sync`, ours.perSecond, theirs.perSecond, 'writes/s'));
   const [calm, stalled] = [of('muster', delayMs, rate), of('plain', delayMs, rate)];
-  console.log(ratioLine(`loop delay p99 at ${rate}/s, +${delayMs} ms`, calm.loop.p99, stalled.loop.p99, 'ms'));
+  console.log(
+    ratioLine(`loop delay p99 at ${rate} writes/s, +${delayMs} ms per sync`, calm.loop.p99, stalled.loop.p99, 'ms'),
+  );
 }
 process.exitCode = conclude('writes', [
   atMost(
-    `loop delay p99, ${rate} writes/s, +${slowSyncMs} ms a sync`,
+    `loop delay p99, ${rate} writes/s, +${slowSyncMs} ms per sync`,
     of('muster', slowSyncMs, rate).loop.p99,
     20,
     'ms',

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 
-/** A valid input that others are derived from: JSON text with an optional head, or any other text. */
+/** A valid input to mutate: an optional head, and a body, which is often JSON. */
 export interface Example {
+  /** Text before the body, such as the request line and headers. */
   readonly head?: string;
   readonly body: string | Uint8Array;
 }
 
-/** JSON as written: keys may occur twice, and numbers may exceed the range of a double. */
+/** Parsed JSON that can represent duplicate keys and numbers beyond the range of a double. */
 type Tree =
   | { kind: 'object'; entries: [key: string, value: Tree][] }
   | { kind: 'list'; items: Tree[] }
@@ -15,7 +16,7 @@ type Tree =
 const leaf = (value: unknown): Tree => ({ kind: 'leaf', text: JSON.stringify(value) });
 const written = (text: string): Tree => ({ kind: 'leaf', text });
 
-/** @returns null if the text is not JSON */
+/** Parses JSON. @returns null if the text is not JSON */
 function treeOf(text: string): Tree | null {
   try {
     const of = (value: unknown): Tree => {
@@ -68,16 +69,16 @@ const hostileLeaf: fc.Arbitrary<Tree> = fc.oneof(
 
 type TreeEdit = (node: Tree, other: Tree) => Tree;
 
-/** Builds text: a recursive serializer would need as much stack as the code under test. */
+/** Nests a node `depth` times. Builds text, because a recursive serializer could overflow the stack. */
 function wrapped(node: Tree, depth: number, key: string | null): Tree {
   const [open, close] = key === null ? ['[', ']'] : [`{${JSON.stringify(key)}:`, '}'];
   return written(open.repeat(depth) + textOf(node) + close.repeat(depth));
 }
 
-/** Maximum characters that one edit adds. A few nested edits still fit into the memory of a process. */
+/** Maximum number of characters that one edit adds, so that a few nested edits fit into memory. */
 const mostMade = 1_500_000;
 
-/** Many copies of a node, as text; in an object, each copy has its own key. */
+/** Returns a list or an object with many copies of its first item, or a leaf with its text repeated. */
 function repeated(node: Tree, count: number): Tree {
   const text = textOf(node);
   if (node.kind === 'leaf') return leaf(text.slice(0, 100).repeat(count).slice(0, mostMade));
@@ -103,7 +104,7 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
     ([at, value]): TreeEdit =>
       (node) => {
         if (node.kind !== 'object' || node.entries.length === 0) return node;
-        // Adds the same key again.
+        // Duplicates a key.
         return { kind: 'object', entries: [...node.entries, [node.entries[at % node.entries.length]![0], value]] };
       },
   ),
@@ -129,8 +130,8 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
 );
 
 /**
- * All nodes below a tree, each with a function that replaces it. Leaves out nodes of large lists that an edit just
- * created.
+ * Returns the nodes of a tree, each with a function that replaces it. Omits nodes beyond a depth of 40 and most nodes of
+ * large lists and objects, which an edit has created.
  */
 function places(tree: Tree): { node: Tree; put: (next: Tree) => void }[] {
   const found: { node: Tree; put: (next: Tree) => void }[] = [];
@@ -153,17 +154,17 @@ function editTree(text: string, other: string, edits: readonly { at: number; edi
   const holder: Tree = { kind: 'list', items: [root] };
   const donor = treeOf(other);
   for (const { at, edit } of edits) {
-    // Excludes the list itself.
+    // Omits the holder itself.
     const nodes = places(holder).slice(1);
     const { node, put } = nodes[at % nodes.length]!;
     const donors = donor === null ? [] : places(donor);
-    // Uses a copy, because a tree that contains itself would have no end.
+    // Uses a copy, because a tree that contains itself cannot be serialized.
     put(edit(node, written(textOf(donors[at % Math.max(1, donors.length)]?.node ?? leaf('')))));
   }
   return textOf(holder.items[0]!);
 }
 
-/** Edits Latin-1 text that stands for bytes, so that every byte can be written. */
+/** Edits bytes, represented as Latin-1 text. */
 type BytesEdit = (text: string, at: number) => string;
 
 const fragments = [
@@ -287,8 +288,9 @@ const bytesEdit: fc.Arbitrary<BytesEdit> = fc.oneof(
 const latin1 = (part: string | Uint8Array): string => Buffer.from(part as string).toString('latin1');
 
 /**
- * Inputs near the examples: edits of the JSON tree, if there is one, then edits of the bytes. Shrinks to fewer edits.
- * @param most maximum bytes; the rest is cut off, because the transport would refuse it
+ * Generates mutations of the examples: edits of the JSON tree if the body is JSON, then edits of the bytes. Shrinks to fewer
+ * edits.
+ * @param most maximum number of bytes; longer inputs are truncated, because the transport would refuse them
  */
 export function inputsNear(examples: readonly Example[], most: number): fc.Arbitrary<Uint8Array> {
   return fc
@@ -316,7 +318,7 @@ export function inputsNear(examples: readonly Example[], most: number): fc.Arbit
           : latin1(editTree(text, Buffer.from(examples[other]!.body as string).toString(), tree));
       let fixed = latin1(head);
       let rest = edited;
-      // Half of the edits change the head, if there is one: it is short, so random edits would hardly ever hit it.
+      // Half of the inputs have all their edits in the head, because edits at random positions would rarely hit it.
       for (const { at, edit } of bytes)
         if (fixed !== '' && whole) fixed = edit(fixed, Math.floor(at * fixed.length));
         else rest = edit(rest, Math.floor(at * rest.length));

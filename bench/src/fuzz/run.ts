@@ -6,21 +6,24 @@ import { usageOf } from '../servers/server-process.ts';
 import { nameOfInput } from './name-of-input.ts';
 import type { Failure, WorkerNews, WorkerOrder } from './worker.ts';
 
-/** The young generation holds all allocations of one input, so that they can be measured. */
+/** Flags for a young generation that is large enough for all allocations of one input, so that they can be measured. */
 const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
 const lookMs = 250;
 
 export interface FuzzOptions {
+  /** Name of a module in this directory that exports `targets`. */
   module: string;
   names: readonly string[];
   seed: number;
-  /** Seconds for each target. */
+  /** Maximum seconds for each target. */
   seconds?: number;
+  /** Maximum number of inputs for each target. */
   inputs?: number;
+  /** Directory of the corpus. */
   corpus?: string | null;
-  /** Factor on the processor-time bound, for machines where other programs slow each input down. */
+  /** Factor for the bound on CPU time, for machines with other load. */
   patience?: number;
-  /** Seconds of processor time after which an input counts as endless. */
+  /** Seconds of CPU time after which an input counts as a hang. */
   endlessSecs?: number;
   tell?: (text: string) => void;
 }
@@ -30,8 +33,8 @@ export interface Found extends Failure {
 }
 
 /**
- * Runs every target for a time or a number of inputs, one after the other; a target ends at its first failure.
- * @returns the failures; each is a crash, too much processor time, too much memory, or work without end
+ * Runs all targets in sequence, each for a time or a number of inputs, or until its first failure.
+ * @returns the failures: crashes, hangs, and excessive CPU time or memory
  */
 export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
   const {
@@ -51,7 +54,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
     const child = fork(join(import.meta.dirname, 'worker.ts'), [], { execArgv: workerFlags });
     let running = names[0]!;
     let endless = false;
-    // Only processor time counts: on a busy machine a worker waits for seconds.
+    // Measures CPU time, because the worker may wait for seconds on a busy machine.
     let worked = { on: '', since: 0 };
     const watch = setInterval(() => {
       try {
@@ -61,7 +64,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
         endless = cpuSecs - worked.since > endlessSecs;
         if (endless) child.kill('SIGKILL');
       } catch {
-        // The worker has just ended.
+        // The worker has exited.
       }
     }, lookMs);
     child.on('message', (news: WorkerNews) => {
@@ -90,9 +93,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
     );
     clearInterval(watch);
     if (names.length === 0) break;
-    const reason = endless
-      ? `took more than ${endlessSecs} s of the processor`
-      : `the process ended (${signal ?? code})`;
+    const reason = endless ? `took more than ${endlessSecs} s of CPU time` : `the process exited (${signal ?? code})`;
     found.push({ name: running, reason, input: readFileSync(current).toString('base64'), seed: null });
     names = names.filter((name) => name !== running);
   }

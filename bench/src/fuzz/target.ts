@@ -1,16 +1,17 @@
 import type { Example } from './inputs.ts';
 
-/** A parser of input from others. */
+/** A parser of untrusted input. */
 export interface FuzzTarget {
   readonly examples: readonly Example[];
-  /** Maximum bytes: larger inputs are refused before this call. */
+  /** Maximum bytes of an input. The product refuses larger inputs before it calls the parser. */
   readonly most: number;
-  /** Milliseconds of processor time that one input may take, plus as many for each MiB of it. */
+  /** Maximum milliseconds of CPU time for one input. */
   readonly cpuMs: number;
+  /** Milliseconds of CPU time to add for each MiB of the input. */
   readonly cpuMsPerMiB?: number;
-  /** Replaces `mostAllocatedBytes`. */
+  /** Maximum bytes that one input may allocate. Default: `mostAllocatedBytes`. */
   readonly allocatedBytes?: number;
-  /** Throws only for a fault: the function catches errors that are declared for bad input. */
+  /** Parses an input. Throws only for a fault, not for errors that the parser declares for invalid input. */
   run(input: Uint8Array): void | Promise<void>;
 }
 

@@ -73,7 +73,7 @@ const agentMessages = [
   { type: 'bye', reason: 'stops', returns: true },
 ];
 
-/** A link of the real gateway with a socket that sends nowhere. Its owner forwards nothing and throws on a bug. */
+/** Creates a link of the gateway with a socket that discards all data. Its owner throws unexpected errors. */
 function link(state: 'greeting' | 'open', onMessage: LinkOwner['onMessage'] = () => {}): Link {
   const ws = Object.assign(new EventEmitter(), {
     ...{ bufferedAmount: 0, link: null, send() {}, close() {}, terminate() {}, pause() {}, resume() {}, ping() {} },
@@ -140,7 +140,7 @@ const orchestratorMessages = [
 ];
 const welcomed = orchestratorMessages.slice(0, 2).map((message) => Buffer.from(JSON.stringify(message)));
 
-/** The agent's end of a link, before the challenge or after the welcome. */
+/** Receives an input as an agent does, after these messages from the orchestrator. */
 async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Promise<void> {
   const ws = Object.assign(new EventEmitter(), {
     ...{ bufferedAmount: 0, isPaused: false, send() {}, close() {}, terminate() {}, pause() {}, resume() {} },
@@ -160,7 +160,7 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
   });
   for (const message of before) ws.emit('message', message, false);
   ws.emit('message', Buffer.from(input), false);
-  // The link handles its messages in a later turn of the event loop.
+  // The session handles messages in a later turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
   if (bugs.length > 0) throw bugs[0];
 }
@@ -168,7 +168,7 @@ async function receiveAsAgent(input: Uint8Array, before: readonly Buffer[]): Pro
 const app = testApp();
 const visible = /[^\x21-\x7e]/g;
 
-/** Sends an input in the form of a request: a line with method and address, one with headers as JSON, the body. */
+/** Sends an HTTP request. The first line of the input has the method and path, the second one the headers in JSON. */
 async function request(input: Uint8Array): Promise<void> {
   const bytes = Buffer.from(input);
   const [line = '', headers = '', ...body] = bytes.toString('latin1').split('\n');
@@ -185,9 +185,9 @@ async function request(input: Uint8Array): Promise<void> {
     headers: { ...bearer('admin'), ...Object.fromEntries(extra) },
     ...(body.length > 0 ? { payload: Buffer.from(body.join('\n'), 'latin1') } : {}),
   });
-  if (answer.statusCode >= 500) throw new Error(`answered ${answer.statusCode}: ${answer.body.slice(0, 500)}`);
+  if (answer.statusCode >= 500) throw new Error(`status ${answer.statusCode}: ${answer.body.slice(0, 500)}`);
   if (answer.statusCode >= 400 && typeof (parsed(answer.body) as { code?: unknown } | undefined)?.code !== 'string')
-    throw new Error(`answered ${answer.statusCode} without a code: ${answer.body.slice(0, 500)}`);
+    throw new Error(`status ${answer.statusCode} without an error code: ${answer.body.slice(0, 500)}`);
 }
 
 const requests = routes.map((route): Example => {
@@ -218,7 +218,7 @@ const moduleAsJson = json({
 function readModule(input: Uint8Array): void {
   const found = parseModule(input);
   if (!found.ok) {
-    if (found.faults.length === 0) throw new Error('refused without a fault');
+    if (found.faults.length === 0) throw new Error('the module was refused without a fault');
     return;
   }
   const agent = { name: 'web-1', node_id: hex(16), attributes: hello.attributes, tags: { role: 'web' } };
@@ -234,10 +234,10 @@ const announcement = {
   nonce: new Uint8Array(16),
 };
 
-/** A pattern, a line break, and the text that it is matched with. */
+/** Matches a pattern with texts. The first line of the input is the pattern, each further line is a text. */
 function match(input: Uint8Array): void {
   const [pattern = '', ...texts] = Buffer.from(input).toString('utf8').split('\n');
-  // Modules refuse longer patterns, since compile time grows with the square of the length.
+  // A module refuses longer patterns, because their compile time grows with the square of the length.
   if (pattern.length > 1_000) return;
   try {
     matching(pattern, texts);
@@ -267,8 +267,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     run: (input) => void readReports(Buffer.from(input).toString()),
   },
   'orchestrator-messages': {
-    // Messages from the agent's own orchestrator, which may send desired sets of 64 MiB. Each is parsed twice, once in
-    // each of the two states.
+    // An orchestrator may send desired sets of 64 MiB. Each input is parsed twice, once in each state of the session.
     ...{ examples: json(...orchestratorMessages), most: 1024 * 1024, cpuMs: usualCpuMs, cpuMsPerMiB: 400 },
     async run(input) {
       await receiveAsAgent(input, []);
@@ -278,10 +277,9 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   http: { examples: requests, most: 1024 * 1024, cpuMs: usualCpuMs, run: request },
   modules: {
     ...{ examples: [...modules, ...moduleAsJson], most: 3 * 1024 * 1024, run: readModule },
-    // The limit of `hostile.test.ts`: at most six valid modules of the largest size, each 60 to 90 ms here.
+    // As in `hostile.test.ts`: about the time for six valid modules of the maximum size.
     cpuMs: 500,
-    // The largest valid module allocates 155 MiB, which become garbage immediately: the number of nodes is bounded, and
-    // each has its tokens.
+    // The largest valid module allocates 155 MiB of short-lived tokens.
     allocatedBytes: 384 * 1024 ** 2,
   },
   selectors: {
@@ -293,7 +291,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   },
   'agent-config': {
     examples: [{ body: 'remote_terminal: { enabled: true, shell: /bin/sh }\nmetrics:\n  collection_interval: 30\n' }],
-    // Only the machine's owner writes this file: parsing must not crash or hang.
+    // Only the owner of the machine writes this file, so the bounds are loose.
     ...{ most: 16 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 ** 2 },
     run(input) {
       try {
@@ -309,15 +307,14 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     run(input) {
       const frame = decodeTerminalFrame(input);
       if (frame !== null && !Buffer.from(encodeTerminalFrame(frame.channel, frame.bytes)).equals(input))
-        throw new Error('what was decoded is encoded otherwise');
+        throw new Error('encoding the decoded frame yields different bytes');
       readAnnouncement(input);
     },
   },
   patterns: {
     examples: [{ body: '^a=.*$\na=b' }, { body: '(x|y)+z\nxyxyz' }, { body: '[a-z]{2,5}\\.conf$\nabc.conf' }],
     most: 64 * 1024,
-    // The code limits itself to 400 ms of processor time, and starts again if it got less processor time than elapsed
-    // time.
+    // The code limits a match to 400 ms of CPU time, and repeats an attempt that timed out before it used that up.
     cpuMs: 1_500,
     run: match,
   },

@@ -1,5 +1,5 @@
-// A process that runs the targets in turn with inputs near their examples and corpus. The parent kills it when an input
-// hangs; the current input is in a file.
+// A process that runs the targets in sequence with mutations of their examples and corpus. It writes each input to a file
+// first, because the parent kills the process when an input hangs.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
@@ -8,18 +8,19 @@ import { inputsNear } from './inputs.ts';
 import { type FuzzTarget, mostAllocatedBytes } from './target.ts';
 
 export interface WorkerOrder {
-  /** A module in this folder that exports `targets`. */
+  /** Name of a module in this directory that exports `targets`. */
   module: string;
   names: string[];
   seed: number;
-  /** Seconds and number of inputs for each target: the first limit that is reached ends it. */
+  /** Maximum seconds for each target. */
   seconds: number;
+  /** Maximum number of inputs for each target. */
   inputs: number;
-  /** Folders of kept inputs, by target. */
+  /** Directory with a subdirectory of inputs for each target. */
   corpus: string | null;
-  /** Factor on the processor-time bound of the target. */
+  /** Factor for the target's bound on CPU time. */
   patience: number;
-  /** File with the current input. */
+  /** Path of the file for the current input. */
   current: string;
 }
 
@@ -29,14 +30,14 @@ export type WorkerNews =
 
 export interface Failure {
   reason: string;
-  /** The input in base64. */
+  /** Input in base64. */
   input: string;
-  /** Null: the input is from the corpus. */
+  /** Seed that generates the input; null if the input is from the corpus. */
   seed: number | null;
 }
 
 const inputsOfCheck = 200;
-/** Size of the young generation before an automatic collection, minus the maximum allocation of one input. */
+/** Bytes in the young generation above which the worker collects garbage first, so that no collection occurs during an input. */
 const youngBytes = 48 * 1024 * 1024;
 
 const used = () => {
@@ -59,10 +60,10 @@ async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
   return { cpuMs: (user + system) / 1000, allocated: Math.max(0, used() - usedBefore) };
 }
 
-/** Compilation and a full collection may occur during any input, so the lowest cost of a few attempts counts. */
+/** Number of attempts, of which the lowest cost counts, because any attempt may include compilation or garbage collection. */
 const attempts = 4;
 
-/** @throws the fault that this input shows in the target */
+/** Measures the cost of an input. @throws Error if the target fails or the input costs too much */
 async function judge(target: FuzzTarget, input: Uint8Array, patience: number): Promise<Cost> {
   let least: Cost = { cpuMs: Number.POSITIVE_INFINITY, allocated: Number.POSITIVE_INFINITY };
   const most = target.allocatedBytes ?? mostAllocatedBytes;
@@ -74,8 +75,10 @@ async function judge(target: FuzzTarget, input: Uint8Array, patience: number): P
     globalThis.gc!();
   }
   throw least.cpuMs > cpuMs
-    ? new Error(`took ${least.cpuMs.toFixed(0)} ms of the processor, more than ${cpuMs.toFixed(0)}`)
-    : new Error(`allocated ${(least.allocated / 1024 ** 2).toFixed(0)} MiB`);
+    ? new Error(`took ${least.cpuMs.toFixed(0)} ms of CPU time, more than ${cpuMs.toFixed(0)} ms`)
+    : new Error(
+        `allocated ${(least.allocated / 1024 ** 2).toFixed(0)} MiB, more than ${(most / 1024 ** 2).toFixed(0)} MiB`,
+      );
 }
 
 const wordsOf = (error: unknown) =>
@@ -132,7 +135,7 @@ process.on('message', async (order: WorkerOrder) => {
   for (const name of order.names) {
     process.send!({ type: 'began', name } satisfies WorkerNews);
     const news: WorkerNews = await fuzz(name, targets[name]!, order);
-    // A long message is not sent immediately, and this message may be the last.
+    // Waits until the message is sent, because the process disconnects after the last one.
     await new Promise((resolve) => process.send!(news, resolve));
   }
   process.disconnect();

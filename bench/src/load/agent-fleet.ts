@@ -4,7 +4,7 @@ import { nextMessage, usageOf } from '../servers/server-process.ts';
 import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
 import type { SimulatedTarget } from './simulated-agent.ts';
 
-/** Simulated agents for each process, because one process may only open a limited number of files. */
+/** Maximum number of agents in a process, because the number of open files of a process is limited. */
 const agentsPerWorker = 2_500;
 const aFew = 50;
 
@@ -20,9 +20,9 @@ export class AgentFleet {
 
   /**
    * Connects all agents.
-   * @param atOnce  how many dial at the same time
-   * @param sampled whether they measure and send samples, as real agents do
-   * @returns seconds until the last welcome
+   * @param atOnce  maximum number of agents that dial at the same time
+   * @param sampled whether the agents send samples
+   * @returns seconds until the last agent is connected
    */
   async connect(target: SimulatedTarget, atOnce: number, sampled = false): Promise<number> {
     const began = performance.now();
@@ -42,28 +42,28 @@ export class AgentFleet {
     return (performance.now() - began) / 1000;
   }
 
-  /** Seconds of processor time that all agents used. */
+  /** CPU time of all agents in seconds. */
   get cpuSecs(): number {
     return this.workers.reduce((sum, worker) => sum + usageOf(worker.pid!).cpuSecs, 0);
   }
 
-  /** Disconnects all agents; they take no samples until they connect again. */
+  /** Disconnects all agents. They take no samples until `comeBack`. */
   async leave(): Promise<void> {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'leave' })));
   }
 
-  /** Connects the disconnected agents again, with the same keys; they measure and send samples as real agents do. */
+  /** Reconnects the disconnected agents with the same keys. They send samples. */
   async comeBack(atOnce: number): Promise<void> {
     const each = Math.ceil(atOnce / this.workers.length);
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'return', atOnce: each })));
   }
 
-  /** Each agent sends `bytes` bytes of reports and waits for the acknowledgment. */
+  /** Sends `bytes` bytes of reports from each agent. Resolves when all reports are acknowledged. */
   async send(bytes: number): Promise<void> {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'send', bytes })));
   }
 
-  /** The text of the last operation that one of the agents received. */
+  /** Returns the JSON text of the last operation that one of the agents received. */
   async lastOperation(): Promise<string> {
     const answer = await order(this.workers[0]!, { type: 'last_operation' });
     return answer.type === 'done' ? answer.operation! : '';
@@ -84,6 +84,6 @@ async function order(worker: ChildProcess, what: WorkerOrder): Promise<WorkerAns
   const answered = nextMessage<WorkerAnswer>(worker);
   worker.send(what);
   const answer = await answered;
-  if (answer.type === 'failed') throw new Error(`a process of simulated agents: ${answer.message}`);
+  if (answer.type === 'failed') throw new Error(`a process of simulated agents failed: ${answer.message}`);
   return answer;
 }

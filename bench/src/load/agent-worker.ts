@@ -1,4 +1,4 @@
-// A process with many simulated agents, controlled by its parent.
+// A process with many simulated agents that executes orders of its parent.
 import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 
 export type WorkerOrder =
@@ -6,14 +6,14 @@ export type WorkerOrder =
   | { type: 'send'; bytes: number }
   | { type: 'leave' }
   | { type: 'return'; atOnce: number }
-  /** Requests the text of the last received operation. */
+  /** Requests the last operation that one of the agents received. */
   | { type: 'last_operation' };
 export type WorkerAnswer = { type: 'done'; operation?: string } | { type: 'failed'; message: string };
 
 const agents: SimulatedAgent[] = [];
-/** The default interval of agents. */
+/** Default interval between two samples of an agent. */
 const sampleMs = 30_000;
-/** Timer of the samples; each agent samples at a different moment. */
+/** Timer for the samples. In each of its steps, a part of the agents takes a sample. */
 let measuring: NodeJS.Timeout | undefined;
 const measuringSteps = 300;
 
@@ -25,7 +25,7 @@ function measure(): void {
   }, sampleMs / measuringSteps);
 }
 
-/** Runs `work` for each agent, at most `atOnce` at a time. */
+/** Runs `work` for all agents, for at most `atOnce` of them at a time. */
 async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: SimulatedAgent) => Promise<void>) {
   const next = of[Symbol.iterator]();
   const worker = async () => {
@@ -37,7 +37,7 @@ async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: 
 async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
   if (order.type === 'last_operation') return { type: 'done', operation: JSON.stringify(agents.at(-1)!.lastOperation) };
   if (order.type === 'send') {
-    // In small batches: the bench does not measure the amount of data in flight.
+    // Sends in small batches, so that data in flight does not affect the measured memory.
     for (let i = 0; i < agents.length; i += 10)
       await Promise.all(agents.slice(i, i + 10).map((agent) => agent.sendReports(order.bytes)));
     return { type: 'done' };

@@ -1,18 +1,18 @@
 import { createRequire } from 'node:module';
 
 /**
- * The client of `api.ts`, in a separate process: loads one address and reports the answers. It receives one message and
- * replies with one.
+ * The client of `api.ts`, in a separate process. It receives one message, sends requests, and replies with one message that
+ * contains the figures.
  */
 export interface LoadWanted {
   url: string;
-  /** Sent in turn. If empty, the client sends GET to the address itself. */
+  /** Requests to send in turn. If empty, the client sends GET requests to `url`. */
   wishes?: { method: 'GET' | 'PUT'; path: string; body?: string }[];
-  /** Sent in turn, so that no session passes its rate. */
+  /** Tokens to use in turn, so that no session exceeds its rate limit. */
   tokens: string[];
   connections: number;
   seconds: number;
-  /** Requests a second over all connections; null: unlimited. */
+  /** Maximum requests a second over all connections; null for no limit. */
   rate: number | null;
 }
 
@@ -21,7 +21,7 @@ export interface LoadSeen {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** Answers outside 2xx, and requests without an answer. */
+  /** Number of requests with another status than 2xx, or without a response. */
   failed: number;
 }
 

@@ -1,9 +1,9 @@
-// Runs the hostile agents in a separate process, so that their cost does not count as the orchestrator's.
+// Runs the hostile agents in a separate process, so that they do not delay the requests of the bench.
 import { HostileAgent, type HostileCounts, type Strategy, strategies } from '../../../e2e/hostile-agent.ts';
 
 export interface HostileOrder {
   port: number;
-  /** A token for each strategy. */
+  /** Enrollment token for the agent of each strategy. */
   tokens: Record<Strategy, string>;
 }
 export type HostileAnswer = Record<Strategy, HostileCounts>;

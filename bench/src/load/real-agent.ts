@@ -7,16 +7,13 @@ import type { OrchestratorProcess } from '../servers/orchestrator-process.ts';
 import { type Usage, usageOf } from '../servers/server-process.ts';
 
 export interface RealAgentOptions {
-  /** Text of its configuration file. Null: no file. */
+  /** Text of the configuration file; null for no file. Default: a configuration with terminals turned on. */
   config?: string | null;
-  /** The `muster` program to run. */
+  /** Path of the `muster` program to run. */
   command?: string;
 }
 
-/**
- * The real agent on this machine, started like its users start it; with terminals turned on unless `config` says
- * otherwise.
- */
+/** A real agent on this machine. */
 export class RealAgent {
   readonly nodeId: string;
   readonly #program: Program;
@@ -26,7 +23,7 @@ export class RealAgent {
     this.nodeId = nodeId;
   }
 
-  /** Starts the agent. Resolves when it is connected. */
+  /** Enrolls and starts the agent. Resolves when it is connected. */
   static async start(
     orchestrator: OrchestratorProcess,
     name: string,

@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 
-/** Samples like those of real machines: constant totals, varying levels, increasing counters. */
+/** Generates samples like those of real machines: constant totals, varying levels, and increasing counters. */
 export class SampleLoad {
   readonly nodes: readonly string[];
   private readonly levels: { memory: number; disk: number; rx: number; tx: number; cpu: number }[];
@@ -17,7 +17,7 @@ export class SampleLoad {
     }));
   }
 
-  /** A number in [0, 1); the sequence is the same in every run. */
+  /** Returns a number in [0, 1). The sequence is the same in every run. */
   private random(): number {
     this.state = (Math.imul(this.state, 1664525) + 1013904223) >>> 0;
     return this.state / 2 ** 32;

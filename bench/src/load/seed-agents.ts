@@ -8,7 +8,7 @@ import { statement } from '../../../orchestrator/src/store/transaction.ts';
 
 const perUnit = 500;
 
-/** Writes approved agents into the database of a stopped orchestrator, as if they had connected once. */
+/** Writes approved agents that have connected once to the database of a stopped orchestrator. */
 export async function seedAgents(dataDir: string, count: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const db = await openSqlite({
@@ -22,7 +22,7 @@ export async function seedAgents(dataDir: string, count: number): Promise<void> 
   await db.close();
 }
 
-/** Writes the same agents into an open database. */
+/** Writes approved agents that have connected once to an open database. */
 export async function seedAgentsInto(db: Database, count: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const attributes = JSON.stringify(agentExample.attributes);

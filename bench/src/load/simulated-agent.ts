@@ -16,7 +16,7 @@ import { SampleBuffer } from '../../../agent/src/metrics/sample-buffer.ts';
 import { systemClock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 
-/** Reports of an operation in which every resource already has its desired state. */
+/** Returns the reports of an operation that changes nothing. */
 function noOpReports(operation: OperationMessage): Report[] {
   const now = Math.floor(Date.now() / 1000);
   const { operation_id } = operation;
@@ -55,7 +55,7 @@ function noOpReports(operation: OperationMessage): Report[] {
   return reports;
 }
 
-/** A machine without any drift: answers every operation immediately, and stores nothing on disk. */
+/** A state engine that immediately reports that an operation changes nothing. It stores nothing on disk. */
 class NoOpEngine implements Engine, ReportSpool {
   private entries: SpoolEntry[] = [];
   private last = 0;
@@ -132,12 +132,12 @@ const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: '
 export interface SimulatedTarget {
   host: string;
   port: number;
-  /** Hexadecimal. */
+  /** Public key of the orchestrator in hexadecimal. */
   orchestratorKey: string;
   token: string | null;
 }
 
-/** An agent from the orchestrator's view: the real connection code, without a machine. */
+/** An agent with the real connection code and without a machine. */
 export class SimulatedAgent {
   private readonly engine = new NoOpEngine();
   private readonly samples: SampleBuffer | null;
@@ -177,7 +177,7 @@ export class SimulatedAgent {
         pinSource: 'flag',
         replacedKey: null,
       },
-      // Stores no orchestrator: each run has new agents.
+      // Stores no orchestrator, because each bench creates new agents.
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
       terminals: null,
@@ -189,12 +189,12 @@ export class SimulatedAgent {
     });
   }
 
-  /** @param sampled whether it sends the samples passed to `measured` */
+  /** Creates an agent with a new key. @param sampled whether it sends the samples of `measured` */
   static async create(target: SimulatedTarget, number: number, sampled = false): Promise<SimulatedAgent> {
     return new SimulatedAgent(await newIdentity(), target, number, sampled);
   }
 
-  /** Hands over a sample, as if the machine had been measured. */
+  /** Takes a sample with random values. */
   measured(): void {
     const some = (most: number) => Math.floor(Math.random() * most);
     this.samples?.push({
@@ -213,7 +213,7 @@ export class SimulatedAgent {
     });
   }
 
-  /** Connects, and reconnects whenever the link is lost. Resolves at the welcome. */
+  /** Connects, and reconnects whenever the link is lost. Resolves when the agent is connected for the first time. */
   connect(): Promise<void> {
     return new Promise((resolve) => {
       this.welcomed = resolve;
@@ -221,13 +221,13 @@ export class SimulatedAgent {
     });
   }
 
-  /** Disconnects in order. The agent may connect again under its identity, without a token. */
+  /** Disconnects cleanly. The agent can connect again with the same key, without a token. */
   async leave(): Promise<void> {
-    await this.connection.stop('the bench wants it gone');
+    await this.connection.stop('the bench disconnects the agent');
     this.connection = this.newConnection(null);
   }
 
-  /** Sends `bytes` bytes of reports as fast as the flow-control window allows. Resolves when all are acknowledged. */
+  /** Sends `bytes` bytes of reports as fast as flow control allows. Resolves when all reports are acknowledged. */
   sendReports(bytes: number): Promise<void> {
     const each = 2_000;
     return new Promise((resolve) => {

@@ -7,11 +7,11 @@ import { makeCertificate } from '../../../cli/test/certificate.ts';
 import { nextMessage } from '../servers/server-process.ts';
 import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
 
-test('counts connections that the server resets, and continues', async () => {
+test('the steady-load client counts connections that the server resets, and continues', async () => {
   const tls = await makeCertificate();
   let asked = 0;
   const server = createServer(tls, (request, response) => {
-    // Resets connections during the warm-up as well as later.
+    // Resets connections both during the warm-up and later.
     if (++asked % 7 === 0) request.socket.destroy();
     else response.end('answer');
   });

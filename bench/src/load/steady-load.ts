@@ -3,8 +3,9 @@ import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * A client of `fleet.ts`, in a separate process: sends requests at moments fixed beforehand, regardless of unanswered ones,
- * and measures each answer from its due moment. It receives one message and replies with one.
+ * The client of `fleet.ts`, in a separate process. It sends requests at scheduled times without waiting for earlier
+ * responses, and measures the latency of each response from the scheduled time. It receives one message and replies with
+ * one.
  */
 export interface SteadyLoadWanted {
   url: string;
@@ -17,11 +18,11 @@ export interface SteadyLoadWanted {
 }
 
 export interface SteadyLoadSeen {
-  /** Milliseconds from the due moment of each request to the last byte of its answer. */
+  /** Milliseconds from the scheduled time of each request to the last byte of its response. */
   latencies: number[];
-  /** Requests whose connection was reset before an answer; the client opens another and continues. */
+  /** Number of requests whose connection was reset before a response. */
   resets: number;
-  /** The first request that failed or was not answered with 2xx. */
+  /** Message of the first failure: an error other than a reset, or a status other than 2xx; null if there was none. */
   failed: string | null;
 }
 
@@ -44,10 +45,10 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
     const [answer] = await once(outgoing, 'response');
     for await (const _ of answer);
     latencies.push(performance.now() - due);
-    if (answer.statusCode < 200 || answer.statusCode > 299) failed ??= `${path} was answered ${answer.statusCode}`;
+    if (answer.statusCode < 200 || answer.statusCode > 299) failed ??= `${path} returned ${answer.statusCode}`;
   }
 
-  // Opens the connections and runs the code once before the measurement.
+  // Warm-up: opens the connections and compiles the code.
   for (let round = 0; round < 20; round++) await Promise.all(paths.slice(0, 8).map((path) => ask(path, 0)));
   latencies.length = 0;
   resets = 0;
@@ -55,7 +56,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   const from = performance.now();
   let due = from;
   for (let turn = 0; due < from + seconds * 1000; turn++) {
-    // Exponential intervals: independent clients arrive as a Poisson process.
+    // Exponentially distributed intervals, as requests of independent clients form a Poisson process.
     due += (-Math.log(1 - Math.random()) * 1000) / perSecond;
     const wait = due - performance.now();
     if (wait > 0) await sleep(wait);

@@ -5,8 +5,8 @@ import { type Workload, workFolder, wrongFile } from './converge-workload.ts';
 import { type Peer, peers } from './peers.ts';
 
 /**
- * Runs on the machine that converges. Every round runs each peer twice in a row, so that other load on the machine affects
- * all alike. Prints JSON: milliseconds by name, or why a peer is missing.
+ * Measures Muster and its peers on the machine to configure. Every round runs each of them twice in a row, so that other
+ * load on the machine affects all of them. Prints JSON with milliseconds by name, or the reason why a peer is missing.
  *
  *     node converge-session.ts WORKLOAD ROUNDS NAME…
  */
@@ -53,13 +53,13 @@ function theirs(peer: Peer): { first: number; again: number } {
   return { first, again: once(true) };
 }
 
-/** Creates units: half of them exit after their work, half keep running. */
+/** Creates units, half of which exit and half of which keep running. */
 function makeUnits(): void {
   const units = Array.from({ length: 50 }, (_, i) => `converge-${i}`);
   for (const [i, unit] of units.entries()) {
     const service =
       i % 2 === 0 ? 'Type=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true' : 'ExecStart=/bin/sleep infinity';
-    const text = `[Unit]\nDescription=one of those that are looked at\n[Service]\n${service}\n[Install]\nWantedBy=multi-user.target\n`;
+    const text = `[Unit]\nDescription=unit of the converge bench\n[Service]\n${service}\n[Install]\nWantedBy=multi-user.target\n`;
     writeFileSync(`/etc/systemd/system/${unit}.service`, text);
   }
   writeFileSync(`${workFolder}/units`, `${units.join('\n')}\n`);
@@ -96,6 +96,5 @@ for (let round = 1; round <= Number(rounds); round++)
       console.error(`  round ${round} ${name}: ${of.missing}`);
     }
   }
-// The measured machine is part of the result.
 const system = /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'unknown';
 console.log(JSON.stringify({ system, measured }));

@@ -1,7 +1,7 @@
 import { derivedRoot } from '../../../e2e/hosts/derived-root.ts';
 import { peers } from './peers.ts';
 
-// The daemons of the peers are disabled: the bench starts each run. CFEngine uses its vendored apt module.
+// Disables the daemons of the peers, because the bench starts each run. Enables the apt module that CFEngine ships.
 const finish = `
 find "$new/etc/systemd/system" -type l \\( -name 'cf*.service' -o -name 'puppet*.service' \\) -delete
 for unit in cfengine3 cf-execd cf-serverd cf-monitord puppet; do ln -sf /dev/null "$new/etc/systemd/system/$unit.service"; done
@@ -11,6 +11,6 @@ chmod 700 "$new/var/lib/cfengine3/modules/packages/apt_get"
 ln -sf /usr/bin/python3 "$new/usr/bin/cfengine-selected-python"
 `;
 
-/** The root of the test hosts with the peers installed, so that they do not change this machine. */
+/** Builds a root for test hosts with the peers installed. */
 export const peersRoot = (): Promise<string> =>
   derivedRoot({ name: 'peers', packages: peers.flatMap((peer) => peer.packages), finish });

@@ -1,12 +1,13 @@
-/** Other configuration tools, as Debian packages them: the package, the program, and its command line. */
+/** Another configuration tool from Debian's packages. */
 export interface Peer {
   name: string;
-  /** Debian packages; the first one is the peer itself. */
+  /** Names of Debian packages; the first one is the peer itself. */
   packages: readonly string[];
+  /** Path of the program. */
   program: string;
-  /** @param policy path of a file in `bench/peers`, without its ending */
+  /** Returns the command line. @param policy path of a file in `bench/peers`, without its extension */
   command(policy: string): readonly string[];
-  /** Whether a run succeeded; the second run (`again`) changes nothing. */
+  /** Reports whether a run succeeded. @param again whether it was the second run, which must change nothing */
   succeeded(run: { code: number | null; stdout: string }, again: boolean): boolean;
 }
 
@@ -15,7 +16,7 @@ export const peers: readonly Peer[] = [
     name: 'CFEngine',
     packages: ['cfengine3', 'python3'],
     program: '/usr/bin/cf-agent',
-    // Without -K, cf-agent does nothing for a minute after each run.
+    // -K, because cf-agent otherwise skips promises that it verified less than a minute ago.
     command: (policy) => ['/usr/bin/cf-agent', '-K', '-f', `${policy}.cf`],
     succeeded: ({ code, stdout }) => code === 0 && !/error:/.test(stdout),
   },
@@ -24,7 +25,7 @@ export const peers: readonly Peer[] = [
     packages: ['puppet-agent'],
     program: '/usr/bin/puppet',
     command: (policy) => ['/usr/bin/puppet', 'apply', '--detailed-exitcodes', `${policy}.pp`],
-    // 0: no change was necessary; 2: it changed something, and nothing failed.
+    // Exit code 0 means no changes, 2 means successful changes.
     succeeded: ({ code }, again) => code === 0 || (code === 2 && !again),
   },
   {

@@ -7,11 +7,11 @@ const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const parentLookMs = 1_000;
 
 /**
- * Runs programs by name, each in its own process, so that none inherits another's heap. A signal ends the current program
- * and starts no other. The IPC channel lets each program notice that this process was killed.
- * @param command the command line of this program, for the list of names
- * @param argv    a name, then options to pass on; options alone go to every program
- * @param without behavior without a name: list the programs, or run all in turn
+ * Runs programs by name, each in its own process with its own heap. A signal ends the current program, and the remaining
+ * ones do not start. Each program detects by its IPC channel that this process was killed.
+ * @param command command line of this program, for the usage text
+ * @param argv    a name, followed by options for that program; without a name, the options go to every program
+ * @param without behavior without a name: list the programs, or run all of them in sequence
  */
 export async function launch(
   command: string,
@@ -24,7 +24,7 @@ export async function launch(
   const options = named ? argv.slice(1) : argv;
   const all = !named && without === 'all' && !options.includes('--help');
   if (!all && !Object.hasOwn(programs, name)) {
-    if (named) console.error(`There is no ${name}.`);
+    if (named) console.error(`Unknown name "${name}". Choose one of the names below.`);
     console.log(`Usage: ${command}\n`);
     for (const [one, { what }] of Object.entries(programs)) console.log(`  ${one.padEnd(15)}${what}`);
     process.exitCode = named ? 2 : 0;
@@ -38,7 +38,7 @@ export async function launch(
     running?.kill(signal);
   };
   for (const signal of signals) process.on(signal, () => end(signal));
-  // A killed npm does not kill its children.
+  // Detects that npm was killed, because npm does not kill its children.
   const parent = process.ppid;
   if (process.env.npm_lifecycle_event !== undefined)
     setInterval(() => process.ppid !== parent && end('SIGTERM'), parentLookMs).unref();

@@ -5,10 +5,9 @@ import { openScratch } from '../../../tools/suite/scratch.ts';
 let installed = false;
 
 /**
- * From this call on, every process that this process starts and every file that it writes ends with it: at its exit, by
- * an exception, by a signal, or when its starter was killed, it kills its descendants and removes the scratch folder,
- * which contains all their files. If this process itself is killed (SIGKILL), its children notice, and the next run
- * removes the folder.
+ * Ensures that this process kills its descendants and removes its scratch directory when it ends: by its normal exit, by an
+ * exception, by a signal, or because its parent was killed. After a SIGKILL, the children end themselves, and the next run
+ * removes the directory.
  */
 export function endEverythingAtExit(): void {
   if (installed) return;
@@ -28,7 +27,7 @@ export function endEverythingAtExit(): void {
   }
 }
 
-/** Stops all descendants first: a running one could start another between the listing and the kill. */
+/** Kills all descendants. Stops all of them first, so that none can start another process in between. */
 function killDescendants(): void {
   const found = new Set<number>();
   for (let fresh = descendants(); fresh.length > 0; fresh = descendants().filter((pid) => !found.has(pid)))
@@ -37,7 +36,7 @@ function killDescendants(): void {
       signal(pid, 'SIGSTOP');
     }
   for (const pid of found) signal(pid, 'SIGKILL');
-  // A process blocked on a disk dies when the disk answers; the loop has a bound so that the exit does not hang.
+  // Waits at most 5 s, because a process that waits for a disk ends only when the disk answers.
   for (let look = 0; look < 500 && descendants().length > 0; look++) Atomics.wait(sleeper, 0, 0, 10);
 }
 
@@ -47,11 +46,11 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // The process has ended by itself.
+    // The process has exited.
   }
 }
 
-/** Running processes below this one, without zombies. */
+/** Returns the ids of all descendants that are not zombies. */
 function descendants(): number[] {
   const childrenOf = new Map<number, number[]>();
   for (const name of processIds()) {
@@ -62,7 +61,7 @@ function descendants(): number[] {
   return below(process.pid);
 }
 
-/** Process ids; empty on systems without /proc, where descendants end when their channel closes. */
+/** Returns all process ids. Empty on systems without /proc, where descendants end when their IPC channel closes. */
 function processIds(): string[] {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name));

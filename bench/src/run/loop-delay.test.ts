@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { LoopDelay, quantiles } from './loop-delay.ts';
 
 describe('loop delay', () => {
-  test('counts a stall for as long as it lasted', async () => {
+  test('the loop delay includes the whole duration of a stall', async () => {
     const probe = new LoopDelay();
     await new Promise((resolve) => setTimeout(resolve, 50));
     const until = performance.now() + 100;
@@ -10,18 +10,18 @@ describe('loop delay', () => {
     await new Promise((resolve) => setTimeout(resolve, 5));
     const delay = probe.stop();
     expect(delay.max).toBeGreaterThan(95);
-    // The loop stalled for two thirds of the time, so half of the probes waited long.
+    // The loop stalled for two thirds of the time, so more than half of the probes were delayed.
     expect(delay.p50).toBeGreaterThan(10);
   });
 
-  test('counts a stall that has not ended', () => {
+  test('the loop delay includes a stall that has not ended', () => {
     const probe = new LoopDelay();
     const until = performance.now() + 30;
     while (performance.now() < until);
     expect(probe.stop().max).toBeGreaterThan(25);
   });
 
-  test('gives exact quantiles', () => {
+  test('quantiles are exact values of the input, and zeros without input', () => {
     const values = Array.from({ length: 100 }, (_, n) => n + 1);
     expect(quantiles(values)).toEqual({ p50: 51, p99: 100, max: 100 });
     expect(quantiles([])).toEqual({ p50: 0, p99: 0, max: 0 });

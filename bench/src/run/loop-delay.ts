@@ -1,6 +1,6 @@
 /**
- * Measures the delay of an event loop from the view of a request at a random moment: a probe is due every millisecond,
- * and a stall counts once for every probe that it delays.
+ * Measures the delay of an event loop as a request at a random time would experience it. A probe is due every millisecond,
+ * and each probe that a stall delays counts with its own delay.
  */
 export class LoopDelay {
   readonly #delays: number[] = [];
@@ -19,7 +19,7 @@ export class LoopDelay {
     this.#last = now;
   }
 
-  /** Ends the measurement, including a current stall. In milliseconds. */
+  /** Ends the measurement. @returns quantiles of the delay in milliseconds, which include a current stall */
   stop(): Quantiles {
     clearInterval(this.#timer);
     this.#probe();
@@ -33,7 +33,7 @@ export interface Quantiles {
   readonly max: number;
 }
 
-/** Exact quantiles of the values; zeros without values. */
+/** Returns exact quantiles of the values; zeros if there are no values. */
 export function quantiles(values: readonly number[]): Quantiles {
   const sorted = Float64Array.from(values).sort();
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -4,10 +4,11 @@ import { endEverythingAtExit } from './lifetime.ts';
 type Texts = Readonly<Record<string, string | null>>;
 
 interface Wanted<N extends string, T extends Texts, F extends string> {
-  /** Default values: the usual one, and the one with `--smoke`. */
+  /** Numeric options with their defaults without and with `--smoke`. */
   numbers: Record<N, readonly [usual: number, smoke: number]>;
-  /** Defaults; null: no value. */
+  /** Text options with their defaults; null for no value. */
   texts?: T;
+  /** Names of Boolean options. */
   flags?: readonly F[];
 }
 
@@ -16,9 +17,9 @@ type Options<N extends string, T extends Texts, F extends string> = Record<N, nu
 } & Record<F | 'smoke' | 'json', boolean>;
 
 /**
- * Parses the options of a bench. `--smoke` chooses the smallest sizes, which take seconds and show only that the bench
- * works; `--json` adds a line for scripts. Also ties the lifetime of started processes and temporary files to this process.
- * @throws when an option is unknown, or a value is not a number
+ * Parses the options of a bench, and ensures that started processes and temporary files end with this process. `--smoke`
+ * selects the smallest sizes, which take seconds and only show that the bench works. `--json` adds a line for scripts.
+ * @throws Error if an option is unknown or a value is not a number
  */
 export function benchOptions<N extends string, T extends Texts = Record<never, never>, F extends string = never>({
   numbers,
@@ -36,7 +37,7 @@ export function benchOptions<N extends string, T extends Texts = Record<never, n
   for (const flag of ['smoke', 'json', ...flags]) found[flag] = values[flag] === true;
   for (const [name, [usual, smoke]] of Object.entries<readonly [number, number]>(numbers)) {
     const given = values[name] === undefined ? null : Number(values[name]);
-    if (given !== null && !Number.isFinite(given)) throw new Error(`--${name} takes a number, not ${values[name]}`);
+    if (given !== null && !Number.isFinite(given)) throw new Error(`--${name} requires a number: ${values[name]}`);
     found[name] = given ?? (found.smoke ? smoke : usual);
   }
   for (const [name, usual] of Object.entries(texts ?? {})) found[name] = (values[name] as string) ?? usual;

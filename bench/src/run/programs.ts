@@ -1,54 +1,63 @@
-/** A program with a name. `program` is a file in this folder, without `.ts`; `options` precede the caller's. */
+/** A program that can be run by name. */
 export interface NamedProgram {
+  /** Description in the list of programs. */
   what: string;
+  /** File in `bench/src`, without `.ts`. */
   program: string;
+  /** Options to insert before those of the caller. */
   options?: readonly string[];
 }
 
 const bench = (program: string, what: string): NamedProgram => ({ program, what });
 
-/** Each bench compares with a baseline in the same run. */
+/** Benches measure performance, most of them compared with a baseline in the same run. */
 export const benches: Readonly<Record<string, NamedProgram>> = {
-  agent: bench('agent', 'an idle agent: memory and processor time, against a bare node'),
-  api: bench('api', 'one agent’s record, lists and tags over the API, against the bare framework'),
-  connect: bench('connect', 'agents connected: memory and CPU each, against bare ws over TLS 1.3'),
+  agent: bench('agent', 'memory and CPU time of an idle agent, against bare Node'),
+  api: bench('api', 'reads and writes over the API, against the bare framework'),
+  connect: bench('connect', 'memory and CPU time for each connected agent, against bare ws over TLS 1.3'),
   console: bench(
     'console',
-    'the console with 10,000 agents: first load, until rows answer, scrolling, memory under events',
+    'the console with 10,000 agents: load size, time until it reacts, scrolling, memory under events',
   ),
-  converge: bench('converge', '220 files, 50 packages and 50 units on a machine, against CFEngine, Puppet and Ansible'),
-  'fan-out': bench('fan-out', 'an apply that changes nothing on every agent, against the same bytes with nothing kept'),
-  fleet: bench('fleet', 'what agents cost that send samples, a tenth and all of them, and how the API slows with them'),
+  converge: bench('converge', 'files, packages, and units on a machine, against CFEngine, Puppet, and Ansible'),
+  'fan-out': bench('fan-out', 'an apply that changes nothing on all agents, against bare ws that stores nothing'),
+  fleet: bench('fleet', 'cost of agents that send samples, for a tenth and for all, and their effect on the API'),
   'hostile-agent': bench(
     'hostile-agent',
-    'hostile agents at full speed for 10 minutes: API, memory, disk, and applies of others against those with none',
+    'API, memory, disk, and applies with hostile agents for 10 minutes, against an orchestrator without them',
   ),
-  metrics: bench('metrics', 'samples stored a second, against raw batched inserts'),
-  'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and how fast they are read'),
-  return: bench('return', 'agents that come back after restarts in a row: until half, nine in ten and all are back'),
-  'start-up': bench('start-up', 'muster --help and muster status, against a bare node and a bare HTTPS request'),
+  metrics: bench('metrics', 'samples stored per second, against raw inserts in batches'),
+  'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and latency of reads'),
+  return: bench('return', 'time until 50 %, 90 %, 99 %, and all agents are connected after several restarts'),
+  'start-up': bench(
+    'start-up',
+    'start-up of muster --help and muster status, against bare Node and a bare HTTPS request',
+  ),
   terminal: bench(
     'terminal',
-    'a shell that prints without end, and the echo of keys under 1,000 agents, against a local terminal',
+    'effects of a shell with endless output, and latency of key echo with 1,000 agents, against a local terminal',
   ),
-  writes: bench('writes', 'units committed a second, and the delay of the event loop meanwhile'),
+  writes: bench(
+    'writes',
+    'transactions per second, and the delay of the event loop, against one transaction for each write',
+  ),
 };
 
-/** Each soak runs for minutes to find faults that only appear over time. */
+/** Soaks run for minutes or longer, to find faults that appear only over time. */
 export const soaks: Readonly<Record<string, NamedProgram>> = {
   console: {
     program: 'console',
-    what: 'the console under 50 events a second for an hour',
+    what: 'the console with 50 events a second for an hour',
     options: ['--minutes', '60'],
   },
-  fuzz: { program: 'fuzz', what: 'everything that takes what others send, with hostile inputs, a minute each' },
+  fuzz: { program: 'fuzz', what: 'all parsers of untrusted input, with random mutations, for a minute each' },
   'hostile-agent': {
     program: 'hostile-agent',
-    what: 'hostile agents at full speed for 10 minutes',
+    what: 'an orchestrator with hostile agents for 10 minutes',
     options: ['--minutes', '10'],
   },
   'kill-steps': {
     program: 'kill-steps',
-    what: 'an agent killed at every step of its journal, of which tests try a sample',
+    what: 'an agent that is killed at every step of its journal; `npm test` covers a sample of the steps',
   },
 };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { atLeast, atMost, conclude, notJudged, ratioLine, table, verdictLine } from './report.ts';
 
 describe('report', () => {
-  test('aligns numbers right and words left', () => {
+  test('a table aligns numbers to the right and text to the left', () => {
     expect(
       table(
         ['what', 'per second'],
@@ -23,12 +23,12 @@ describe('report', () => {
     );
   });
 
-  test('prints the ratio of two figures of one run', () => {
+  test('a ratio line contains both figures and their ratio', () => {
     expect(ratioLine('units', 50, 100, 'a second')).toBe('units: 50.0 against 100 a second = 0.50 ×');
     expect(ratioLine('stall', 0.9, 200, 'ms')).toBe('stall: 0.90 against 200 ms = 0.0045 ×');
   });
 
-  test('a result equal to its ceiling or floor meets it', () => {
+  test('a value that equals its maximum or minimum meets the bar', () => {
     expect(atMost('p99', 20, 20, 'ms').met).toBe(true);
     expect(atMost('p99', 20.1, 20, 'ms').met).toBe(false);
     expect(atLeast('share', 0.5, 0.5, '×').met).toBe(true);
@@ -37,7 +37,7 @@ describe('report', () => {
     expect(verdictLine(notJudged('p99', '≤ 20 ms', 'no server'))).toBe('bar p99: (≤ 20 ms) NOT JUDGED: no server');
   });
 
-  test('exits 1 only for a missed bar', () => {
+  test('the exit code of a bench is 1 only for a missed bar', () => {
     expect(conclude('x', [atMost('p99', 1, 2, 'ms'), notJudged('y', '', 'why')], [])).toBe(0);
     expect(conclude('x', [atMost('p99', 3, 2, 'ms')], [])).toBe(1);
   });

@@ -1,19 +1,18 @@
-/** Prints the results of every bench: aligned tables, ratios of two figures of the same run, and whether a bar was met. */
-
 export type Cell = string | number | null;
 
-/** A bar and its measured value. `met` is null when the bench could not run; `detail` then says why. */
+/** A bar, and whether the measured value meets it. */
 export interface Verdict {
   name: string;
   /** The measured value, in the unit of the bar. */
   value: number;
   /** The bar as readable text, such as `≤ 1.4 ×`. */
   bar: string;
+  /** Whether the value meets the bar; null if it could not be judged. */
   met: boolean | null;
   detail?: string;
 }
 
-/** A number with a suitable number of digits: 12,345 but 1.23 and 0.0045. */
+/** Formats a number with a suitable number of digits, such as 12,345, 1.23, and 0.0045. */
 function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   const size = Math.abs(value);
@@ -27,8 +26,8 @@ function cellText(cell: Cell | undefined): string {
 }
 
 /**
- * Lays rows out under their headings; numbers to the right, words to the left.
- * @returns lines joined by newlines, without a trailing one
+ * Formats rows under their headings, with numbers aligned to the right and text to the left.
+ * @returns lines that are separated by newlines, without a trailing newline
  */
 export function table(headings: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const widths = headings.map((heading, column) =>
@@ -52,29 +51,29 @@ export function table(headings: readonly string[], rows: readonly (readonly Cell
   ].join('\n');
 }
 
-/** A line of the form `what: a against b = 0.53 ×`. */
+/** Returns a line of the form `what: a against b unit = 0.53 ×`. */
 export function ratioLine(what: string, measured: number, baseline: number, unit: string): string {
   const ratio = baseline === 0 ? Number.NaN : measured / baseline;
   return `${what}: ${formatNumber(measured)} against ${formatNumber(baseline)} ${unit} = ${formatNumber(ratio)} ×`;
 }
 
-/** The bar is a ceiling: the value must not pass it. */
+/** Judges a value that must not exceed a maximum. */
 export function atMost(name: string, value: number, limit: number, unit: string): Verdict {
   return { name, value, bar: `≤ ${formatNumber(limit)} ${unit}`, met: value <= limit };
 }
 
-/** The bar is a floor: the value must reach it. */
+/** Judges a value that must reach a minimum. */
 export function atLeast(name: string, value: number, limit: number, unit: string): Verdict {
   return { name, value, bar: `≥ ${formatNumber(limit)} ${unit}`, met: value >= limit };
 }
 
-/** A bar that could not be checked on this machine, with the reason. */
+/** Returns the verdict for a bar that could not be judged. @param detail the reason */
 export function notJudged(name: string, bar: string, detail: string): Verdict {
   return { name, value: Number.NaN, bar, met: null, detail };
 }
 
-/** The sizes of a smoke run are too small for any bar. */
-const ofSmoke = (verdict: Verdict): Verdict => ({ ...verdict, met: null, detail: verdict.detail ?? 'a smoke run' });
+/** Returns a verdict that is not judged, because the sizes of a smoke run are too small. */
+const ofSmoke = (verdict: Verdict): Verdict => ({ ...verdict, met: null, detail: verdict.detail ?? 'smoke run' });
 
 export function verdictLine(verdict: Verdict): string {
   const word = verdict.met === null ? 'NOT JUDGED' : verdict.met ? 'met' : 'MISSED';
@@ -83,9 +82,8 @@ export function verdictLine(verdict: Verdict): string {
 }
 
 /**
- * Prints every verdict, and with `--json` among the arguments one JSON line of them for scripts.
- * With `--smoke` no bar is checked.
- * @returns the exit code: 1 when a bar was missed. A missed bar is a result, so nothing is thrown.
+ * Prints the verdicts, with `--json` also as one line of JSON. With `--smoke`, judges no bar.
+ * @returns the exit code: 1 if a bar was missed, else 0
  */
 export function conclude(bench: string, found: readonly Verdict[], argv: readonly string[] = process.argv): number {
   const verdicts = argv.includes('--smoke') ? found.map(ofSmoke) : found;

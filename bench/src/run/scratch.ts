@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Creates a directory that is removed when this process ends.
- * @param parent null: the system's temporary directory
+ * Creates a temporary directory, which is removed when this process ends.
+ * @param parent parent directory; null for the system's temporary directory
  */
 export function scratchDirectory(name: string, parent: string | null = null): string {
   const path = mkdtempSync(join(parent ?? tmpdir(), `muster-bench-${name}-`));

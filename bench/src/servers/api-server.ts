@@ -9,16 +9,16 @@ import { selfSigned } from '../../../orchestrator/src/identity/certificate.ts';
 import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
 
 /**
- * One of the servers that `api.ts` compares, in a separate process. It receives one message with its role and replies
- * with its port.
+ * One of the servers that `api.ts` compares, in a separate process. It receives one message that configures it, and
+ * replies with its port.
  */
 export interface ServerWanted {
   kind: 'bare' | 'muster';
-  /** The body that the bare server returns. */
+  /** Response body of the bare server for the agent's record. */
   bytes: string;
-  /** The bodies for other addresses. */
+  /** Response bodies of the bare server for other paths. */
   pages?: Record<string, string>;
-  /** The token that the other server accepts. */
+  /** Token that the server `muster` accepts. */
   token: string;
   tls: boolean;
 }
@@ -40,14 +40,14 @@ async function bareServer({ bytes, pages = {}, tls }: ServerWanted): Promise<Fas
   app.get('/api/v1/agents', (request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(pages[request.url]);
   });
-  // The server reads and parses the body, and stores nothing.
+  // The framework has parsed the body; the server stores nothing.
   app.put('/api/v1/agents/:node_id/tags/:key', (_request, reply) => {
     reply.code(204).send();
   });
   return app;
 }
 
-/** The real HTTP layer, with a handler that has the record in memory. */
+/** Creates a server with the real HTTP layer, and a handler with the record in memory. */
 function musterServer({ token }: ServerWanted): FastifyInstance {
   const tokenHash = hashToken(token);
   const session = { operator_id: nodeExample, username: 'bench', role: 'operator', token_hash: tokenHash } as const;
@@ -56,7 +56,7 @@ function musterServer({ token }: ServerWanted): FastifyInstance {
     handlers: { ...exampleHandlers(), getAgent: ({ params }) => records.get(params.node_id) ?? agentExample },
     sessions: { find: (hash) => (hash === tokenHash ? session : null) },
     log: pino({ level: 'info' }, pino.destination('/dev/null')),
-    // Requests are counted as usual, with limits that the bench does not reach.
+    // Rate limits are in effect, but the bench does not reach them.
     limits: { rates: { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1e9 } },
     version: '0',
   });

@@ -1,5 +1,5 @@
-// Baseline of the channel benches: `ws` over TLS 1.3, one signature check per connection, bytes acknowledged; no schema,
-// records, or rules.
+// The baseline of the benches with agents: `ws` over TLS 1.3 that verifies one signature for each connection and
+// acknowledges reports, without schemas and without storing anything.
 import { randomBytes, constants as tlsConstants, verify } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

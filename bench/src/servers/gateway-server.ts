@@ -1,4 +1,4 @@
-// The real gateway in a separate process, with a domain that stores nothing: measures the channel alone.
+// The real gateway in a separate process, with a domain that stores nothing, to measure the gateway alone.
 
 import { systemClock } from '../../../lib/src/clock.ts';
 import { createInProcessBus } from '../../../orchestrator/src/bus/in-process.ts';

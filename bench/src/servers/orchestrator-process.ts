@@ -10,18 +10,18 @@ import { endingWithStarter } from '../../../tools/suite/program.ts';
 import { scratchDirectory } from '../run/scratch.ts';
 import { serverFlags, type Usage, usageOf } from './server-process.ts';
 
-/** Collects garbage on SIGUSR2, so that only live memory is measured. */
+/** Flags that make the process collect garbage on SIGUSR2, so that a bench can measure live memory. */
 const collecting = [...serverFlags, '--import', 'data:text/javascript,process.on("SIGUSR2",()=>{gc();gc();gc()})'];
 const collectMs = 500;
 
-/** The real orchestrator, started like its users start it, on free ports and with its own data. */
+/** A real orchestrator on free ports, with its own data directory. */
 export class OrchestratorProcess {
-  /** Client of the first admin. */
+  /** Client that acts as the first admin. */
   readonly call: Client;
   readonly dataDir: string;
   private readonly operator: Operator;
   private apiUrl = '';
-  /** Address for agents. */
+  /** Port and key for agents. */
   address = { port: 0, orchestratorKey: '' };
   private child: ChildProcess;
   private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
@@ -54,8 +54,8 @@ export class OrchestratorProcess {
 
   /**
    * Starts the orchestrator. Resolves when it is ready.
-   * @param options.prepare     writes into the data directory first
-   * @param options.databaseUrl a database on a PostgreSQL server; null: SQLite, in the data directory
+   * @param options.prepare     called with the data directory before the start
+   * @param options.databaseUrl URL of a PostgreSQL database; null for SQLite in the data directory
    */
   static async start({
     prepare,
@@ -73,12 +73,12 @@ export class OrchestratorProcess {
     return orchestrator;
   }
 
-  /** An enrollment token with `uses` uses, approved automatically, with the tag `bench=yes`. */
+  /** Creates an enrollment token for `uses` agents, which approves them and tags them with `bench=yes`. */
   async enrolmentToken(uses: number): Promise<string> {
     return (await this.call(createEnrolmentToken, { body: { uses, tags: { bench: 'yes' } } })).token;
   }
 
-  /** Tokens of `count` sign-in sessions; each has its own rate limit. */
+  /** Opens `count` sign-in sessions, each with its own rate limit. @returns their tokens */
   async sessions(count: number): Promise<string[]> {
     const tokens: string[] = [];
     for (let i = 0; i < count; i++) tokens.push(await signIn(this.call, this.operator));
@@ -96,7 +96,7 @@ export class OrchestratorProcess {
   private ready(): Promise<void> {
     const log = createWriteStream(join(this.dataDir, 'log'), { flags: 'a' });
     return new Promise((resolve, reject) => {
-      this.child.once('exit', (code) => reject(new Error(`the orchestrator ended with code ${code}`)));
+      this.child.once('exit', (code) => reject(new Error(`the orchestrator exited with code ${code}`)));
       createInterface({ input: this.child.stdout! }).on('line', (line) => {
         log.write(`${line}\n`);
         if (!line.includes('"event":"ready"')) return;
@@ -112,14 +112,14 @@ export class OrchestratorProcess {
     return usageOf(this.child.pid!);
   }
 
-  /** Live memory, after garbage collection. */
+  /** Returns the usage after garbage collection. */
   async settledUsage(): Promise<Usage> {
     this.child.kill('SIGUSR2');
     await new Promise((resolve) => setTimeout(resolve, collectMs));
     return this.usage;
   }
 
-  /** Kills it and starts it again, on the same data and ports. Resolves when it is ready. */
+  /** Kills the process and starts it again with the same data directory and ports. Resolves when it is ready. */
   async restart(): Promise<void> {
     this.child.removeAllListeners('exit');
     const ended = new Promise((resolve) => this.child.once('exit', resolve));

@@ -4,39 +4,39 @@ import { join } from 'node:path';
 
 export interface ServerAddress {
   port: number;
-  /** Hexadecimal. */
+  /** Public key of the server in hexadecimal. */
   orchestratorKey: string;
 }
 
-/** Clock ticks a second in /proc, equal on every Linux that Node supports. */
+/** Clock ticks per second in /proc (USER_HZ). */
 const ticksPerSecond = 100;
 
 export interface Usage {
   /** Resident memory in bytes. */
   rss: number;
-  /** Seconds of user and system time so far, all threads. */
+  /** User and system CPU time of all threads in seconds. */
   cpuSecs: number;
 }
 
 /**
- * Flags of every measured server. Under load V8 grows the young generation up to a hundred megabytes, at random moments
- * and independent of the number of agents. A small maximum keeps that from hiding the cost per agent.
+ * Flags of all measured servers. Under load, V8 grows the young generation by up to 100 MB at random times, independent of
+ * the number of agents. A small maximum keeps that from hiding the cost of an agent.
  */
 export const serverFlags = ['--expose-gc', '--max-semi-space-size=8'];
 
-/** Memory and CPU time of a process, from /proc. */
+/** Returns the memory and CPU time of a process, from /proc. */
 export function usageOf(pid: number): Usage {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
-  // The second field, the name, may contain any character; the fields after its last parenthesis are numbers.
+  // Splits after the second field, the name in parentheses, because it may contain spaces.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
   return { rss: rssKb * 1024, cpuSecs: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond };
 }
 
 /**
- * Memory and CPU time of a nearly idle process: with its share of shared pages (PSS), and the CPU time of its running
- * threads in nanoseconds.
+ * Returns the memory and CPU time of a nearly idle process. Sums the CPU time of its threads, which has a resolution of
+ * nanoseconds. `pss` is the memory in bytes with a proportional share of shared pages.
  */
-export function preciseUsageOf(pid: number): Usage & { /** Bytes. */ pss: number } {
+export function preciseUsageOf(pid: number): Usage & { pss: number } {
   const pssKb = Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1]);
   const ns = readdirSync(`/proc/${pid}/task`).reduce(
     (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
@@ -48,8 +48,8 @@ export function preciseUsageOf(pid: number): Usage & { /** Bytes. */ pss: number
 export type ServerOrder = { type: 'collect' } | { type: 'fan_out'; text: string };
 
 /**
- * Runs in a server's process: sends the address, collects garbage on request, and ends with its parent.
- * @param fanOut sends the text to every agent and resolves when each has answered
+ * Connects a server's process with its parent: sends the address, executes orders, and ends when the parent ends.
+ * @param fanOut sends the text to all agents, and resolves when all of them have answered
  */
 export function answerParent(address: ServerAddress, fanOut?: (text: string) => Promise<void>): void {
   process.on('message', async (order: ServerOrder) => {
@@ -71,7 +71,7 @@ export class ServerProcess {
     this.address = address;
   }
 
-  /** @param module file in this folder that calls `answerParent` */
+  /** Starts a server. @param module file in this directory that calls `answerParent` */
   static async start(module: string): Promise<ServerProcess> {
     const child = fork(join(import.meta.dirname, module), [], { execArgv: serverFlags });
     return new ServerProcess(child, await nextMessage<ServerAddress>(child));
@@ -81,7 +81,7 @@ export class ServerProcess {
     return usageOf(this.child.pid!);
   }
 
-  /** Live memory, after garbage collection. */
+  /** Returns the usage after garbage collection. */
   async settledUsage(): Promise<Usage> {
     await this.order({ type: 'collect' });
     return this.usage;
@@ -101,10 +101,10 @@ export class ServerProcess {
   }
 }
 
-/** The next message of a child. @throws if the child ends instead */
+/** Returns the next message from a child. @throws Error if the child exits first */
 export function nextMessage<T>(child: ChildProcess): Promise<T> {
   return new Promise((resolve, reject) => {
-    const ended = (code: number | null) => reject(new Error(`${child.spawnfile} ended with code ${code}`));
+    const ended = (code: number | null) => reject(new Error(`${child.spawnfile} exited with code ${code}`));
     child.once('exit', ended);
     child.once('message', (message) => {
       child.removeListener('exit', ended);
