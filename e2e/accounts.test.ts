@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
   const said = (results: ResourceResult[]) => results.map(({ status, message }) => ({ status, message }));
   const failed = (message: RegExp) => ({ status: 'failed', message: expect.stringMatching(message) });
 
-  test('creates a group, a user, and an SSH key in one apply as planned, and removes them', async () => {
+  test('an apply creates a group, a user, and an SSH key as planned, and the next one removes them', async () => {
     const before = machine.changes();
     const desired = declared(
       { 'group-unix': { name: 'deploy', gid: 1800 } },
@@ -73,7 +73,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('replaces a key, and deletes the file when its last key is removed', async () => {
+  test('an apply replaces an SSH key, and deletes the file when its last key is removed', async () => {
     await sh('useradd -m rot');
     const before = machine.changes();
     const one = resolved({ 'ssh-authorized-key': { user: 'rot', key } });
@@ -86,7 +86,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel -r rot 2>&1 || :');
   });
 
-  test('keeps and reports the home directory of a removed user if files were added to it', async () => {
+  test('an apply keeps and reports the home directory of a removed user if files were added to it', async () => {
     const users = declared({ 'user-unix': { name: 'used' } }, { 'user-unix': { name: 'plain' } });
     await apply(...users);
     await sh('echo mine > /home/used/mine; chown used: /home/used/mine');
@@ -98,7 +98,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('rm -rf /home/used');
   });
 
-  test('keeps the primary group of a removed user if the group existed before the user', async () => {
+  test('an apply keeps the primary group of a removed user if the group existed before the user', async () => {
     await sh('groupadd -g 1850 shared');
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'shared' } }));
@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('groupdel shared');
   });
 
-  test('does not remove or renumber an account in use, and names the processes or users that use it', async () => {
+  test('an apply does not remove or renumber an account in use, and names the processes or users that use it', async () => {
     await sh('useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 & sleep 0.2');
     expect(
       said(
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('userdel busy');
   });
 
-  test('keeps and reports the mailbox and the declared home directory of a removed user', async () => {
+  test('an apply keeps and reports the mailbox and the declared home directory of a removed user', async () => {
     const before = machine.changes();
     const home = resolved({ 'directory-unix': { path: '/srv/kept', mode: '0750' } });
     const [kept, twin] = declared(
@@ -160,7 +160,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('creates files below the home of a user that the same apply creates', async () => {
+  test('an apply creates files in the home directory of a user that it creates', async () => {
     const before = machine.changes();
     const desired = declared(
       { 'user-unix': { name: 'fresh', uid: 1810 } },
@@ -179,7 +179,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('keeps and reports a symbolic link that replaced a home directory, and does not follow it', async () => {
+  test('an apply keeps and reports a symbolic link that replaced a home directory, and does not follow it', async () => {
     const before = machine.changes();
     await apply(resolved({ 'user-unix': { name: 'moved' } }));
     await sh('mv /home/moved /home/old; ln -s /etc /home/moved');
@@ -192,7 +192,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('waits for the account lock while another program holds it', async () => {
+  test('an apply waits for the account lock while another program holds it', async () => {
     await sh('(sleep 1; rm /etc/group.lock) > /dev/null 2>&1 & echo $! > /etc/group.lock');
     expect(said(await apply(...declared({ 'group-unix': { name: 'late' } })))).toEqual([
       { status: 'changed', message: null },
@@ -200,7 +200,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('does not change an account from a directory service', async () => {
+  test('an apply does not change an account from a directory service', async () => {
     // Simulates a directory service, because the test host has no NSS module for one.
     await sh(`
       cp /etc/nsswitch.conf /srv/nsswitch.conf
@@ -217,7 +217,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply();
   });
 
-  test('writes no key through a link or a FIFO, or below a missing home directory', async () => {
+  test('an apply writes no SSH key through a link or a FIFO, or in a missing home directory', async () => {
     await sh(`
       mkdir -p -m 700 /root/.ssh
       echo "root's own" > /root/.ssh/authorized_keys
@@ -248,7 +248,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     );
   });
 
-  test('refuses resources that an orchestrator would have rejected', async () => {
+  test('the agent refuses resources that an orchestrator would have rejected', async () => {
     const before = machine.changes();
     const hostile = [
       raw('user-unix', { name: '-x' }),
@@ -277,7 +277,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     expect(machine.changes()).toEqual(before);
   });
 
-  test('reports a kernel parameter that does not exist, cannot be set, or differs at boot', async () => {
+  test('an apply reports a kernel parameter that does not exist, cannot be set, or differs at boot', async () => {
     const parameter = (name: string, value: string) => resolved({ sysctl: { key: name, value } });
     expect(said(await apply(parameter('net.ipv4.no_such_thing', '1'), parameter('kernel.ostype', 'Other')))).toEqual([
       failed(/has no parameter net\.ipv4\.no_such_thing/),

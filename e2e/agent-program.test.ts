@@ -72,7 +72,7 @@ const connectLine = (orchestrator: Orchestrator, port = orchestrator.agentPort) 
 ];
 
 describe('muster agent', () => {
-  test('reports an invalid command line and exits 2', async ({ stage }) => {
+  test('the agent reports an invalid command line and exits with code 2', async ({ stage }) => {
     const unfound = join(stage.folder('unfound'), 'agent.yml');
     writeFileSync(unfound, 'discovery: { enabled: false }\n');
     const faults: [string[], string][] = [
@@ -115,7 +115,9 @@ describe('muster agent', () => {
     expect(loose.lastLines(5).join('\n')).toContain(`chmod 0600 ${agent.dataDir}/agent.key`);
   });
 
-  test('reloads a changed configuration, and keeps the current one if the file is invalid', async ({ stage }) => {
+  test('the agent reloads a changed configuration, and keeps the current one if the file is invalid', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const path = join(stage.folder('etc'), 'agent.yaml');
     const write = (text: string) => {
@@ -150,7 +152,7 @@ describe('muster agent', () => {
     },
   );
 
-  test('reads the token from the environment, and does not pass it on to programs', async ({ stage }) => {
+  test('the agent reads the token from the environment, and does not pass it on to programs', async ({ stage }) => {
     const orchestrator = await stage.orchestrator();
     const env = { MUSTER_TOKEN: await orchestrator.token('web-1') };
     const agent = stage.agentAt('web-1', connectLine(orchestrator, orchestrator.agentPort), { env });
@@ -168,7 +170,9 @@ describe('muster agent', () => {
     expect(operation.status).toBe('succeeded');
   });
 
-  test('delivers a large report although the link breaks repeatedly during the transfer', async ({ stage }) => {
+  test('the agent delivers a large report although the link breaks repeatedly during the transfer', async ({
+    stage,
+  }) => {
     const orchestrator = await stage.orchestrator();
     const cutter = new Cutter(orchestrator.agentPort, [30_000, 60_000, 90_000]);
     await cutter.listen();

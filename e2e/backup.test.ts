@@ -185,14 +185,14 @@ describe('backup and restore', () => {
   afterAll(() => server?.stop());
   const postgres = async (): Promise<Place> => ({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
 
-  test('restores a backup of SQLite, taken under load, to PostgreSQL', async ({ stage }) => {
+  test('a backup of SQLite that was taken under load can be restored to PostgreSQL', async ({ stage }) => {
     const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
     await drill(stage, { env: {} }, await postgres(), { env, closing: [], opening: [] });
   });
 
-  test('restores a backup of PostgreSQL, taken under load, to SQLite', async ({ stage }) => {
+  test('a backup of PostgreSQL that was taken under load can be restored to SQLite', async ({ stage }) => {
     const identity = join(stage.dir, 'identity');
-    // The format of `age-keygen`.
+    // Writes an identity file like `age-keygen`.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
     writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
     const closing = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];

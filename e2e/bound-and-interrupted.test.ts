@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('does not change resources of any kind in kept modules', async () => {
+    test('an apply does not change resources in kept modules', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();
@@ -139,7 +139,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       },
     );
 
-    test('finishes and reports the running batch of a cancelled operation, and skips the rest', async () => {
+    test('a cancelled operation completes and reports its running batch, and skips the rest', async () => {
       const before = machine.changes();
       const desired = [...declared(...names.map(runs)), file('/var/tmp/after', { content: 'x' })];
       const { reported } = await agent.interruptedAt(
@@ -161,7 +161,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       depends_on: ['path:/var/tmp/conf'],
     });
 
-    test('does not restart a service if its source failed, and keeps a due restart if a later resource fails', async () => {
+    test('an apply does not restart a service if its source failed, and keeps a due restart if a later resource fails', async () => {
       await sh(
         `printf '[Service]\\nExecStartPre=/bin/sh -c "echo first started >> ${log}"\\nExecStart=/bin/sleep 1000\\n' > /etc/systemd/system/first.service; systemctl daemon-reload; systemctl start first`,
       );

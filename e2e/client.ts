@@ -6,7 +6,7 @@ import { challenge, verify } from '@muster/protocol/http';
 /** An operator with a key file. */
 export interface Operator {
   privateKey: KeyObject;
-  /** 64 hexadecimal characters. */
+  /** Public key as 64 hexadecimal characters. */
   publicKey: string;
 }
 

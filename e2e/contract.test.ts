@@ -169,7 +169,7 @@ test('the API answers immediately with respond-async, binds applies to plans, an
   expect(seen.length).toBeGreaterThanOrEqual(5);
 });
 
-test('the API clears a field for null, and keeps it if it is absent', async ({ stage }) => {
+test('the API clears a field that is null in a request, and keeps a field that is absent', async ({ stage }) => {
   const { ask, told } = await open(stage);
   const expires_at = '2036-01-01T02:00:00+02:00';
   await ask('POST', '/secrets', { name: 'pw', value: 'x', description: 'd', expires_at, restriction: { tags: 'a=b' } });

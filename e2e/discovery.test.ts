@@ -15,7 +15,7 @@ const machines = {
 const agentOn = (networks: Networks, machine: string, dataDir: string) =>
   networks.run(machine, ['agent', '--data-dir', dataDir, '--hostname', machine, '--log-format', 'json']);
 
-test('discovers agents without an orchestrator address by address and by broadcast, and keeps them enrolled', async ({
+test('`muster discover` finds agents without an orchestrator by address and by broadcast, and they stay enrolled', async ({
   stage,
   networks,
   skip,

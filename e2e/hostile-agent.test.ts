@@ -64,7 +64,7 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));
   expect(refusedFor('rate_exceeded')).toContain('versions');
-  // Agents whose link was ended reconnect without a pause, so they may exceed the rate, too.
+  // Hostile agents reconnect without a pause after the end of a link, so any of these may exceed the rate of connections.
   expect(['long-names', 'other-positions', 'versions']).toEqual(
     expect.arrayContaining([...refusedFor('rate_exceeded')]),
   );

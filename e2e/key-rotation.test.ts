@@ -17,7 +17,6 @@ interface Rotated {
   was_waiting: boolean;
 }
 
-/** Runs `muster agent rotate-key`. */
 const rotate = (stage: Stage, { dataDir }: AgentProcess, ...flags: string[]): Promise<Rotated> =>
   new Promise((resolve) => {
     const args = ['agent', 'rotate-key', '--data-dir', dataDir, '--json', ...flags];

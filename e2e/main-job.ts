@@ -37,7 +37,6 @@ interface Job {
   readonly params: { readonly node_id: string };
   /** Directory of the site. */
   readonly root: string;
-  /** Uploads the module of the site. */
   upload(options?: Partial<Parameters<typeof siteModule>[0]>): Promise<unknown>;
 }
 

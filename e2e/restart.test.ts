@@ -15,7 +15,7 @@ import { eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { siteModule } from './site.ts';
 
-test('orchestrator and agent reload their configuration on SIGHUP, and keep their data across a restart', async ({
+test('the orchestrator and the agent reload their configuration on SIGHUP, and keep their data across a restart', async ({
   stage,
 }) => {
   const files = { orchestrator: join(stage.dir, 'orchestrator.yml'), agent: join(stage.dir, 'agent.yml') };

@@ -76,7 +76,6 @@ const codeOf = async (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error.problem.code : Promise.reject(error)),
   );
 
-/** Downloads a transcript. */
 async function transcript(call: Client, session_id: string, format: 'raw' | 'asciicast'): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   const { body } = await call(getTranscript, { params: { session_id }, query: { format } });

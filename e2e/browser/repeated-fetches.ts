@@ -24,7 +24,7 @@ export const reportRepeatedFetches = `{
     const before = fetched.get(url);
     fetched.set(url, now);
     if (before !== undefined && now - before < ${doubleFetchMs} && newsAt < before - ${heldBackMs})
-      console.error('asked twice within ' + Math.round(now - before) + ' ms: ' + url);
+      console.error('requested twice within ' + Math.round(now - before) + ' ms: ' + url);
   };
 
   const { fetch } = window;

@@ -42,9 +42,9 @@ test.skipIf(reason !== null)(
   'the browser fixture reports a page that repeats a read without news in between',
   async ({ tab }) => {
     const { page, watch } = tab;
-    watch.expects(/asked twice within \d+ ms/, /answered 401/, /status of 401/);
+    watch.expects(/requested twice within \d+ ms/, /answered 401/, /status of 401/);
     await page.goto(`${tab.url}/`);
-    const reported = page.waitForEvent('console', (message) => /asked twice within .*modules/.test(message.text()));
+    const reported = page.waitForEvent('console', (message) => /requested twice within .*modules/.test(message.text()));
     await page.evaluate("Promise.all([fetch('/api/v1/modules'), fetch('/api/v1/modules')]).then(() => null)");
     await reported;
     const errors: string[] = [];
@@ -56,7 +56,7 @@ test.skipIf(reason !== null)(
     await page.evaluate(
       "fetch('/api/v1/auth/logout', { method: 'POST' }).then(() => fetch('/api/v1/tags')).then(() => null)",
     );
-    expect(errors.filter((text) => text.includes('asked twice'))).toEqual([]);
+    expect(errors.filter((text) => text.includes('requested twice'))).toEqual([]);
   },
 );
 

@@ -53,7 +53,7 @@ export class PageWatch {
     return watch;
   }
 
-  /** Excludes matching faults, because the test causes them. */
+  /** Ignores matching faults, because the test causes them. */
   expects(...faults: readonly RegExp[]): void {
     this.#expected.push(...faults);
   }

@@ -54,7 +54,6 @@ export class TestHosts {
     return machine;
   }
 
-  /** Creates and starts a machine. */
   async start(name: string, options: MachineOptions = {}): Promise<Machine> {
     const machine = this.machine(name, options);
     await machine.start();
