@@ -74,10 +74,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * Executes the steps and verifies that the agent keeps its identity after each of them, whatever message is lost and
- * whatever backup is restored. Once the agent has connected with a key, a copy of an earlier key is refused, or can connect
- * only until that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may
- * act as the agent, as the decision record states; the sequence ends there.
+ * Executes the steps and verifies that the agent keeps its identity after each of them, even if messages are lost and
+ * backups restored. Once the agent has connected with a key, a copy of an earlier key is refused, or can connect only until
+ * that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may act as the
+ * agent, as the decision record states; the sequence ends there.
  */
 async function holds(steps: readonly Step[]): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));

@@ -13,7 +13,7 @@ export class Person {
   #seen = 0;
 
   constructor(stage: Stage, line: string, env: NodeJS.ProcessEnv) {
-    // Unsets CI, because programs are not interactive on a build server.
+    // Removes CI, because programs are not interactive on a build server.
     const clean = Object.entries({ ...stage.environment(env), TERM: 'xterm-256color', CI: undefined });
     this.#terminal = spawn('/bin/sh', ['-c', line], {
       cols: 90,

@@ -76,7 +76,7 @@ test("a relay at the orchestrator's address gets neither a token nor a session",
   const held = await muster('agents', 'list');
   expect(held.code).not.toBe(0);
   expect(held.said).toContain('is not the trusted one');
-  // Even if the operator trusts its certificate, the relay gets no session, because its key differs from the orchestrator's.
+  // The relay gets no session even if the operator trusts its certificate, because its key is not the orchestrator's.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);
     expect(trusted.code).not.toBe(0);

@@ -18,7 +18,7 @@ export class Tmux {
     { cols, rows }: { cols: number; rows: number },
     onEnd: (end: () => void) => void,
   ): Promise<Tmux> {
-    // Unsets CI, because programs are not interactive on a build server, and TMUX, because tmux refuses to nest.
+    // Removes CI, because programs are not interactive on a build server, and TMUX, because tmux refuses to nest.
     const own = { CI: undefined, TMUX: undefined, ENV: undefined, LC_ALL: 'C.UTF-8', PS1: 'near> ', SHELL: '/bin/sh' };
     const tmux = new Tmux(join(stage.folder('tmux'), 'socket'), stage.environment({ ...env, ...own }));
     const size = ['-x', String(cols), '-y', String(rows)];

@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     await tab.signIn();
     expect(await walk(tab, await pagesOf(await tab.addresses(), showcase))).toEqual({});
 
-    // Also checks the page of an open terminal session, and its dialog.
+    // Checks the page of an open terminal session and its dialog, which the walk does not reach.
     const { page } = tab;
     await tab.go('/terminals/new/workshop');
     await page.getByRole('button', { name: 'Open terminal' }).click();

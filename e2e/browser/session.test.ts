@@ -84,7 +84,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       expect(body).not.toContain(secret.toString('hex'));
       expect(body).not.toContain(secret.toString('base64'));
     }
-    // Nothing that outlives the page contains a secret.
+    // The storage that outlives the page contains no secret.
     expect(
       await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
     ).not.toMatch(/token|[0-9a-f]{32}/);

@@ -16,7 +16,7 @@ export function noBrowser(): string | null {
   return reason;
 }
 
-/** One browser and one orchestrator for each test file, because both take longer to start than a test takes to run. */
+/** Starts a browser and an orchestrator for each test file, because starting them takes longer than a test. */
 const shared = base.extend<{ $file: { browser: Browser; stage: Stage; orchestrator: Orchestrator } }>({
   browser: [
     // biome-ignore lint/correctness/noEmptyPattern: what a fixture depends on is read from its first parameter

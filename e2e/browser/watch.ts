@@ -36,7 +36,7 @@ export class PageWatch {
     page.on('requestfailed', (request) => {
       ended(request);
       const reason = request.failure()?.errorText ?? '';
-      // Not a fault: the console repeats such a request.
+      // The console repeats such a request, so it is not a fault.
       if (reason === networkChanged) return;
       // ERR_ABORTED is not a fault: the page aborted the request by navigating away.
       if (reason !== 'net::ERR_ABORTED') watch.#fault(`failed: ${request.method()} ${request.url()}: ${reason}`);

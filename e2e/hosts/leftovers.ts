@@ -38,7 +38,7 @@ export async function removeLeftOvers(folders: readonly string[]): Promise<void>
   for (const group of new Set(processesOf(isLeftOver).map(({ group }) => group))) await endControlGroups(group);
   removeControlGroups(isLeftOver);
   for (const namespace of namespaces()) if (isLeftOver(namespace)) attempt('netns', 'delete', namespace);
-  // The veth links need no removal: the kernel deletes them together with their namespaces.
+  // The links of the machines need no removal, because the kernel deletes them together with their namespaces.
   for (const link of bridges()) if (isLeftOver(link.ifalias ?? '')) attempt('link', 'delete', link.ifname);
   for (const folder of folders)
     for (const name of existsSync(folder) ? readdirSync(folder) : [])

@@ -181,7 +181,7 @@ export class Machine {
 
   /** Returns the command on this host that runs a command in the machine as root. */
   entering(command: readonly string[], env: Readonly<Record<string, string>> = {}): string[] {
-    if (this.#leader === 0) throw new Error(`${this.name} is off`);
+    if (this.#leader === 0) throw new Error(`the machine ${this.name} is off`);
     const enter = ['-t', String(this.#leader), '-m', '-p', '-u', '-i', '-n', '-C', '-r', '-w', '--'];
     const drop = ['setpriv', '--pdeathsig', 'KILL', '--bounding-set', withheld, '--inh-caps', '-all', '--'];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
@@ -233,7 +233,7 @@ export class Machine {
 
   /** Returns the differences between the machine's root and the base root. The machine must be running. */
   changes(volatile?: readonly string[]): RootDifference {
-    if (this.#leader === 0) throw new Error(`${this.name} is off`);
+    if (this.#leader === 0) throw new Error(`the machine ${this.name} is off`);
     const { base, folder } = this.#place;
     return differenceFromBase({ base, upper: join(folder, 'upper'), merged: this.rootPath, volatile });
   }

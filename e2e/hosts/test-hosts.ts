@@ -60,7 +60,7 @@ export class TestHosts {
     return machine;
   }
 
-  /** Removes all machines and the network, whatever the state of the machines. */
+  /** Removes all machines, running or not, and the network. */
   async end(): Promise<void> {
     const ends = await Promise.allSettled(this.#machines.map((machine) => machine.end()));
     this.#machines.length = 0;

@@ -63,7 +63,7 @@ export class SimulatedMachine {
       if (!moved) results.push(result);
       else if (kind === 'plan') results.push({ ...result, status: 'would_change' });
       else if (failed !== null && resource.depends_on.length > 0)
-        results.push({ ...result, status: 'skipped', message: 'what it depends on has failed' });
+        results.push({ ...result, status: 'skipped', message: 'a resource that it depends on has failed' });
       else if (fault !== undefined) {
         failed ??= `${resource.identity}: ${fault}`;
         results.push({ ...result, status: 'failed', message: fault });

@@ -1,4 +1,4 @@
-const base = (banner: string) => `# What every machine has.
+const base = (banner: string) => `# Settings of every machine.
 name: base
 
 supports:

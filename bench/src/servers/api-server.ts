@@ -9,8 +9,8 @@ import { selfSigned } from '../../../orchestrator/src/identity/certificate.ts';
 import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
 
 /**
- * One of the servers that `api.ts` compares, in a separate process. It receives one message that configures it, and
- * replies with its port.
+ * A server that `api.ts` measures, in a separate process. It receives a message that configures it, and replies with its
+ * port.
  */
 export interface ServerWanted {
   kind: 'bare' | 'muster';

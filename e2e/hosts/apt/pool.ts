@@ -38,7 +38,7 @@ export interface PoolPackage {
   control: string;
 }
 
-// Uses a separate apt state with the installed packages of the test hosts, so that apt fetches what they lack.
+// Uses a separate apt state with the installed packages of the test hosts, so that apt fetches missing dependencies.
 const fetch = `
 set -eu
 mkdir -p "$new/apt/lists/partial" "$new/apt/archives/partial"
