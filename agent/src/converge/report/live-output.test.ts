@@ -1,7 +1,7 @@
 import { limits } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { liveBytes } from '../../../test/live-memory.ts';
+import { liveBytes } from '../../../../lib/test/live-memory.ts';
 import { LiveOutput } from './live-output.ts';
 
 const source = { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001', resource: 'site/deploy' };
