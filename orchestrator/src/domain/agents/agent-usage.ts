@@ -1,9 +1,9 @@
 import { OutcomeUnknown } from '../../store/database.ts';
 import { putUsage, usageOf } from '../../store/queries/agents/agent-usage.ts';
-import { agentById } from '../../store/queries/agents/agents.ts';
 import { insertAuditEvent } from '../../store/queries/audit.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
+import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
@@ -105,11 +105,6 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     return found;
   }
 
-  async function labelOf(nodeId: string): Promise<string> {
-    const row = await db.get(agentById, { node_id: nodeId });
-    return row?.name ?? row?.initial_hostname ?? nodeId;
-  }
-
   const eventOf = (what: keyof Usage, limit: number, node_id: string, label: string): Statement =>
     audited(context, {
       type: 'agent.limited',
@@ -137,7 +132,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
       const { saved: _, ...row } = day;
       const statements: Statement[] = saves ? [statement(putUsage, { node_id, ...row })] : [];
       try {
-        const name = usedUp.length === 0 ? node_id : (label ?? (await labelOf(node_id)));
+        const name = usedUp.length === 0 ? node_id : (label ?? (await agentLabel(context, node_id)));
         for (const what of usedUp) statements.push(eventOf(what, limits[what], node_id, name));
         const result = await write(statements);
         if (saves) day.saved = Math.max(day.saved, row.bytes);
