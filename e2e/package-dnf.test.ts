@@ -65,7 +65,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'needs 0:1.0-1', 'shell 0:1.0-1']);
     const refused = await apply('grumbles', ['lib', { ensure: 'absent' }]);
     expect(ends(refused)).toEqual({ grumbles: 'unchanged', lib: 'failed' });
-    expect(messageOf(refused, 'lib')).toContain('others need it and would go with it: needs');
+    expect(messageOf(refused, 'lib')).toContain('other packages depend on it and would be removed too: needs');
     await machine.sh('rpm --erase needs');
     await apply();
     // The package existed before it was declared absent, so removal of the declaration restores it.
@@ -125,7 +125,7 @@ ${text}
       {
         identity: 'lib',
         status: 'failed',
-        message: expect.stringContaining('others need it and would go with it: needs'),
+        message: expect.stringContaining('other packages depend on it and would be removed too: needs'),
       },
     ]);
     expect(await installed()).toEqual(expect.arrayContaining(['lib 0:2.0-1', 'needs 0:1.0-1']));

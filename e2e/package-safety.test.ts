@@ -134,7 +134,9 @@ $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/nu
     expect(results).toMatchObject([
       {
         status: 'failed',
-        message: expect.stringContaining('while the lock was waited for, something was installed that needs it'),
+        message: expect.stringContaining(
+          'a package that depends on it was installed while the agent waited for the lock',
+        ),
       },
     ]);
   });
@@ -156,7 +158,9 @@ exec /usr/bin/apt-get "$@"
     expect(await machine.sh("dpkg-query -W -f '${db:Status-Status}' sample-data sample-plain")).toBe(
       'installedinstalled',
     );
-    expect(results).toMatchObject([{ status: 'failed', message: expect.stringMatching(/needs it: sample-data$/) }]);
+    expect(results).toMatchObject([
+      { status: 'failed', message: expect.stringMatching(/waited for the lock: sample-data$/) },
+    ]);
   });
 
   test('a removal keeps a package that was reinstalled immediately before its purge', async () => {

@@ -26,7 +26,7 @@ type Declared = ResolvedResource<'apt-repository'>;
 
 export interface SeenRepository {
   source: SeenFile;
-  /** Null: no key is or was declared, so the file is not observed. */
+  /** Null if no key is or was declared, so that the file is not observed. */
   key: SeenFile | null;
 }
 
@@ -50,7 +50,7 @@ function keyFile(resource: Declared): WrittenFile {
   return { path: keyPath(body.name), text: wanted, mode: '0644' };
 }
 
-/** Whether the agent manages the key file: a key is or was declared. */
+/** Reports whether the agent manages the key file, because a key is or was declared. */
 function hasKey(resource: Declared, succeeded: ResolvedResource | null): boolean {
   if (!isAbsent(resource.body) && resource.body.signed_by != null) return true;
   return succeeded?.type === 'apt-repository' && (succeeded as Declared).body.signed_by != null;
@@ -68,7 +68,7 @@ function diffParts(resource: Declared, seen: SeenRepository, circumstances: Pick
   };
 }
 
-/** The changes of both files, translated to fields of the resource. */
+/** Translates the changes of both files to fields of the resource. */
 function sourceDifference({ source, key }: Parts, from: string | null, to: string | null): Difference {
   if (source.action === 'none' && key.action === 'none') return nothing(source.message);
   const ensure = source.changes.filter(({ field }) => field === 'ensure');

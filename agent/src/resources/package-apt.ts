@@ -29,7 +29,7 @@ export type PackageBefore = {
   state: 'absent' | 'config-files' | 'installed';
   version: string | null;
   auto: boolean;
-  /** State of the machine before the installation; null once the trace has been taken. */
+  /** State of the machine before the installation; null once the trace is recorded. */
   ground: Reference | null;
   /** Packages and paths that appeared with the package; null if it was installed before. */
   trace: Reference | null;
@@ -37,7 +37,7 @@ export type PackageBefore = {
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-/** Packages of Debian and its derivatives, by apt and dpkg. */
+/** A package of Debian or one of its derivatives, with apt and dpkg. */
 export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefore>({
   type: 'package-apt',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
@@ -102,7 +102,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
 
 const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
 
-/** Decides how a removal restores the original state. */
+/** Decides how a removal restores the original state of a package. */
 export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const there = isThere(seen.state);
   if (before.state !== 'installed') {
@@ -140,12 +140,14 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
       : undefined;
   if (changes.length === 0) return nothing(left);
   const isOlder = isOffered && seen.version !== null && old !== null && compareVersions(old, seen.version) < 0;
-  const message = left ?? (isOlder ? `${old} is older than ${seen.version}: a downgrade` : undefined);
+  const message = left ?? (isOlder ? `${old} is older than ${seen.version}, so this is a downgrade` : undefined);
   return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
 }
 
 const held = (name: string): HostFailure =>
-  new HostFailure(`${name} is on hold on this machine, so it is not changed; to release it: apt-mark unhold ${name}`);
+  new HostFailure(
+    `${name} is on hold on this machine, so it is not changed; to release it, run: apt-mark unhold ${name}`,
+  );
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   await repairInterrupted(machine);
@@ -169,7 +171,7 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   return items.map((item) => outcomes.get(item) ?? {});
 }
 
-/** The installation failed, but the package is installed. */
+/** Reports whether the package is installed although its installation failed. */
 const isHalfDone = ({ resource }: PackageItem, database: DpkgDatabase): boolean =>
   isThere(seenIn(database, bodyOf(resource).name).state);
 
@@ -195,7 +197,7 @@ function wantedPackageOf({ resource, seen, difference }: PackageItem): WantedPac
   return [{ name, version: typeof version === 'string' ? version : null, again }];
 }
 
-/** Packages that were marked as automatic before and must be marked as automatic again. */
+/** Returns the packages that must be marked as automatic again. */
 function autoAgain(
   items: readonly PackageItem[],
   outcomes: ReadonlyMap<PackageItem, Outcome>,

@@ -20,7 +20,7 @@ import { type Database, type Difference, type Item, type Machine, nothing, type 
 
 /** The original state of a package, and the packages that were installed with it. */
 export type PackageBefore = {
-  /** Null: the package was not installed. */
+  /** Null if the package was not installed. */
   version: string | null;
   /** Copy of the names of all packages before the installation; null once `brought` is determined. */
   ground: { sha256: string; size: number } | null;
@@ -30,7 +30,7 @@ export type PackageBefore = {
 
 type PackageItem = Item<SeenPackage, PackageBefore>;
 
-/** Packages of Fedora and related distributions, with dnf and rpm. */
+/** A package of Fedora or a related distribution, with dnf and rpm. */
 export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefore>({
   type: 'package-dnf',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
@@ -95,7 +95,7 @@ function checkBody({ type, body }: { type: string; body: unknown }): void {
     );
 }
 
-/** Decides how a removal restores the original state. */
+/** Decides how a removal restores the original state of a package. */
 export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const { installed } = seen;
   const old = before.version;
@@ -127,7 +127,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     action: 'update',
     changes: [{ field: 'version', from: now, to: old }],
     diff: null,
-    ...(isOlder ? { message: `${old} is older than ${now}: a downgrade` } : {}),
+    ...(isOlder ? { message: `${old} is older than ${now}, so this is a downgrade` } : {}),
   };
 }
 
@@ -178,7 +178,7 @@ const ground: Database<CopyReference> = {
   },
 };
 
-/** Maximum bytes of such a copy. */
+/** Maximum bytes of the copied names. */
 const maxGround = 16 * 1024 * 1024;
 
 /** Records which packages were installed with this one. */

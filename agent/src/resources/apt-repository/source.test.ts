@@ -22,13 +22,13 @@ describe('a source', () => {
     expect(renderKey(`\r\n${key.replaceAll('\n', '\r\n')}\r\n\r\n`)).toBe(`${key}\n`);
   });
 
-  test('refuses a source that apt would not accept, without repeating its value', () => {
+  test('refuses a source that apt would not accept, without showing its value', () => {
     expect(sourceFault({ ...body, signed_by: key })).toBeNull();
     expect(sourceFault({ ...body, suites: ['./'], components: [] })).toBeNull();
     expect(sourceFault({ ...body, uris: ['//user:secret@example.org'] })).toBe(
       'one of its `uris` has no scheme, such as https:',
     );
-    expect(sourceFault({ ...body, suites: ['./'] })).toMatch(/a path, there are no components$/);
+    expect(sourceFault({ ...body, suites: ['./'] })).toMatch(/is a path, so `components` must not be declared$/);
     expect(sourceFault({ ...body, components: [] })).toMatch(/needs `components`/);
     expect(sourceFault({ ...body, signed_by: key.replaceAll('PUBLIC', 'PRIVATE') })).toMatch(/is a private key/);
     expect(sourceFault({ ...body, signed_by: 'b25l' })).toMatch(/gpg --armor --export$/);
@@ -45,7 +45,7 @@ describe('a source', () => {
     expect(sourceChanges(without.replace('stable', 'testing'), without)).toEqual([
       { field: 'suites', from: 'testing', to: 'stable' },
     ]);
-    // A commented-out field does not count as a field.
+    // A commented-out field is not a field.
     expect(sourceChanges(without.replace('Suites:', '# Trusted: yes\n#Suites: old\nSuites:'), without)).toEqual([
       { field: 'source_file', from: 'changed by hand', to: 'as declared' },
     ]);

@@ -23,21 +23,21 @@ export function renderSource({ name, uris, suites, components, signed_by }: Body
 
 export const renderKey = (armoured: string): string => `${armoured.replaceAll('\r\n', '\n').trim()}\n`;
 
-/** Why the body cannot be rendered as a source; null if it can. */
+/** Returns the reason why the body cannot be rendered as a source, or null if it can. */
 export function sourceFault({ uris, suites, components, signed_by }: Body): string | null {
   const uri = uris.find((text) => !/^[a-z][a-z0-9+.-]*:/.test(text));
   if (uri !== undefined) return 'one of its `uris` has no scheme, such as https:';
   const exact = suites.filter((suite) => suite.endsWith('/'));
   const named = components ?? [];
   if (exact.length > 0 && named.length > 0)
-    return `with the suite ${exact[0]}, which is a path, there are no components`;
+    return `the suite ${exact[0]} is a path, so \`components\` must not be declared`;
   if (exact.length < suites.length && named.length === 0)
     return 'it needs `components`, or suites that are paths and end in "/"';
   if (signed_by == null) return null;
   if (/-----BEGIN PGP PRIVATE KEY BLOCK-----/.test(signed_by))
-    return '`signed_by` is a private key; it must be the public one';
+    return '`signed_by` is a private key; declare the public key';
   if (!/-----BEGIN PGP PUBLIC KEY BLOCK-----[\s\S]+-----END PGP PUBLIC KEY BLOCK-----/.test(signed_by))
-    return '`signed_by` is no ASCII-armoured public key; export one with: gpg --armor --export';
+    return '`signed_by` is not an ASCII-armored public key; export one with: gpg --armor --export';
   return null;
 }
 
@@ -55,7 +55,7 @@ const withoutComments = (text: string): string =>
     .filter((line) => !line.startsWith('#'))
     .join('\n');
 
-/** Differences between two texts of the file, as fields of a source. */
+/** Returns the differences between two texts of the file, as fields of a source. */
 export function sourceChanges(from: string | null, to: string | null): FieldChange[] {
   if (from === to) return [];
   const [before, after] = [read(from), read(to)];

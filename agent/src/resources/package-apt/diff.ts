@@ -33,7 +33,7 @@ export function diffPackage(
   const missing = there && !moves ? null : whatIsMissing(name, wanted, seen);
   const lower = moves && seen.version !== null && wanted !== null && compareVersions(wanted, seen.version) < 0;
   const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
-  const notes = [...(lower ? [`${wanted} is older than ${seen.version}: a downgrade`] : []), ...trouble];
+  const notes = [...(lower ? [`${wanted} is older than ${seen.version}, so this is a downgrade`] : []), ...trouble];
   return {
     action: there ? 'update' : 'create',
     changes,
@@ -43,7 +43,10 @@ export function diffPackage(
   };
 }
 
-/** The wanted version; null: any. Among fitting versions, the installed one, else the one that apt prefers. */
+/**
+ * Returns the version to install, or null for any: among the versions that satisfy the declared one, the installed one,
+ * or else the one that apt prefers.
+ */
 function wantedOf(version: string | null, seen: SeenPackage): string | null {
   if (version === null) return null;
   if (version === 'latest') return latestOf(seen);
@@ -54,7 +57,7 @@ function wantedOf(version: string | null, seen: SeenPackage): string | null {
   return newestFirst[0] ?? version;
 }
 
-/** Keeps the installed version if the sources offer nothing newer: a newer one may have been installed by hand. */
+/** Returns the installed version if the sources offer no newer one, because it may have been installed by hand. */
 function latestOf({ version, offer }: SeenPackage): string | null {
   const candidate = offer?.candidate ?? null;
   if (candidate === null || version === null) return candidate;
@@ -62,15 +65,17 @@ function latestOf({ version, offer }: SeenPackage): string | null {
 }
 
 const held = (name: string, what: string): HostFailure =>
-  new HostFailure(`${name} is on hold on this machine, so it is not ${what}; to release it: apt-mark unhold ${name}`);
+  new HostFailure(
+    `${name} is on hold on this machine, so it is not ${what}; to release it, run: apt-mark unhold ${name}`,
+  );
 
-/** Refusal to remove a vital package, even if it is declared absent. */
+/** Returns the error that refuses the removal of a vital package, even if it is declared absent. */
 export const vital = (name: string, reason: string): HostFailure =>
   new HostFailure(`${name} is not removed: ${reason}`);
 
-const notRefreshed = (trouble: string): string => `the lists of packages could not be refreshed: ${trouble}`;
+const notRefreshed = (trouble: string): string => `the package lists could not be refreshed: ${trouble}`;
 
-/** Why the package cannot be installed as declared, if the decision already knows a reason. */
+/** Returns the reason why no source can provide the declared package, or null if none is known. */
 function whatIsMissing(name: string, wanted: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   if (offer?.candidate == null) {

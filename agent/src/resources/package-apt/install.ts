@@ -9,9 +9,9 @@ import { dpkgDatabase, isThere, seenIn } from './seen.ts';
 /** A package to install. */
 export interface WantedPackage {
   name: string;
-  /** Null: the version that the sources prefer. */
+  /** Null for the version that the sources prefer. */
   version: string | null;
-  /** Whether its files are unpacked again. */
+  /** Whether to unpack the files of the installed package again. */
   again: boolean;
 }
 
@@ -21,7 +21,7 @@ const maxAlone = 25;
 /**
  * Installs packages in one apt transaction. If that fails, keeps the packages that it installed and retries the others
  * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
- * @returns failures by name; a package without an entry is installed as wanted
+ * @returns failures by package name; a package without a failure is installed as declared
  */
 export async function installAll(wanted: readonly WantedPackage[], machine: Machine): Promise<Map<string, Outcome>> {
   const failures = new Map<string, Outcome>();
@@ -80,9 +80,9 @@ function failureOf({ name, version }: WantedPackage, result: TransactionResult, 
   const bare = name.split(':')[0] ?? name;
   const own = dpkgComplaint(output, bare);
   const failure = result.timedOut
-    ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s; its last output: ${lastWords(output)}`
+    ? `the transaction was stopped because it took longer than ${machine.limits.packageMs / 1000} s; its last output: ${lastWords(output)}`
     : result.exitCode === 0
-      ? `apt ended without an error, and ${name}${version === null ? '' : ` ${version}`} is not installed`
+      ? `apt reported no error, but ${name}${version === null ? '' : ` ${version}`} is not installed`
       : (own ?? aptComplaint(output));
   return { failure, output: { stdout: output, stderr: '', exitCode: result.exitCode ?? 128, truncated } };
 }
@@ -91,8 +91,8 @@ const lastWords = (output: string): string => output.trimEnd().split('\n').slice
 
 /**
  * Lets dpkg finish work that a kill, a power cut, or a failed package interrupted.
- * @throws LeftRunning when the agent stops
- * @throws HostFailure when it hangs
+ * @throws LeftRunning if the agent stops first
+ * @throws HostFailure if dpkg takes too long
  */
 export async function repairInterrupted(machine: Machine): Promise<TransactionResult | null> {
   const database = await machine.database(dpkgDatabase);

@@ -37,7 +37,7 @@ describe('a package', () => {
     expect(diff({ ensure: 'absent' }, seen({ state: 'config-files', version: null })).action).toBe('none');
   });
 
-  test('installs a missing package, or waits if no source offers it', () => {
+  test('installs a missing package, or waits for one that no source offers', () => {
     expect(diff({}, { ...absent, offer: offer('2.0') })).toMatchObject({
       action: 'create',
       changes: [{ field: 'ensure', from: 'absent', to: 'present' }],
@@ -58,11 +58,11 @@ describe('a package', () => {
     expect(diff({ version: '1.0' }, found)).toMatchObject({
       action: 'update',
       changes: [{ field: 'version', from: '2.0', to: '1.0' }],
-      message: '1.0 is older than 2.0: a downgrade',
+      message: '1.0 is older than 2.0, so this is a downgrade',
     });
   });
 
-  test('keeps a version that a pattern or a lower bound accepts; else chooses one', () => {
+  test('keeps an installed version that matches a pattern or a lower bound; otherwise chooses one', () => {
     const offered = ['5:20.1', '20.9', '20.10', '19.1'];
     const found = (version: string | null) =>
       version === null

@@ -12,11 +12,11 @@ import { keptBecause, leftovers, type Trace } from './trace.ts';
 /** A package to remove. */
 export interface PackageRemoval {
   name: string;
-  /** Dependencies that were installed with it, as `name:architecture`. They are removed too, unless still needed. */
+  /** Dependencies that were installed with the package, as `name:architecture`. Unneeded ones are removed too. */
   brought: readonly string[];
   /**
-   * Trace of its installation; null if dpkg already knew the package in some state. With a trace, its remains may be
-   * deleted too.
+   * Trace of the installation, or null if dpkg already knew the package in some state. With a trace, the remains of the
+   * package may be deleted too.
    */
   trace: Trace | null;
 }
@@ -24,7 +24,7 @@ export interface PackageRemoval {
 /**
  * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
  * no other package.
- * @returns by name: why a package is still installed, or a note about its removal
+ * @returns the reason why a package is still installed, or a note about its removal, by package name
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
@@ -66,7 +66,7 @@ export async function removeAll(removals: readonly PackageRemoval[], machine: Ma
 }
 
 /**
- * The packages to remove, with their dependencies that nothing else needs. Refuses packages that others need.
+ * Returns the packages to remove, with their dependencies that no other package needs. Refuses packages that others need.
  * @returns names for apt
  */
 async function unneeded(
@@ -90,7 +90,7 @@ async function unneeded(
       const others = (await whatGoes(['remove', '--', ...names(some)])).filter((name) => !asked.has(name));
       return others.length === 0
         ? null
-        : `not removed, because others need it and would go with it: ${others.slice(0, 20).join(', ')}`;
+        : `not removed, because other packages depend on it and would be removed too: ${others.slice(0, 20).join(', ')}`;
     } catch (error) {
       if (error instanceof HostFailure) return error.message;
       throw error;
@@ -120,14 +120,14 @@ const autoremove = [...suggestedIsNotNeeded, 'autoremove'];
 
 const becameNeeded = (names: readonly string[]): string => {
   const which = names.length === 0 ? '' : `: ${names.slice(0, 20).join(', ')}`;
-  return `not removed: while the lock was waited for, something was installed that needs it${which}`;
+  return `not removed, because a package that depends on it was installed while the agent waited for the lock${which}`;
 };
 
-/** The name as apt prints and accepts it. */
+/** Returns the name as apt prints and accepts it. */
 const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
   plainName(name, native).replace(/:all$/, '');
 
-/** Dependencies that the agent installed, that nothing needs, and whose dependent package is already removed. */
+/** Returns unneeded dependencies that the agent installed for a package that is already removed. */
 export async function orphansOf(trace: Trace, machine: Machine): Promise<string[]> {
   const database = await machine.database(dpkgDatabase);
   const there = trace.packages.filter((key) => {
@@ -145,7 +145,7 @@ interface Judgement {
   trace: Trace;
   /** The package and the dependencies that were installed with it and are removed with it, as `name:architecture`. */
   group: string[];
-  /** @returns the reason why deleting the remains of packages would lose a change by others; null if it would not */
+  /** The reason to keep the remains, because a change by others would be lost, or null if they can be deleted. */
   kept: string | null;
 }
 
@@ -190,7 +190,7 @@ async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Pro
   return null;
 }
 
-/** The key of a package in a trace. */
+/** Returns the key of a package in a trace. */
 function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string | null {
   const [bare, architecture] = name.split(':');
   const wanted = architecture === undefined ? [`${bare}:${native}`, `${bare}:all`] : [name];
@@ -215,7 +215,7 @@ async function sweep(own: readonly string[], trace: Trace, now: Footprint, machi
       });
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      machine.warn(`left over of ${own.join(', ')}: ${error.message}`);
+      machine.warn(`failed to delete a leftover path of ${own.join(', ')}: ${error.message}`);
     }
   }
 }

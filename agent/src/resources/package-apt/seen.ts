@@ -25,30 +25,30 @@ export type SeenPackage = {
   auto: boolean;
   /** Versions and providers that the sources offer; null if the decision does not depend on them. */
   offer: { candidate: string | null; offered: string[]; providers: string[]; trouble: string | null } | null;
-  /** For a package to remove: why it must not be removed. */
+  /** The reason why a package that is declared absent must not be removed. */
   vital?: string;
-  /** For a package that is already removed: dependencies that the agent installed and that nothing needs any more. */
+  /** Unneeded dependencies that the agent installed for a package that is already removed. */
   orphans?: string[];
 };
 
-/** The packages of this machine, read once an operation. */
+/** The packages of this machine, read once in each operation. */
 export const dpkgDatabase: Database<DpkgDatabase> = { name: 'dpkg', read: () => readDpkg() };
 
 interface Offers {
   native: string;
   policies: ReadonlyMap<string, AptPolicy>;
-  /** Why some of the sources did not answer; null if all did. */
+  /** The errors of sources that could not be refreshed, or null if all could. */
   trouble: string | null;
   /** Last change of the sources before the query. */
   sourcesChangedAt: number;
 }
 
-/** Milliseconds. Older package lists are refreshed before use. */
+/** Maximum age of package lists in milliseconds. Older lists are refreshed before use. */
 const freshForMs = 60 * 60_000;
-/** Milliseconds. A package that is missing from lists this new does not exist. */
+/** Milliseconds. Younger lists are not refreshed again to search for a missing package. */
 const justNowMs = 60_000;
 
-/** Offers of the sources. Plans and applies refresh the lists when necessary; drift checks never do. */
+/** The packages that the sources offer. Plans and applies refresh old lists first; drift checks never do. */
 export const freshOffers: Database<Offers> = { name: 'apt offers', read: (machine) => readOffers(machine, true) };
 export const knownOffers: Database<Offers> = {
   name: 'apt offers, as known',
@@ -57,14 +57,14 @@ export const knownOffers: Database<Offers> = {
 
 export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
 
-/** Whether the decision depends on what the sources offer. */
+/** Reports whether the decision depends on the packages that the sources offer. */
 function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
   if (body.ensure === 'absent') return false;
   if (!isThere(found.state) || body.version === 'latest') return true;
   return body.version != null && !isVersion(body.version, found.version ?? '');
 }
 
-/** Whether the package is installed, completely or partly. */
+/** Reports whether the package is installed, completely or partly. */
 export const isThere = (state: DpkgState): boolean => state !== 'not-installed' && state !== 'config-files';
 
 const nothingThere: Omit<SeenPackage, 'offer' | 'orphans' | 'vital'> = {
@@ -82,7 +82,7 @@ export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 
   return { state, whole: isWhole(found), version: isThere(state) ? version : null, held, auto };
 }
 
-/** The state of a package that may be removed, with the reason if it must not be removed. */
+/** Returns the state of a package that may be removed, with the reason if it must not be removed. */
 export function seenToGo(database: DpkgDatabase, name: string): Omit<SeenPackage, 'offer' | 'orphans'> {
   const seen = seenIn(database, name);
   const found = isThere(seen.state) ? findPackage(database, name) : null;
@@ -112,7 +112,7 @@ export async function observePackage(
     candidate === null && policy !== null && purpose !== 'drift' ? await providersOf(body.name, machine) : [];
   const { version } = body;
   const offered = version != null && version !== 'latest' ? (policy?.offered ?? []) : [];
-  // All offered versions are searched for one that fits. The list is kept only if none fits.
+  // Contains only the matching versions, or all of them for the error message if none matches.
   const fitting = offered.filter((found) => isVersion(version ?? '', found));
   return {
     ...found,
@@ -125,7 +125,7 @@ export async function observePackage(
   };
 }
 
-/** The name as apt prints it: without the machine's own architecture. */
+/** Returns the name as apt prints it, without the machine's own architecture. */
 export const plainName = (name: string, native: string): string =>
   name.endsWith(`:${native}`) ? name.slice(0, -native.length - 1) : name;
 

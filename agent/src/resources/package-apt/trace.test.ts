@@ -55,7 +55,7 @@ const database = (): DpkgDatabase => ({
   ]),
 });
 
-/** A database with the hash that dpkg would have recorded for the configuration file. */
+/** Returns a database with the hash that dpkg would have recorded for the configuration file. */
 function delivered(): DpkgDatabase {
   const known = database();
   const web = known.packages.get('web:all')!;
@@ -97,7 +97,7 @@ describe('changed remains of a package', () => {
     expect(keptBecause(['web:all'], before, now(...all()), known)).toMatch(/web\/made was changed/);
   });
 
-  test('keeps the remains if a file was added at any depth below', () => {
+  test('keeps the remains if a file was added at any depth below a traced directory', () => {
     const [before, known] = [trace(), delivered()];
     mkdirSync(`${root}/web/conf/deep`);
     writeFileSync(`${root}/web/conf/deep/mine`, '');
@@ -128,7 +128,7 @@ test('lists unchanged leftovers of these packages alone, innermost first', () =>
   ]);
 });
 
-test('lists only empty directories if the packages do not name the paths', () => {
+test('lists only directories if the packages do not name the paths', () => {
   const before = trace();
   const unnamed = { ...before, paths: before.paths.map((entry) => ({ ...entry, named: false })) };
   expect(leftovers(['web:all'], unnamed, now(...all())).map(({ path }) => path.slice(root.length))).toEqual([

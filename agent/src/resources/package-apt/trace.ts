@@ -13,17 +13,17 @@ import { dpkgDatabase, isThere } from './seen.ts';
 interface Ground {
   /** Packages that dpkg knew in any state, as `name:architecture`. */
   packages: string[];
-  /** Null: too many to scan. */
+  /** Null if there were too many paths to scan. */
   paths: [string, string][] | null;
 }
 
 export interface Trace {
-  /** Packages that dpkg did not know in any state before. */
+  /** Packages that dpkg did not know in any state before the installation. */
   packages: string[];
-  /** Reason why new paths are unknown, or null. If set, the other fields are empty. */
+  /** The reason why new paths are unknown, or null. With a reason, the other fields are empty. */
   unknown: string | null;
   paths: TracedPath[];
-  /** By package: a path that existed before and that purging the package would delete. */
+  /** For each package, a path that existed before and that purging the package would delete. */
   endangered: Record<string, string>;
 }
 
@@ -32,7 +32,7 @@ export interface TracedPath {
   stamp: string;
   /** Digest of a small file's content; null for everything else. */
   digest: string | null;
-  /** Positions in `packages` of the packages that list it or name it in their scripts. Empty: owner unknown. */
+  /** Positions in `packages` of the packages that list or name the path. Empty if the owner is unknown. */
   of: number[];
   /** Whether lists or scripts name the path itself, not only a directory above it. */
   named?: boolean;
@@ -90,7 +90,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   const byPath = new Map<string, TracedPath>();
   const foreign = new Set<string>();
   const above = (path: string): TracedPath | undefined => byPath.get(path.slice(0, path.lastIndexOf('/')));
-  // Shorter paths first: a path in a new directory belongs to the owner of that directory.
+  // Visits a directory before its entries, because a path in a new directory belongs to the owner of that directory.
   for (const [path, stamp] of [...now].filter(([path]) => !there.has(path)).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const own = packages.flatMap((_, i) => (claims[i]?.has(path) ? [i] : []));
     const named = own.length > 0;
@@ -121,14 +121,14 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
   return { packages, unknown: null, paths, endangered };
 }
 
-/** Milliseconds. A program that a package started may write files for this long after the installation. */
+/** Milliseconds after the installation in which a program that a package started may still write files. */
 const settlingMs = 2000;
 /** Directories in which users create files themselves. */
 const placesOfPeople = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
 
 /**
- * Whether a new path may come from packages that do not name it. Other users may change the machine at the same time,
- * and a restarted agent may take the trace days later.
+ * Reports whether a new path may come from packages that do not name it. Other users may change the machine at the same
+ * time, and a restarted agent may record the trace days later.
  */
 export function mayHaveBrought(
   path: string,
@@ -176,7 +176,7 @@ const lookedOver = /^\/(etc|var|opt|srv|usr\/local)\//;
 /** Directories for users' own files, which the footprint does not scan. */
 const notLookedOver = /\/(?:home|root|mnt|media|data)\/[A-Za-z0-9._+@%:/-]*[A-Za-z0-9_+@%-]/g;
 
-/** A path that purging the package could delete and that the footprint did not scan; null if there is none. */
+/** Returns a path that purging the package could delete and that the footprint did not scan, or null. */
 function unseenBy(found: DpkgPackage, now: Footprint): string | null {
   const { name, architecture } = found;
   const blind = blindSpot(claimsOf(found).all, now);
@@ -188,7 +188,7 @@ function unseenBy(found: DpkgPackage, now: Footprint): string | null {
   return postrm.match(notLookedOver)?.find(exists) ?? null;
 }
 
-/** Directories that no package owns. A script that names one refers to a path in it. */
+/** Directories that no single package owns. A script that names one refers to a path in it. */
 const shared = new Set(
   [
     '/etc/alternatives /etc/apt /etc/cron.d /etc/cron.daily /etc/cron.hourly /etc/cron.monthly /etc/cron.weekly',
@@ -204,13 +204,13 @@ const shared = new Set(
     .split(' '),
 );
 
-/** Includes state that dpkg and the system maintain: a script that changes it loses no data. */
+/** Includes state that dpkg and the system maintain. A script that deletes such state loses no data. */
 const isShared = (path: string): boolean =>
   shared.has(path) || path.startsWith('/var/lib/dpkg/') || /^\/var\/(cache|run|lock|tmp)\//.test(path);
 
 /**
- * Why these packages must not be purged: a change by others would be lost. Null when a new installation would recreate
- * everything.
+ * Returns the reason why purging these packages would lose a change by others, or null if a new installation would
+ * recreate everything.
  * @param group packages removed together, as `name:architecture`
  * @param trace trace of their installation
  * @param now current footprint
@@ -254,7 +254,7 @@ export function keptBecause(
   return null;
 }
 
-/** Logs, automatic backups of tools, and state of systemd: deleting these loses no data. */
+/** Reports whether a path is a log, an automatic backup, or state of systemd, whose deletion loses no data. */
 const isNeverMissed = (path: string): boolean =>
   /^\/var\/(log|backups|lib\/systemd)\//.test(path) ||
   /^\/etc\/((passwd|group|shadow|gshadow|subuid|subgid)-|\.pwd\.lock)$/.test(path);
@@ -265,13 +265,13 @@ const isAsTraced = (entry: TracedPath, stamp: string): boolean =>
   (stamp === 'd' && entry.stamp === 'd') ||
   (entry.digest !== null && digestAt(entry.path, 'sha1') === entry.digest);
 
-/** A filter for new paths that these packages own, possibly with others, or that have no known owner. */
+/** Returns a filter for new paths that these packages own, possibly with others, or that have no known owner. */
 function relevantTo(group: readonly string[], trace: Trace): (entry: TracedPath) => boolean {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return ({ of }) => of.length === 0 || of.some((position) => positions.has(position));
 }
 
-/** The innermost directory above the path that appeared with the packages. */
+/** Returns the innermost directory above the path that appeared with the packages. */
 function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): TracedPath | null {
   for (let cut = path.lastIndexOf('/'); cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
     const entry = traced.get(path.slice(0, cut));
@@ -280,7 +280,7 @@ function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): T
   return null;
 }
 
-/** Unchanged paths that came with these packages alone and that still exist after their removal, innermost first. */
+/** Returns the unchanged paths that came with these packages alone and that their removal left, innermost first. */
 export function leftovers(group: readonly string[], trace: Trace, now: Footprint): TracedPath[] {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return (

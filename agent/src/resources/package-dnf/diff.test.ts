@@ -48,10 +48,12 @@ describe('changes of an rpm package', () => {
     ]);
     expect(to({ version: 'latest' }, '1.1-1')).toEqual([['version', '1:0.9-1']]);
     expect(to({ version: '0.9' }, '1.1-1')).toEqual([['version', '1:0.9-1']]);
-    expect(diff({ version: '1.0' }, seen('1:0.9-1', offered)).message).toBe('1.0-1 is older than 1:0.9-1: a downgrade');
+    expect(diff({ version: '1.0' }, seen('1:0.9-1', offered)).message).toBe(
+      '1.0-1 is older than 1:0.9-1, so this is a downgrade',
+    );
   });
 
-  test('keeps a version that a pattern or a lower bound accepts; else chooses the newest', () => {
+  test('keeps an installed version that matches a pattern or a lower bound; otherwise chooses the newest', () => {
     for (const [wanted, installed] of [
       ['1.*', '1.0-7'],
       ['1.0-*', '1.0-7'],
@@ -94,7 +96,7 @@ describe('changes of an rpm package', () => {
     expect(diff({}, locked).action).toBe('none');
   });
 
-  test('changes nothing after a change', () => {
+  test('a second apply changes nothing', () => {
     const some = fc.constantFrom(...offered, '0.1-1', '3:0-1');
     fc.assert(
       fc.property(

@@ -31,7 +31,10 @@ export function diffPackage(
   const missing = whatIsMissing(name, version ?? null, seen);
   const chosen = seen.offer?.versions.find((offered) => versionText(offered) === wanted) ?? null;
   const isLower = installed !== null && chosen !== null && compareRpmVersions(chosen, installed) < 0;
-  const notes = [...(isLower ? [`${wanted} is older than ${versionText(installed)}: a downgrade`] : []), ...trouble];
+  const notes = [
+    ...(isLower ? [`${wanted} is older than ${versionText(installed)}, so this is a downgrade`] : []),
+    ...trouble,
+  ];
   return {
     action,
     changes,
@@ -41,12 +44,12 @@ export function diffPackage(
   };
 }
 
-/** The wanted version as dnf accepts it; null: any. */
+/** Returns the version to install as dnf accepts it, or null for any. */
 function wantedOf(version: string | null, { installed, offer }: SeenPackage): string | null {
   if (version === null) return null;
   const newest = offer?.versions.at(-1) ?? null;
   if (version === 'latest') {
-    // Keeps the installed version if nothing newer is offered: a newer one may have been installed by hand.
+    // Keeps an installed version that is newer than the offered ones, because it may have been installed by hand.
     if (installed !== null && (newest === null || compareRpmVersions(newest, installed) <= 0))
       return versionText(installed);
     return newest === null ? null : versionText(newest);
@@ -58,12 +61,12 @@ function wantedOf(version: string | null, { installed, offer }: SeenPackage): st
 
 export const locked = (name: string, what: string): HostFailure =>
   new HostFailure(
-    `${name} is locked by dnf's versionlock on this machine, so it is not ${what}; to release it: dnf versionlock delete ${name}`,
+    `${name} is locked by dnf's versionlock on this machine, so it is not ${what}; to release it, run: dnf versionlock delete ${name}`,
   );
 
 const notRefreshed = (trouble: string): string => `the metadata of the repositories could not be refreshed: ${trouble}`;
 
-/** Why the package cannot be installed as declared, if the decision already knows a reason. */
+/** Returns the reason why no repository can provide the declared package, or null if none is known. */
 function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   const versions: readonly RpmVersion[] = offer?.versions ?? [];

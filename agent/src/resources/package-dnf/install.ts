@@ -10,7 +10,7 @@ import { rpmDatabase, seenIn } from './seen.ts';
 /** A package to install. */
 export interface WantedPackage {
   name: string;
-  /** As dnf accepts it; null: the version that the repositories prefer. */
+  /** The version as dnf accepts it, or null for the one that the repositories prefer. */
   version: string | null;
 }
 
@@ -20,7 +20,7 @@ const maxAlone = 25;
 /**
  * Installs packages in one dnf transaction. If that fails, keeps the packages that it installed and retries the others
  * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
- * @returns by name: the failure, or a note about an installed package
+ * @returns the failure, or a note about an installed package, by package name
  */
 export async function installAll(wanted: readonly WantedPackage[], machine: Machine): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
@@ -52,7 +52,7 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
   for (const one of left.slice(0, maxAlone)) {
     const alone = await dnfWould(['install', '--', specOf(one)], machine);
     const said = `${alone.stdout}\n${alone.stderr}`;
-    // The question is answered with no, which dnf reports as an error like any other.
+    // dnf reports the automatic answer "no" to its question as an error.
     if (alone.exitCode === 0 || /^Operation aborted\.$/m.test(said)) possible.push(one);
     else outcomes.set(one.name, { failure: dnfComplaint(said) });
   }
@@ -92,7 +92,10 @@ async function install(wanted: readonly WantedPackage[], machine: Machine): Prom
 async function markAsDependencies(names: readonly string[], machine: Machine): Promise<void> {
   if (names.length === 0) return;
   const { exitCode, output } = await dnf(['mark', 'remove', '--', ...names], machine);
-  if (exitCode !== 0) machine.warn(`dnf keeps ${names.join(', ')} as installed by a user: ${dnfComplaint(output)}`);
+  if (exitCode !== 0)
+    machine.warn(
+      `failed to mark ${names.join(', ')} as dependencies; dnf will not remove them automatically: ${dnfComplaint(output)}`,
+    );
 }
 
 function failureOf(one: WantedPackage, result: TransactionResult, machine: Machine): Outcome {
@@ -100,16 +103,16 @@ function failureOf(one: WantedPackage, result: TransactionResult, machine: Machi
   const { name, version } = one;
   const own = scriptComplaint(output, splitName(name, () => false)[0]) ?? scriptComplaint(output, name);
   const failure = result.timedOut
-    ? `the transaction was stopped: it took longer than ${machine.limits.packageMs / 1000} s`
+    ? `the transaction was stopped because it took longer than ${machine.limits.packageMs / 1000} s`
     : result.exitCode === 0
-      ? `dnf ended without an error, and ${name}${version === null ? '' : ` ${version}`} is not installed`
+      ? `dnf reported no error, but ${name}${version === null ? '' : ` ${version}`} is not installed`
       : (own ?? dnfComplaint(output));
   return { failure, output: { stdout: output, stderr: '', exitCode: result.exitCode ?? 128, truncated } };
 }
 
 /**
  * Removes the old versions of packages whose upgrade was interrupted, for example by a power cut.
- * @throws HostFailure when dnf fails
+ * @throws HostFailure if dnf fails
  */
 export async function repairInterrupted(machine: Machine): Promise<void> {
   const check = await dnfQuery(['--cacheonly', 'check', '--duplicates'], machine);

@@ -17,7 +17,7 @@ import { bodyOf, rpmDatabase, seenIn } from './seen.ts';
 /** A package to remove. */
 export interface PackageRemoval {
   name: string;
-  /** Dependencies that were installed with it. They are removed too, unless still needed. */
+  /** Dependencies that were installed with the package. They are removed too, unless another package needs them. */
   brought: readonly string[];
 }
 
@@ -27,7 +27,7 @@ const maxAttempts = 5;
 /**
  * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
  * no other package, even if others install packages at the same time.
- * @returns by name: why a package is still installed, or a note about its removal
+ * @returns the reason why a package is still installed, or a note about its removal, by package name
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
   let attempt = await removeUnlocked(removals, machine);
@@ -67,12 +67,12 @@ interface Attempt {
   /** Outcomes of packages that no removal is attempted for. */
   outcomes: Map<string, Outcome>;
   going: readonly PackageRemoval[];
-  /** Null: no removal was attempted. */
+  /** Null if no removal was attempted. */
   result: TransactionResult | null;
   bare(name: string): string;
 }
 
-/** Decides which packages to remove and removes exactly those, unless another process holds the lock. */
+/** Decides which packages to remove, and removes exactly those. Does not wait for the lock. */
 async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> {
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);
@@ -88,7 +88,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
     const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
     return would.dependent.map(({ name }) => name).filter((name) => !ours.has(name));
   };
-  /** All packages that are removed with these, or why they cannot be removed together. */
+  /** Returns all packages that a removal of these would include, or the reason to refuse the removal. */
   const whole = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),
@@ -99,7 +99,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
     const others = notOurs(would, some);
     return others.length === 0
       ? [...would.asked, ...would.dependent]
-      : `not removed, because others need it and would go with it: ${others.slice(0, 20).join(', ')}`;
+      : `not removed, because other packages depend on it and would be removed too: ${others.slice(0, 20).join(', ')}`;
   };
 
   if (present.length === 0) return { outcomes, going: [], result: null, bare };
@@ -127,7 +127,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
   return { outcomes, going, result, bare };
 }
 
-/** All packages to remove, including dependencies that nothing needs any more; null: no such dependencies. */
+/** Returns all packages to remove, including unneeded dependencies, or null if there are no unneeded dependencies. */
 async function withUnneeded(
   going: readonly PackageRemoval[],
   brought: ReadonlySet<string>,
@@ -140,12 +140,12 @@ async function withUnneeded(
   if (typeof would === 'string') return null;
   const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
   if (extras.length === 0) return null;
-  // An older package may need one of them without being needed itself.
+  // A package that was installed earlier may need one of them.
   const whole = await whatGoes([...names, ...extras], [], machine);
   return typeof whole === 'string' || notOurs(whole, going).length > 0 ? null : [...whole.asked, ...whole.dependent];
 }
 
-/** All packages that a removal would include, or dnf's reason to refuse the removal. */
+/** Returns all packages that a removal would include, or dnf's reason to refuse it. */
 async function whatGoes(
   names: readonly string[],
   options: readonly string[],

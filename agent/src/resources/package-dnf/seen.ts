@@ -18,14 +18,14 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 
 /** Observed state of one package. Plain data. */
 export type SeenPackage = {
-  /** The newest installed version; null: not installed. */
+  /** The newest installed version, or null if the package is not installed. */
   installed: RpmVersion | null;
   locked: boolean;
   /** Versions that the sources offer, newest last; null if the decision does not depend on them. */
   offer: { versions: RpmVersion[]; providers: string[]; trouble: string | null } | null;
 };
 
-/** The packages of this machine, read once an operation. */
+/** The packages of this machine, read once in each operation. */
 export const rpmDatabase: Database<RpmDatabase> = { name: 'rpm', read: (machine) => readRpm(machine) };
 
 interface Offers {
@@ -35,10 +35,10 @@ interface Offers {
   sources: string;
 }
 
-/** Seconds. Older metadata is refreshed before use. */
+/** Maximum age of repository metadata in seconds. Older metadata is refreshed before use. */
 const freshForSecs = 3600;
 
-/** Offers of the sources. Plans and applies refresh the metadata when necessary; drift checks never do. */
+/** The packages that the repositories offer. Plans and applies refresh old metadata first; drift checks never do. */
 const freshOffers: Database<Offers> = {
   name: 'dnf offers',
   read: (machine) => readOffers(machine, [`--setopt=metadata_expire=${freshForSecs}`]),
@@ -95,14 +95,14 @@ export async function observePackage(
   }
   const versions = offeredIn(offers, body.name, database);
   const providers = versions.length > 0 || purpose === 'drift' ? [] : await providersOf(body.name, machine);
-  // All versions are searched for one that fits. The list is kept only if none fits.
+  // Contains only the matching versions, or all of them for the error message if none matches.
   const { version } = body;
   const fitting = version == null ? [] : versions.filter((found) => isVersion(version, found));
   const shown = (fitting.length > 0 ? fitting : versions).slice(-20);
   return { ...found, offer: { versions: shown, providers, trouble: offers.trouble } };
 }
 
-/** Versions offered under this name, newest last. */
+/** Returns the versions offered under this name, newest last. */
 function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase): RpmVersion[] {
   const [bare, arch] = splitName(name, (candidate) => packages.has(candidate));
   const named = packages.get(bare) ?? [];
@@ -112,7 +112,7 @@ function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase):
 
 const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
 
-/** Queries the offers of these names. */
+/** Queries the repositories for packages with these names. */
 async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
   const sources = dnfSourcesStamp();
   const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
@@ -143,13 +143,13 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
   return query(names, ['--refresh'], machine);
 }
 
-/** Offered versions of one package, for its removal. */
+/** Returns the offered versions of one package, for its removal. */
 export async function offersOf(name: string, machine: Machine): Promise<RpmVersion[]> {
   const offers = await query([name], [], machine);
   return offeredIn(offers, name, await machine.database(rpmDatabase));
 }
 
-/** Names of packages that provide another name. */
+/** Returns the names of packages that provide a name. */
 async function providersOf(name: string, machine: Machine): Promise<string[]> {
   const { stdout } = await dnfQuery(['repoquery', '--available', '--qf', '%{name}', '--whatprovides', name], machine);
   return [...new Set(stdout.split('\n').filter((line) => /^[A-Za-z0-9_]\S*$/.test(line)))].sort().slice(0, 10);
