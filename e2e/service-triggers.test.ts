@@ -147,9 +147,9 @@ describe.skipIf(reason !== null)(`services on a test host${reason === null ? '' 
     expect(reported.results).toMatchObject([
       message('it ended with status 3; last in the journal:\n'),
       message('loops.service'),
-      message('systemd calls it timeout'),
+      message('systemd reports timeout'),
       { status: 'changed' },
-      message('it ended with status 5; its last words in the journal are not shown'),
+      message('it ended with status 5; its journal is not shown'),
       { status: 'unchanged' },
     ]);
     expect(reported.results[0]?.message).toContain('no such database');

@@ -29,7 +29,7 @@ import {
   type SeenRc,
 } from './service-openrc/diff.ts';
 
-/** An OpenRC service: a script in /etc/init.d, its run level, and whether it runs. */
+/** Manages an OpenRC service: a script in /etc/init.d, its run level, and whether it runs. */
 
 const services: Database<ServiceStates> = {
   name: 'OpenRC services',
@@ -67,7 +67,7 @@ export const serviceOpenrc = defineProvider<'service-openrc', SeenRc, RcBefore>(
     return carryOut({ kind: 'remove', resource, seen, difference, before }, machine);
   },
 
-  /** OpenRC cannot change several services in one command. Batching serves only to journal each restart. */
+  /** OpenRC cannot change several services in one command. This method exists only so that restarts are journaled. */
   async together(items, machine) {
     const outcomes: Outcome[] = [];
     for (const item of items) outcomes.push(await carryOut(item, machine));
@@ -93,7 +93,7 @@ async function look(resource: ResolvedResource, machine: Machine): Promise<SeenR
   };
 }
 
-/** The run levels that a difference changes. */
+/** Returns the run levels that a difference changes. */
 function movesIn(resource: ResolvedResource, seen: SeenRc, { changes }: Difference): Moves {
   const body = bodyOf(resource);
   const moves: Moves = { leave: [], enter: [] };
@@ -155,7 +155,7 @@ async function act(name: string, verb: string, machine: Machine): Promise<void> 
   expectDone(result, result.output, `${name} did not ${verb}`, timeLimit);
   const state = stateOf(name, await readServices(machine.limits.checkMs, machine)) ?? 'gone';
   if (verb !== 'stop' && !['started', 'starting', 'inactive'].includes(state))
-    throw new HostFailure(`${name} did not ${verb}: OpenRC calls it ${state}`);
+    throw new HostFailure(`${name} did not ${verb}: OpenRC reports the state ${state}`);
 }
 
 function expectDone(

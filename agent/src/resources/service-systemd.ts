@@ -99,7 +99,7 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
   together: carryOut,
 
   /**
-   * systemd continues earlier requests without the agent. Recovery waits for them, so that their result is observed.
+   * Waits for requests of the killed agent, which systemd continues, so that their result is observed.
    */
   async recover(machine) {
     const { clock, limits } = machine;
@@ -115,14 +115,14 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
   wasApplied(resource, brief, seenNow, original) {
     const then = (brief as unknown as SeenService).unit;
     const now = seenNow.unit;
-    // After a restored change, a running process must have been restarted if the change takes effect only at a start.
+    // If a restored field takes effect only at a start, a running process must have been restarted.
     if (original.action === 'remove' && bodyOf(resource).ensure !== 'absent') {
       const restarts = isUp(then) && isUp(now) && original.changes.some(({ field }) => fixedAtStart.has(field));
       return !restarts || now.invocation !== then.invocation;
     }
     const untriggered = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: resource } as const;
     if (diffService(resource, seenNow, untriggered).action !== 'none') return false;
-    // A new invocation has read all files again, no matter who requested it.
+    // A new invocation has read all files again, whether or not the agent requested it.
     const again = now.invocation !== then.invocation;
     if (original.action === 'restart') return again;
     return original.action !== 'reload' || again || now.changedAt !== then.changedAt;

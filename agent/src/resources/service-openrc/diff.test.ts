@@ -51,7 +51,7 @@ describe('an OpenRC service', () => {
     expect(fields(crashed, { running: false })).toEqual(['running false false']);
   });
 
-  test('moves from the previously declared run level, and keeps other levels', () => {
+  test('removes the service from the previously declared run level only', () => {
     const succeeded = service({ enabled: true, running: true });
     const seen = { ...started, levels: ['boot', 'default'] };
     expect(fields(seen, { enabled: true, runlevel: 'nonetwork' }, { succeeded })).toEqual([

@@ -6,13 +6,13 @@ import { type Circumstances, type Difference, nothing } from '../provider/provid
 /** Decides how to change an OpenRC service. Does not access the machine. */
 
 export interface SeenRc {
-  /** OpenRC's state: started, stopped, crashed, and so on; null: the service does not exist. */
+  /** OpenRC's state, such as started, stopped, or crashed. Null if the service does not exist. */
   state: string | null;
-  /** Run levels that contain it. */
+  /** Run levels that contain the service. */
   levels: string[];
   /** Differs after each start; null while the service is not started. */
   levelExists: boolean;
-  /** Changes with every start; null while it is not started. */
+  /** Changes with every start; null while the service is not started. */
   startedAt: string | null;
 }
 
@@ -27,18 +27,18 @@ type Body = ResourceBodies['service-openrc'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 export const levelOf = ({ runlevel }: Body): string => runlevel ?? 'default';
 
-/** Whether it runs or is starting. `inactive` waits for a condition, such as a network, and continues by itself. */
+/** Reports whether the service runs or is starting. An `inactive` service waits, for example for a network. */
 export const isUp = ({ state }: SeenRc): boolean => state === 'started' || state === 'starting' || state === 'inactive';
-/** Whether it can be stopped. */
+/** Reports whether the service can be stopped. */
 export const isLive = (seen: SeenRc): boolean => isUp(seen) || seen.state === 'crashed';
 
-/** Run levels to remove it from and to add it to. */
+/** Run levels to remove the service from and to add it to. */
 export interface Moves {
   leave: string[];
   enter: string[];
 }
 
-/** @param succeeded the earlier declaration; if its run level differs, the service is moved */
+/** @param succeeded the earlier declaration; if it has another run level, the service is removed from that level */
 function movesOf(resource: ResolvedResource, seen: SeenRc, succeeded: ResolvedResource | null): Moves {
   const body = bodyOf(resource);
   if (body.ensure === 'absent') return { leave: [...seen.levels], enter: [] };
@@ -65,7 +65,7 @@ export function diffRc(
   }
   const drift = circumstances.purpose === 'drift';
   if (body.enabled === true && !seen.levelExists && !drift)
-    throw new HostFailure(`there is no run level ${levelOf(body)}: nothing is at /etc/runlevels/${levelOf(body)}`);
+    throw new HostFailure(`there is no run level ${levelOf(body)}: /etc/runlevels/${levelOf(body)} does not exist`);
   const missing = seen.state === null;
   const changes: FieldChange[] = [];
   if (moves.leave.length > 0 && moves.enter.length > 0)
@@ -116,6 +116,6 @@ export function movesBack({ levels }: RcBefore, seen: SeenRc): Moves {
   };
 }
 
-/** @returns null if its running state needs no change */
+/** Returns the running state to restore, or null if it needs no change. */
 export const runsBack = ({ running }: RcBefore, seen: SeenRc): boolean | null =>
   running === null || seen.state === null || running === (running ? isUp(seen) : isLive(seen)) ? null : running;

@@ -24,8 +24,8 @@ import { fixedAtStart } from './unit-file.ts';
 import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
 /**
- * Applies changes to several units, one step for all of them at a time: files, enablement, one daemon-reload, then
- * stop, restart, reload, and start.
+ * Applies changes to several units. Each step handles all units: files, enablement, one daemon-reload, and then stop,
+ * restart, reload, and start.
  */
 
 export async function carryOut(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
@@ -38,7 +38,7 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
     ['stop'],
     machine,
   );
-  // Disables first, because a restored mask, for example, would prevent it.
+  // Disables units before it changes their files, because a restored mask, for example, would prevent that.
   const disabled = works.filter(
     ({ goes, enabling, item }) => enabling === 'disable' || (goes && isEnabled(item.seen.unit) === true),
   );
@@ -52,7 +52,7 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
     const result = await systemctl(['daemon-reload'], [], timeLimit, machine);
     if (result.exitCode !== 0)
       throw new HostFailure(
-        `systemd did not read its units again (systemctl daemon-reload): ${said(result, timeLimit)}`,
+        `systemd could not reload its unit files (systemctl daemon-reload): ${said(result, timeLimit)}`,
       );
   }
   // A removed unit that had failed would stay in systemd's list of failed units.
@@ -99,7 +99,7 @@ function workOf(item: ServiceItem, machine: Machine): Work {
   if (body.ensure === 'absent') return { ...base, goes: true, enabling: null, process: null };
   const changed = (field: string) => difference.changes.find((change) => change.field === field);
   const enabled = changed('enabled');
-  // The enablement of a foreign unit does not carry over to the agent's unit.
+  // Enables the agent's unit again, because the [Install] section of the foreign unit it replaces may differ.
   const takenOver = isOwned(body) && seen.file !== null && !seen.file.isOurs && rereads;
   const enabling =
     enabled !== undefined
@@ -116,7 +116,7 @@ function processOf({ resource, seen, difference }: ServiceItem): Process | null 
   if (difference.action === 'restart' || difference.action === 'reload') return difference.action;
   const running = difference.changes.find(({ field }) => field === 'running');
   if (running !== undefined) return running.to === 'true' ? 'start' : 'stop';
-  // The running service lost its unit, which is created again.
+  // Restarts a running service whose unit file was deleted and is created again.
   return difference.action === 'create' && isUp(seen.unit) && bodyOf(resource).running !== false ? 'restart' : null;
 }
 
@@ -149,7 +149,7 @@ function removalOf(item: ServiceItem, machine: Machine): Work {
   return { ...base, goes: false, enabling, process };
 }
 
-/** Creates the directory itself, so that it does not count as a parent created for a declared file. */
+/** Creates the drop-in directory directly, so that it does not count as a parent of a declared file. */
 function makeDropIns({ resource }: ServiceItem, machine: Machine): void {
   machine.walk.within(dropInDirectory(resource), 'make', (parent, name) => {
     try {
@@ -161,7 +161,7 @@ function makeDropIns({ resource }: ServiceItem, machine: Machine): void {
   });
 }
 
-/** The directory did not exist before, so it belongs to the agent if it is empty. */
+/** Removes the drop-in directory, which did not exist before, if it is empty. */
 function pruneDropIns({ resource }: ServiceItem, machine: Machine): void {
   removeEmptyDirectory(dropInDirectory(resource), machine);
 }
@@ -181,7 +181,7 @@ function needsReload({ rereads, goes, enabling, process, item, name }: Work): bo
   return process !== null && process !== 'stop' && (item.seen.unit.needsReload || dropInsChanged(item.seen.unit, name));
 }
 
-/** Runs systemctl once for all units. If that fails, runs it once for each, so that each unit gets its own error. */
+/** Runs systemctl once for all units. If that fails, runs it for each unit, so that each gets its own error. */
 async function together(doing: string, works: Work[], verb: readonly string[], machine: Machine): Promise<void> {
   const due = works.filter(({ failure }) => failure === null);
   if (due.length === 0) return;
@@ -201,7 +201,7 @@ const said = ({ timedOut, stderr, exitCode }: CommandResult, timeLimit: number):
 
 /**
  * Stops, restarts, reloads, and starts units, with one call each.
- * @returns result of systemctl by verb
+ * @returns the results of systemctl by verb
  */
 async function process(due: readonly Work[], machine: Machine): Promise<Map<Process, CommandResult>> {
   const answers = new Map<Process, CommandResult>();

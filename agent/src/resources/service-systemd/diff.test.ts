@@ -65,7 +65,7 @@ test('parses units in the order in which systemctl was queried', () => {
 describe('a trigger', () => {
   const due = fc.subarray(['conf', 'package']);
 
-  test('restarts rather than reloads, and starts no undeclared stopped unit', () => {
+  test('a trigger restarts a unit rather than reloading it, and does not start a stopped unit', () => {
     fc.assert(
       fc.property(
         due,
@@ -88,7 +88,7 @@ describe('a trigger', () => {
     );
   });
 
-  test('counts a trigger as served before a kill if the unit was restarted or its state changed', () => {
+  test('recognizes a restart or reload that finished before a kill by the new state of the unit', () => {
     const wasApplied = (now: Record<string, string>, action: Difference['action'], body: Partial<Body> = {}) =>
       serviceSystemd.wasApplied?.(service(body), serviceSystemd.inBrief(seen()), seen(now), {
         action,
@@ -128,7 +128,7 @@ describe('enablement of a unit', () => {
   );
 });
 
-test('starts a unit of type oneshot once, and again only if its declaration changes or it failed', () => {
+test('starts a oneshot unit once, and again only if its declaration changes or it failed', () => {
   const once = { ...stopped, Type: 'oneshot' };
   const action = (values: Record<string, string>, succeeded: ResolvedResource | null = null) =>
     diffService(service({ running: true }), seen({ ...once, ...values }), { ...circumstances, succeeded }).action;

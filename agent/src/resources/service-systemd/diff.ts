@@ -53,7 +53,7 @@ export function diffService(
   if (starts || (body.running === false && isLive(unit))) {
     changes.push({ field: 'running', from: created ? null : String(!starts), to: String(body.running) });
     if (unit.active === 'failed') note = `it had failed: ${howItEnded(seen.unit)}`;
-    else if (unit.sub === 'auto-restart') note = `it keeps ending: ${howItEnded(seen.unit)}`;
+    else if (unit.sub === 'auto-restart') note = `it keeps exiting: ${howItEnded(seen.unit)}`;
   }
   const process =
     (runs || done) && body.running !== false ? dueProcess(replaced, runs && unit.canReload, circumstances) : null;
@@ -77,7 +77,7 @@ function dueProcess(
   return canReload ? 'reload' : 'restart';
 }
 
-/** Changes of the unit and its drop-in, as fields of the resource. */
+/** Returns the changes of the unit and its drop-in, as fields of the resource. */
 function fileChanges(
   resource: ResolvedResource,
   { file, dropIn }: SeenService,
@@ -99,7 +99,7 @@ function fileChanges(
   return changes;
 }
 
-/** The unit does not exist, and an earlier resource may create it: every declared field changes. */
+/** Decides about a missing unit, which an earlier resource may create. Every declared field changes. */
 function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances, 'purpose'>): Difference {
   const body = bodyOf(resource);
   const wanted = dropInFile(resource).text;
@@ -119,7 +119,7 @@ function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances
   };
 }
 
-/** The unit is stopped, disabled, and has no unit file that the agent wrote. A packaged unit file remains. */
+/** Decides about a unit that is declared absent: stopped, disabled, and without its own file. A packaged file stays. */
 function diffAbsent(
   resource: ResolvedResource,
   { unit, file, dropIn }: SeenService,
@@ -137,7 +137,7 @@ function diffAbsent(
 }
 
 /**
- * Whether a one-shot unit has ended successfully since boot or since its declaration. Such a unit counts as running.
+ * Reports whether a oneshot unit has ended successfully since boot or since its declaration. It then counts as running.
  */
 function hasRun(resource: ResolvedResource, { unit }: SeenService, succeeded: Circumstances['succeeded']): boolean {
   const body = bodyOf(resource);
@@ -153,11 +153,13 @@ export const howItEnded = ({ result, exitStatus }: SeenService['unit']): string 
     ? `it ended with status ${exitStatus}`
     : result === 'success'
       ? 'it ended'
-      : `systemd calls it ${result}`;
+      : `systemd reports ${result}`;
 
 function standing(word: string, name: string): string {
-  if (word === 'transient') return `${name} is transient: whether it starts with the machine cannot be set`;
+  if (word === 'transient') return `${name} is transient, so it can be neither enabled nor disabled`;
   const reason =
-    word === 'generated' ? 'it is generated at every start' : 'others start it, or name it in their own [Install]';
-  return `${name} is ${word}: it can be neither enabled nor disabled, ${reason}`;
+    word === 'generated'
+      ? 'because a generator creates it at every boot'
+      : 'because other units start it or name it in their [Install] sections';
+  return `${name} is ${word}: it can be neither enabled nor disabled ${reason}`;
 }

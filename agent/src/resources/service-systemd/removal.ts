@@ -35,7 +35,7 @@ export async function observeForRemoval(
   };
 }
 
-/** The unit file or the drop-in, with its state to restore. */
+/** The unit file or the drop-in, with the record of its earlier state. */
 interface PartBack {
   file: WrittenFile;
   found: SeenPart;
@@ -43,7 +43,7 @@ interface PartBack {
   difference: Difference;
 }
 
-/** The files to restore: the unit file, the drop-in, both, or neither. */
+/** Returns the files to restore: the unit file, the drop-in, both, or neither. */
 export function fileRemovals(
   resource: ResolvedResource,
   before: ServiceBefore,
@@ -86,12 +86,12 @@ export function diffRemoval(
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** The unit's package is removed, so the unit cannot be enabled or started, unless its file is restored. */
+/** Reports whether the unit no longer exists and its file is not restored, so that it can be neither enabled nor started. */
 const isGone = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
   unit.load === 'not-found' &&
   !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));
 
-/** @returns null if its enablement needs no change */
+/** Returns how to restore the enablement, or null if it needs no change. */
 export function enablingBack(
   { enabled }: ServiceBefore,
   seen: SeenService,
@@ -104,7 +104,7 @@ export function enablingBack(
   return isEnabled(unit) === true ? 'disable' : null;
 }
 
-/** @returns null if its running state needs no change */
+/** Returns the running state to restore, or null if it needs no change. */
 export const runningBack = (
   { running }: ServiceBefore,
   seen: SeenService,

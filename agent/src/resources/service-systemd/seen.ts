@@ -7,17 +7,17 @@ import { lookAtWritten, textOf, type WrittenFile } from '../file-unix/written-fi
 import type { Database, Machine } from '../provider/provider.ts';
 import { type Body, isOurs, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
 
-/** Observed state of a systemd unit, and the record of its state before the first change. */
+/** Observes a systemd unit, and records its state before the first change. */
 
 export interface SeenService {
   unit: UnitState;
-  /** /etc/systemd/system/NAME.service; null if that file is not the agent's to manage. */
+  /** The file /etc/systemd/system/NAME.service, or null if the agent does not manage it. */
   file: SeenPart | null;
   /** The agent's drop-in. */
   dropIn: SeenPart;
 }
 
-/** A file of the unit with its parsed text; `says` is null if the file is missing or cannot be read. */
+/** A file of the unit with its parsed text. `says` is null if the file is missing or cannot be read. */
 export interface SeenPart {
   seen: SeenFile;
   says: ParsedUnit | null;
@@ -43,7 +43,7 @@ export const unitOf = (resource: ResolvedResource): string => `${bodyOf(resource
 const unitPath = (resource: ResolvedResource): string => `/etc/systemd/system/${unitOf(resource)}`;
 export const dropInDirectory = (resource: ResolvedResource): string => `${unitPath(resource)}.d`;
 
-/** Whether the agent writes the unit itself instead of adopting an existing one. */
+/** Reports whether the agent writes the unit itself instead of managing an existing one. */
 export const isOwned = ({ exec_start, ensure }: Body): boolean => ensure !== 'absent' && exec_start != null;
 
 const modeOf = ({ sensitive_fields }: ResolvedResource): WrittenFile['mode'] =>
@@ -65,7 +65,7 @@ export function dropInFile(resource: ResolvedResource): WrittenFile {
   };
 }
 
-/** State of every unit in the operation, queried in one call. */
+/** States of all units in the operation, queried in one call. */
 export const units: Database<Map<string, UnitState>> = {
   name: 'systemd units',
   read(machine) {
@@ -93,18 +93,18 @@ export function part(seen: SeenFile): SeenPart {
   return { seen, says: text === null ? null : parseUnit(text), isOurs: text !== null && isOurs(text) };
 }
 
-/** Whether it runs or is starting. A unit that systemd keeps restarting after failures does not count. */
+/** Reports whether the unit runs or is starting. A unit that systemd keeps restarting after failures does not count. */
 export const isUp = ({ active, sub }: UnitState): boolean =>
   active === 'active' || active === 'reloading' || (active === 'activating' && sub !== 'auto-restart');
 
-/** Whether it runs or is about to run, so that it can be stopped. */
+/** Reports whether the unit runs or is about to run, so that it can be stopped. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
-/** Whether it ends by itself after its work, so that it need not keep running. */
+/** Reports whether the unit ends by itself after its work, so that it need not keep running. */
 export const runsOnce = ({ type, remainsAfterExit }: UnitState): boolean => type === 'oneshot' && !remainsAfterExit;
 
 /**
- * Whether the unit starts at boot.
+ * Reports whether the unit starts at boot.
  * @returns null if the unit does not decide that: other units start it, or a generator created it
  */
 export function isEnabled({ unitFileState }: UnitState): boolean | null {
@@ -136,7 +136,7 @@ export function partChanges(
     return old === next ? [] : [{ field, from: old, to: next }];
   });
   const sameOthers = JSON.stringify(from?.others ?? []) === JSON.stringify(to?.others ?? []);
-  // Other text: lines without a field, and text such as comments.
+  // Reports changes that no field covers: lines with other settings, or text such as comments.
   const others = from !== null && to !== null && (!sameOthers || fields.length === 0);
   return [...fields, ...(others ? [{ field: 'unit_file', from: 'other lines', to: 'as declared' }] : []), ...rest];
 }

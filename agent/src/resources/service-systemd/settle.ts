@@ -7,7 +7,7 @@ import type { Process, Work } from './work.ts';
 
 /** Checks whether units reached the requested state, and explains failures. */
 
-/** Milliseconds. Rechecks, because a program that systemd considers started immediately may end a moment later. */
+/** Milliseconds before each recheck. systemd may consider a program started that ends a moment later. */
 const laterLooks = [150, 350];
 const wordLines = 10;
 const wordsMs = 10_000;
@@ -39,7 +39,7 @@ export async function settle(
   }
 }
 
-/** The fault of a unit after an action; null if there is none. */
+/** Returns the fault of a unit after an action, or null if there is none. */
 function faultOf(
   { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
   unit: UnitState,
@@ -47,7 +47,7 @@ function faultOf(
   timeLimit: number,
 ): string | null {
   if (asked?.timedOut === true && unit.hasJob)
-    return `${name}: systemd has not finished after ${timeLimit / 1000} s, and continues`;
+    return `${name}: systemd has not finished after ${timeLimit / 1000} s, but continues`;
   const words = asked === undefined ? '' : linesAbout(name, asked.stderr);
   const why = words === '' ? '' : `: ${words}`;
   if (process === 'stop') return isLive(unit) ? `${name} still runs after it was stopped${why}` : null;
@@ -62,17 +62,16 @@ function faultOf(
 
 function upFault(name: string, unit: UnitState, why: string): string | null {
   if (isUp(unit))
-    return unit.restarts > 0
-      ? `${name} does not stay up: ${howItEnded(unit)}, and it was started again by systemd`
-      : null;
-  if (unit.sub === 'auto-restart') return `${name} does not stay up: ${howItEnded(unit)}, and systemd keeps trying`;
+    return unit.restarts > 0 ? `${name} does not keep running: ${howItEnded(unit)}, and systemd restarted it` : null;
+  if (unit.sub === 'auto-restart')
+    return `${name} does not keep running: ${howItEnded(unit)}, and systemd keeps restarting it`;
   if (runsOnce(unit) && unit.active === 'inactive' && unit.result === 'success' && why === '') return null;
   if (unit.result === 'success' && unit.active === 'inactive' && unit.invocation !== '' && why === '')
-    return `${name} ended immediately after its start; a service that does its work and ends needs \`type: oneshot\``;
+    return `${name} ended immediately after its start; if it is supposed to do its work and end, declare \`type: oneshot\``;
   return `${name} did not start${unit.result === 'success' ? '' : `: ${howItEnded(unit)}`}${why}`;
 }
 
-/** Lines of systemctl's output about one of several units. */
+/** Returns the lines of systemctl's output about one of several units. */
 function linesAbout(name: string, stderr: string): string {
   return stderr
     .split('\n')
@@ -82,14 +81,14 @@ function linesAbout(name: string, stderr: string): string {
     .slice(0, 500);
 }
 
-/** The fault with the unit's last output, unless the unit has a secret, which the output may contain. */
+/** Adds the unit's last output to the fault, unless the unit uses a secret, which the output may contain. */
 async function explain(
   { name, item }: Work,
   fault: string,
   machine: Machine,
 ): Promise<Pick<Work, 'failure' | 'words'>> {
   if (item.resource.sensitive_fields.length > 0)
-    return { failure: `${fault}; its last words in the journal are not shown, as it was given a secret` };
+    return { failure: `${fault}; its journal is not shown, because the unit uses a secret` };
   const words = await lastJournalLines(name, wordLines, wordsMs, machine);
   return { failure: fault, words: words === '' ? '' : `; last in the journal:\n${words.slice(-longest)}` };
 }

@@ -56,7 +56,7 @@ describe('a unit', () => {
     expect(text).toContain('Environment="A=%%h $B"\n');
   });
 
-  test('escapes values so that none reaches the next line', () => {
+  test('escapes values so that none continues on the next line', () => {
     const text = renderUnit(unit({ description: 'ends in \\', environment: { A: 'one\nExecStart=/bin/evil\\' } }));
     expect(text.split('\n').filter((line) => line.startsWith('ExecStart='))).toHaveLength(1);
     expect(parseUnit(text).fields).toMatchObject({
@@ -123,7 +123,7 @@ describe('unit bodies that cannot be rendered', () => {
     ['an empty command line', { exec_start: '  ' }, 'empty'],
     ['a command line that goes on', { exec_start: '/bin/x \\' }, 'backslash'],
     ['a directory with a line break', { working_directory: '/a\nExecStart=/bin/evil' }, 'control character'],
-    ['a variable with a control character', { environment: { A: 'bell\x07' } }, 'A holds a control character'],
+    ['a variable with a control character', { environment: { A: 'bell\x07' } }, 'A contains a control character'],
   ])('refuses %s in a unit', (_what, body, fault) => {
     expect(unitFault(unit(body))).toContain(fault);
   });

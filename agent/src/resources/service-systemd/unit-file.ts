@@ -1,6 +1,6 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 
-/** Renders units and drop-ins from the fields of a resource, and parses them. Does not access the machine. */
+/** Renders units and drop-ins from the fields of a resource, and parses them. Pure. */
 
 export type Body = ResourceBodies['service-systemd'];
 
@@ -18,7 +18,7 @@ export const unitFields = [
 export type UnitField = (typeof unitFields)[number];
 
 /**
- * A running process keeps the values that these fields had at its start. systemd applies the other fields at runtime.
+ * Fields that take effect only when the process starts. systemd applies the other fields to a running process.
  */
 export const fixedAtStart: ReadonlySet<string> = new Set([
   'exec_start',
@@ -32,13 +32,13 @@ export const fixedAtStart: ReadonlySet<string> = new Set([
 ]);
 
 const header = '# Written by Muster. Changes by hand are undone by the next apply.';
-/** Whether the agent wrote the unit. */
+/** Reports whether the agent wrote the unit. */
 export const isOurs = (text: string): boolean => text.startsWith(header);
 
 const suffixes = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 const restarts = { always: 'always', on_failure: 'on-failure', never: 'no' } as const;
 
-/** The whole unit, for a unit that the agent writes. */
+/** Renders the complete file of a unit that the agent writes. */
 export const renderUnit = (body: Body): string =>
   text(
     unitLines(body),
@@ -46,7 +46,7 @@ export const renderUnit = (body: Body): string =>
     ['WantedBy=multi-user.target'],
   );
 
-/** The drop-in for an existing unit; null if the resource declares no unit settings. */
+/** Renders the drop-in for an existing unit. Returns null if the resource declares no unit settings. */
 export function renderDropIn(body: Body): string | null {
   const [unit, service] = [unitLines(body), serviceLines(body)];
   return unit.length + service.length === 0 ? null : text(unit, service, []);
@@ -61,7 +61,7 @@ function text(unit: string[], service: string[], install: string[]): string {
 function unitLines({ description, dependencies }: Body): string[] {
   const lines: string[] = [];
   if (description != null) lines.push(`Description=${plain(description)}`);
-  // Sorted, because the order of names has no meaning and must not count as a change.
+  // Sorts the names, because their order has no meaning and must not count as a change.
   const names = [...new Set((dependencies ?? []).map(unitName))].sort().join(' ');
   if (names !== '') lines.push(`Requires=${names}`, `After=${names}`);
   return lines;
@@ -79,7 +79,7 @@ function serviceLines(body: Body): string[] {
   return lines;
 }
 
-/** The name with its suffix, as After= expects it. A name without a suffix is a service. */
+/** Returns the name with its suffix, as After= expects it. A name without a suffix is a service. */
 const unitName = (name: string): string => (suffixes.test(name) ? name : `${name}.service`);
 
 /** Escapes `%`, which introduces a specifier, and a final backslash, which would join the next line. */
@@ -220,20 +220,19 @@ function dependenciesOf(requires: readonly string[], after: readonly string[]): 
 }
 
 /**
- * Why a body cannot be rendered as a unit.
- * @returns null if it can
+ * Returns the reason why a body cannot be rendered as a unit, or null if it can.
  */
 export function unitFault({ name, exec_start, working_directory, environment }: Body): string | null {
   const [, suffix] = suffixes.exec(name) ?? [];
   if (suffix !== undefined && suffix !== 'service')
-    return `${name} is no service: service-systemd manages .service units; other unit types, such as .${suffix}, are not supported yet`;
+    return `${name} is not a service: service-systemd manages .service units; other unit types, such as .${suffix}, are not supported yet`;
   if (/^[^@]*@$/.test(name)) return `${name} is a template; name an instance of it, such as ${name}1`;
   if (exec_start != null && exec_start.trim() === '') return '`exec_start` is empty';
-  if (exec_start?.trim().endsWith('\\')) return '`exec_start` ends in a backslash, which would swallow the next line';
+  if (exec_start?.trim().endsWith('\\')) return '`exec_start` ends in a backslash, which would join the next line';
   if (working_directory != null && /[\x00-\x1f\x7f]/.test(working_directory))
-    return '`working_directory` holds a line break or another control character';
+    return '`working_directory` contains a line break or another control character';
   for (const [variable, value] of Object.entries(environment ?? {}))
     if (/[\x00-\x08\x0b-\x1f\x7f]/.test(value) || !value.isWellFormed())
-      return `\`environment\`: ${variable} holds a control character, which systemd does not take`;
+      return `\`environment\`: ${variable} contains a control character, which systemd does not accept`;
   return null;
 }

@@ -13,7 +13,7 @@ export interface Work {
   goes: boolean;
   /** Writes, restores, or deletes the files of the unit. */
   changeFiles: (() => Promise<void>) | null;
-  /** Whether the content changes, so that systemd has to reload it. */
+  /** Whether the content of the files changes, so that systemd has to reload them. */
   rereads: boolean;
   enabling: Enabling | null;
   process: Process | null;
