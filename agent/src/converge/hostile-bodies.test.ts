@@ -91,8 +91,8 @@ describe('a body from the wire', () => {
   test('names the faults of a body without its values', () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
-      'what the orchestrator sent is no file-unix that this agent knows: `shiny` is not known; `path` must be text; ' +
-        '`mode` must be text; `ensure` must be present or absent. Is the agent older than the orchestrator?',
+      'the orchestrator sent a file-unix that this agent does not understand: `shiny` is unknown; `path` must be text; ' +
+        '`mode` must be text; `ensure` must be present or absent. If the agent is older than the orchestrator, update it.',
     );
     expect(bodyFault({ type: 'script', body: {} as never })).toContain('`program` is missing; `apply` is missing');
     expect(bodyFault({ type: 'file-unix', body: { path: '/x', mode: null } as never })).toBeNull();

@@ -1,7 +1,7 @@
 import { type AccountFiles, readAccountFiles } from '../../host/accounts/account-files.ts';
 import type { Database } from './provider.ts';
 
-/** /etc/passwd and /etc/group, read once an operation. */
+/** The entries of /etc/passwd and /etc/group, read once in each operation. */
 export const accountDatabase: Database<AccountFiles> = { name: 'accounts', read: () => readAccountFiles() };
 
 /** Finds a group by its name in a module. Digits are a group number, as in the shadow tools. */

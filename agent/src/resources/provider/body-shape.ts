@@ -2,10 +2,10 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { providerOf } from './registry.ts';
 
 /**
- * Checks whether a received body fits its type: its fields, and the kind of each value. A newer or hostile orchestrator
- * may send anything. The provider's code can read a body that passes, and checks the formats itself. The protocol's
- * schemas check the same and more, but need 10 MB of memory that agents cannot spare. The compiler holds the provider's
- * fields to the protocol.
+ * Checks whether a received body has the fields of its type, with values of the right kind. A newer or hostile
+ * orchestrator may send anything. The provider itself checks the formats of the values. The protocol's schemas would
+ * check more, but need 10 MB of memory, which agents cannot spare. The compiler ensures that the provider's fields match
+ * the protocol.
  */
 
 const isText = (value: unknown): boolean => typeof value === 'string';
@@ -21,14 +21,14 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
   },
 };
 
-/** @returns the fault of a body as text, without any values of the body; null if the body fits its type */
+/** Returns a message about the faults of a body, without its values, or null if the body fits its type. */
 export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'>): string | null {
   const shape = providerOf(type)?.fields;
   if (shape === undefined) return null;
   const values = body as Readonly<Record<string, unknown>>;
   const faults: string[] = [];
   for (const name of Object.keys(values))
-    if (!Object.hasOwn(shape, name)) faults.push(`\`${nameOf(name)}\` is not known`);
+    if (!Object.hasOwn(shape, name)) faults.push(`\`${nameOf(name)}\` is unknown`);
   for (const [name, entry] of Object.entries(shape)) {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     const isOptional = entry.endsWith('?');
@@ -44,7 +44,7 @@ export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'
     faults.push('`ensure` must be present or absent');
   if (faults.length === 0) return null;
   const more = faults.length > 5 ? `; and ${faults.length - 5} more` : '';
-  return `what the orchestrator sent is no ${type} that this agent knows: ${faults.slice(0, 5).join('; ')}${more}. Is the agent older than the orchestrator?`;
+  return `the orchestrator sent a ${type} that this agent does not understand: ${faults.slice(0, 5).join('; ')}${more}. If the agent is older than the orchestrator, update it.`;
 }
 
 const nameOf = (name: string): string => JSON.stringify(name.slice(0, 64).toWellFormed()).slice(1, -1);

@@ -12,7 +12,7 @@ test('shows the changed lines with their context', () => {
   );
 });
 
-test('shows texts that are hard to compare as one replacement', () => {
+test('replaces the whole content if the line comparison exceeds its bounds', () => {
   const isReplaced = (count: number, before: (i: number) => string, after: (i: number) => string) =>
     contentDiff('/f', numbered(count, before), numbered(count, after)).includes(`@@ -1,${count} +1,${count} @@`);
   expect(
@@ -34,7 +34,7 @@ test('shows texts that are hard to compare as one replacement', () => {
   expect(isReplaced(1_000, String, (i) => (i % 10 === 0 ? 'x' : `${i}`))).toBe(false);
 });
 
-test('returns the same diff on a busy machine, because plans are compared', async () => {
+test('returns the same diff on a busy machine', async () => {
   const imports = { contentDiff: new URL('./content-diff.ts', import.meta.url) };
   const work = `
     const text = (every) => Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i % every ? i : -i) + '\\n').join(''));

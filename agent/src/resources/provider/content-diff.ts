@@ -2,21 +2,21 @@ import { isUtf8 } from 'node:buffer';
 import { maxDiffLength } from '@muster/protocol';
 import { type StructuredPatch, structuredPatch } from 'diff';
 
-/** A text in place of a diff. */
+/** Returns a note in place of a diff. */
 const note = (path: string, text: string): string => `--- ${path}\n+++ ${path}\n\\ ${text}\n`;
 
 /**
- * Bounds of the line comparison; beyond them, the diff replaces the whole content. They count steps, not time, because
- * the diff is part of a plan and must not depend on the load of the machine.
+ * Bounds of the line comparison. Beyond them, the diff replaces the whole content. They count steps instead of time,
+ * because the diff is part of a plan and must not depend on the load of the machine.
  */
 const maxEditLength = 4_000;
 const maxComparisons = 1_000_000;
 const context = 3;
 
 /**
- * Unified diff of two contents. A diff over the maximum length is cut, with a line that says so.
- * @param before null: the file did not exist
- * @param after  null: the file is removed
+ * Returns the unified diff of two contents. A diff over the maximum length is truncated, with a line that says so.
+ * @param before null if the file does not exist
+ * @param after  null if the file is removed
  * @param around number of context lines
  */
 export function contentDiff(path: string, before: Buffer | null, after: Buffer | null, around = context): string {
@@ -31,13 +31,13 @@ export function contentDiff(path: string, before: Buffer | null, after: Buffer |
   );
 }
 
-/** A text in place of a diff for contents that are too large to compare. */
+/** Returns a note in place of the diff of contents that are too large to compare. */
 export const largeContentDiff = (path: string, before: number | null, after: number | null): string =>
-  note(path, `Too large to be compared: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
+  note(path, `Too large to compare: ${before ?? 0} bytes before, ${after ?? 0} bytes after`);
 
 const sizeOf = (content: Buffer | null): string => (content === null ? 'nothing' : `${content.length} bytes`);
 
-/** Whether the first 8 KiB contain a NUL or invalid UTF-8, the usual definition of binary content. */
+/** Reports whether the first 8 KiB contain a NUL or invalid UTF-8, the usual definition of binary content. */
 function isBinary(content: Buffer): boolean {
   const start = content.subarray(0, 8192);
   if (start.includes(0)) return true;
@@ -62,7 +62,7 @@ class TooManyComparisons extends Error {}
 function patchOf(old: string, next: string, around: number): StructuredPatch | null {
   let left = maxComparisons;
   const comparator = (one: string, other: string): boolean => {
-    // Comparing long lines counts several times. Lines of different length are unequal without a comparison.
+    // Comparing long lines counts as several steps. Lines of different length differ without a comparison.
     left -= one.length === other.length ? 1 + (one.length >>> 8) : 1;
     if (left < 0) throw new TooManyComparisons();
     return one === other;
@@ -79,7 +79,7 @@ function patchOf(old: string, next: string, around: number): StructuredPatch | n
 const range = (start: number, lines: number): string =>
   lines === 1 ? `${start}` : `${lines === 0 ? start - 1 : start},${lines}`;
 
-/** A diff that removes every old line and adds every new one. */
+/** Returns a diff that removes every old line and adds every new one. */
 function replaced(old: string, next: string): string {
   const [oldLines, newLines] = [linesOf(old), linesOf(next)];
   if (oldLines.length + newLines.length === 0) return '';
@@ -102,5 +102,5 @@ function cut(text: string): string {
   if (text.length <= maxDiffLength) return text;
   const end = text.lastIndexOf('\n', maxDiffLength);
   const kept = text.slice(0, end > 0 ? end : maxDiffLength);
-  return `${kept}\n\\ Cut here: ${text.length - kept.length} more characters\n`;
+  return `${kept}\n\\ Truncated here: ${text.length - kept.length} more characters\n`;
 }

@@ -27,7 +27,7 @@ test('a provider gets default answers for the members that it omits', () => {
   expect(small.claim(resource, {} as Machine)).toBeNull();
 });
 
-test('a provider keeps its own answers instead of the defaults', () => {
+test('a provider overrides the default answers with its own', () => {
   const own = defineProvider<'hostname', { name: string; seenAt?: number | undefined }, { was: string }>({
     ...small,
     type: 'hostname',

@@ -10,10 +10,10 @@ type ShapeOf<V> = V extends string
       : V extends readonly string[]
         ? 'list'
         : 'map';
-/** A question mark marks optional fields. */
+/** The shape of a field. A question mark at the end marks an optional field. */
 type Entry<B, F extends keyof B> = undefined extends B[F] ? `${ShapeOf<Exclude<B[F], undefined>>}?` : ShapeOf<B[F]>;
 
-/** The fields of a kind with the form of each value. The compiler holds them to the kind's schema in the protocol. */
+/** The fields of a kind with the shape of each value. The compiler checks them against the schema in the protocol. */
 export type Fields<T extends ResourceType> = {
   readonly [F in keyof ResourceBodies[T]]-?: Entry<ResourceBodies[T], F>;
 };
@@ -42,7 +42,7 @@ type Definition<T extends ResourceType, Seen, Before extends Json> = Omit<
 /**
  * @typeParam T the kind; the body of each resource has its type
  * @returns the provider of one kind. By default it is recheckable, brings nothing, owns no path, refuses no body,
- *   journals `seen` as it is, weighs nothing, and claims nothing.
+ *   journals all of `seen`, weighs nothing, and claims nothing.
  */
 export const defineProvider = <T extends ResourceType, Seen, Before extends Json>(
   definition: Definition<T, Seen, Before>,

@@ -20,7 +20,7 @@ const shells: Readonly<Record<string, string>> = { powershell: 'Windows', cmd: '
 
 const here = (): string => (process.platform === 'linux' ? 'Linux' : process.platform);
 
-/** Why this agent supports no resource of a type. */
+/** Returns the reason why this agent cannot apply resources of a type. */
 export function whyNotApplicable(type: ResourceType): string {
   const platform = platforms[type];
   if (platform !== undefined)
@@ -28,7 +28,7 @@ export function whyNotApplicable(type: ResourceType): string {
   return `this agent cannot apply ${type} yet; the other resources are not affected`;
 }
 
-/** Why this agent runs no script of a shell. */
+/** Returns the reason why this agent cannot run scripts of a shell. */
 export function whyNotRun(program: string): string {
   const platform = shells[program];
   if (platform === undefined) return `this agent cannot run ${program} scripts, only sh and bash`;

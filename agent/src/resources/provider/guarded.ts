@@ -3,8 +3,8 @@ import { HostFailure } from '../../host/failure.ts';
 import type { Provider } from './provider.ts';
 
 /**
- * Turns a bug in a provider into a failure of that resource, so that the operation continues. The message asks its
- * reader to report the bug.
+ * Turns a bug in a provider into a failure of that resource, so that the operation continues. The message asks
+ * operators to report the bug.
  */
 
 /** Methods that may throw a HostFailure. */
@@ -39,18 +39,18 @@ const defaults = {
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
 const foundByCheck = ['path', 'brings', 'bringsToDependents', 'watched'] as const;
 
-/** Whether the JavaScript engine threw the error because a value has an unexpected type. */
+/** Reports whether the JavaScript engine threw the error, as it does for a value of an unexpected type. */
 const isOfLanguage = (error: unknown): error is Error =>
   error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
 
 function asFailure(error: unknown): never {
   if (!isOfLanguage(error)) throw error;
-  const failure = new HostFailure(`a fault in this agent, please report it: ${error.name}: ${error.message}`);
+  const failure = new HostFailure(`this agent has a bug; please report it: ${error.name}: ${error.message}`);
   failure.cause = error;
   throw failure;
 }
 
-/** The same provider, with its internal errors converted to HostFailure. */
+/** Returns the provider with its internal errors converted to HostFailure. */
 export function guarded(provider: Provider): Provider {
   const guard: Record<string, unknown> = {};
   const wrap = (name: keyof Provider, failed: (error: unknown) => unknown) => {

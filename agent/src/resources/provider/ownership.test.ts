@@ -28,7 +28,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('keeps a set-ID bit of a file only with its owner, group, and content', () => {
+  test('keeps a set-ID bit only if the owner, group, and content of the file stay', () => {
     fc.assert(
       fc.property(wanted, ownership, content, ownership, ({ mode: _, ...wants }, found, what, created) => {
         const target = decideOwnership(wants, found, { type: 'file', content: what }, created);
@@ -43,7 +43,7 @@ describe('the decision about owner and permissions', () => {
     );
   });
 
-  test('decides the same ownership again after it was set', () => {
+  test('decides the same ownership for a file that already has it', () => {
     fc.assert(
       fc.property(wanted, ownership, thing, ownership, (wants, found, what, created) => {
         const known = {
@@ -112,7 +112,7 @@ describe('the decision how a file is given back', () => {
               ({ uid, gid, mode: had }) => uid === target.uid && gid === target.gid && (had & gained) === gained,
             ),
           ).toBe(true);
-        // Another user may still have the present file open.
+        // Another user may have the existing file open.
         if (changesHands || gained !== 0) expect(back.content.is).not.toBe('kept');
       }),
       { numRuns: 2000 },

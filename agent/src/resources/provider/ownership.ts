@@ -12,7 +12,7 @@ import {
 import type { Ownership } from '../../host/files/inspect.ts';
 import type { Difference } from './provider.ts';
 
-/** Owner, group, and permissions of files and directories. */
+/** Declares, observes, and restores owners, groups, and permissions of files and directories. */
 
 export interface OwnershipFields {
   owner?: string | null;
@@ -22,7 +22,7 @@ export interface OwnershipFields {
 
 /** Results of account lookups: declared accounts as numbers, found owners as names. */
 export interface SeenOwnership {
-  /** Null: declared but unknown on this machine. Absent: not declared. */
+  /** Null if the declared account is unknown on this machine. Absent if no account is declared. */
   wantedUid?: number | null;
   wantedGid?: number | null;
   ownerName: string | null;
@@ -41,7 +41,7 @@ export function lookUpOwnership(fields: OwnershipFields, found: Ownership | null
 export const formatMode = (mode: number): string => mode.toString(8).padStart(4, '0');
 export const parseMode = (mode: string): number => Number.parseInt(mode, 8);
 
-/** The refusal of a change that would expose content, with the remedy. */
+/** Returns the error that refuses a change that would expose content, with the remedy. */
 export const exposure = (path: string, ownerName: string | null, { uid, gid, mode }: Ownership): HostFailure =>
   new HostFailure(
     `${path} is not changed: only ${ownerName} can read it, and a user who can rename files there may have moved it to this path. Inspect it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
@@ -68,7 +68,7 @@ export const modeChange = (found: Ownership, target: Ownership): FieldChange[] =
   found.mode === target.mode ? [] : [{ field: 'mode', from: formatMode(found.mode), to: formatMode(target.mode) }];
 
 /**
- * @param found null: the object is created, so every declared field changes
+ * @param found null if the object is created, so that every declared field changes
  * @returns the changes, and the declared accounts that do not exist
  */
 export function diffOwnership(
@@ -96,7 +96,7 @@ export function diffOwnership(
 }
 
 /**
- * The resulting ownership: the declared value; or else the current value, if it may stay; or else the default.
+ * Returns the resulting ownership: the declared values, or else the current ones if they may stay, or else the defaults.
  * @param createdMode permissions of a new object
  */
 export const targetOwnership = (
@@ -122,7 +122,7 @@ export type OwnershipBefore = {
 /**
  * Records the current values of fields that are about to change for the first time.
  * @param changing names of the fields that change
- * @param goes whether the object itself is removed or replaced, which changes all of its ownership
+ * @param goes whether the object itself is removed or replaced, which changes its owner, group, and permissions
  */
 export function touchOwnership<T extends OwnershipBefore>(
   before: T,
@@ -134,8 +134,8 @@ export function touchOwnership<T extends OwnershipBefore>(
   const record = { ...before };
   const known = (field: string): boolean => before.touched.includes(field);
   const first = (field: string): boolean => (goes || changing.has(field)) && !known(field);
-  // All recorded fields must come from one owner. A later owner may have changed group and permissions, which must not
-  // be recorded as the earlier owner's.
+  // All recorded fields must come from the same owner. A later owner may have changed the group and permissions, which
+  // must not be recorded for the earlier owner.
   const isOfNewOwner = first('owner') && found.uid !== before.uid;
   const records = (field: string): boolean =>
     isOfNewOwner || (!known('owner') && !known(field) && (first(field) || first('owner')));
@@ -146,16 +146,16 @@ export function touchOwnership<T extends OwnershipBefore>(
   return record;
 }
 
-/** A removed or replaced object loses all of the earlier ownership, so every field is restored. */
+/** Marks every field as changed, because a removed or replaced object loses its owner, group, and permissions. */
 export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
   ...before,
   touched: [...new Set([...before.touched, ...ownershipFields])].sort(),
 });
 
 /**
- * The part of a record to restore. A recorded owner is restored with the recorded group and permissions, because the
- * current ones may be the choice of an interim owner.
- * @param found null: the object is created again
+ * Returns the part of a record to restore. A recorded owner is restored with the recorded group and permissions, because
+ * an interim owner may have chosen the current ones.
+ * @param found null if the object is created again
  */
 export function recordedOwnership(
   before: OwnershipBefore,
@@ -166,17 +166,17 @@ export function recordedOwnership(
   return { ...(touched.includes('group') ? { gid } : {}), ...(touched.includes('mode') ? { mode } : {}) };
 }
 
-/** State of a file when a part of it was first recorded. */
+/** The complete state of a file at the time when one of its fields was first recorded. */
 export type FileState = { uid: number; gid: number; mode: number; sha256: string; size: number; movable?: true };
 
 export type RecordedFile = OwnershipBefore & {
   /** Copy of the content, if the content was replaced. */
   content: { sha256: string; size: number } | null;
-  /** Absent: recorded by release 0.1 or before. */
+  /** Absent in records of release 0.1 or earlier. */
   states?: FileState[];
 };
 
-/** @returns the states that the file is known to have had before the agent changed it */
+/** Returns the states that the file is known to have had before the agent changed it. */
 export function statesOf({ states, content, touched, uid, gid, mode }: RecordedFile): FileState[] {
   if (states !== undefined) return states;
   // An earlier release may have recorded the content after it had changed the file's owner.
@@ -192,17 +192,17 @@ export type HandBack =
       /** `copied`: the same content is written to a new file, because the former owner may have the old one open. */
       content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
       /**
-       * Parts that are not restored: content recorded under another owner, or a set-ID bit recorded with other content.
+       * Whether content is not restored, because another owner had it, or a set-ID bit, because it had other content.
        */
       left: { content: boolean; setId: boolean };
     };
 
 /**
- * Decides how a file returns to its recorded owner. An interim owner could put any content into it. The content goes to
- * another owner only if that owner or the agent's user is known to have had it in this file before. A set-ID bit
- * likewise returns only to the content, owner, and group that had it. Content that only the agent's user could read is
- * not exposed to others, unless the former owner had it in this file.
- * @param found null: the file is missing
+ * Decides how a file returns to its recorded owner. An interim owner could put any content into it. Another owner gets
+ * the content only if that owner or the agent's user is known to have had it in this file before. Likewise, a set-ID bit
+ * is restored only to the content, owner, and group that had it. Content that only the agent's user could read is not
+ * exposed to others, unless the former owner had it in this file.
+ * @param found null if the file is missing
  * @param created defaults for a new file; its owner is the agent's user
  */
 export function decideHandBack(

@@ -16,7 +16,7 @@ interface Subject {
   /** Creates the state before the first apply. */
   prepare(root: string): void;
   desired(root: string): ResolvedResource;
-  /** The same resource with another declaration. */
+  /** Returns the same resource with another declaration. */
   changed(root: string): ResolvedResource;
   /** Changes the object by hand. */
   tamper(root: string): void;
@@ -241,7 +241,7 @@ describe('hostile surroundings', () => {
     expect(after).toEqual(before);
   };
 
-  test('refuses a path that is not plain', async () => {
+  test('refuses a path that is relative or not normalized', async () => {
     await failing(file(`${root}/../victim`, { content: 'x' }), /\.\./);
     await failing(file('relative', { content: 'x' }), /absolute/);
     await failing(directory(`${root}//d`), /\/\//);
@@ -260,7 +260,7 @@ describe('hostile surroundings', () => {
     await failing(file(`${root}/plain/below`, { content: 'x' }), /is not a directory/);
   });
 
-  test('never writes to a device', async () => {
+  test('does not write to a device file', async () => {
     await failing(file('/dev/null', { content: 'x' }), /character device/);
   });
 
@@ -280,7 +280,7 @@ describe('hostile surroundings', () => {
     },
   );
 
-  test.runIf(process.geteuid?.() === 0)('follows a link of root in a directory of root', async () => {
+  test.runIf(process.geteuid?.() === 0)('follows a link that root created in a directory that root owns', async () => {
     mkdirSync(`${root}/real`);
     symlinkSync('real', `${root}/way`);
     const outcome = await apply([file(`${root}/way/f`, { content: 'x' }), directory(`${root}/way`, {})]);
@@ -290,14 +290,17 @@ describe('hostile surroundings', () => {
     expect(existsSync(`${root}/real/f`)).toBe(false);
   });
 
-  test.runIf(process.geteuid?.() === 0)("refuses a hard link to a foreign file in a user's directory", async () => {
-    const { linkSync } = await import('node:fs');
-    writeFileSync(victim(), 'secret of root', { mode: 0o600 });
-    mkdirSync(`${root}/home`);
-    chownSync(`${root}/home`, 65534, 65534);
-    linkSync(victim(), `${root}/home/f`);
-    await failing(file(`${root}/home/f`, { owner: 'nobody' }), /hard link/);
-  });
+  test.runIf(process.geteuid?.() === 0)(
+    "refuses a hard link to another user's file in a user's directory",
+    async () => {
+      const { linkSync } = await import('node:fs');
+      writeFileSync(victim(), 'secret of root', { mode: 0o600 });
+      mkdirSync(`${root}/home`);
+      chownSync(`${root}/home`, 65534, 65534);
+      linkSync(victim(), `${root}/home/f`);
+      await failing(file(`${root}/home/f`, { owner: 'nobody' }), /hard link/);
+    },
+  );
 
   test('replaces a link at the path of the file instead of writing through it', async () => {
     writeFileSync(victim(), 'untouched');
@@ -312,7 +315,7 @@ describe('hostile surroundings', () => {
     await failing(directory(`${root}/d`, { group: 'no-such-group' }), /there is no group no-such-group/);
   });
 
-  test('fails without the program of `validate`, unless an earlier resource may bring it', async () => {
+  test('fails if the program of `validate` is missing, unless an earlier resource may install it', async () => {
     const checker = `${root}/checker`;
     const checked = file(`${root}/f`, { content: 'good\n', validate: `${checker} %` });
     await failing(checked, /`validate` of .* needs .*checker, which does not exist/);
@@ -333,7 +336,7 @@ describe('hostile surroundings', () => {
       expect((await apply([file(`${root}/g`, { content: `good ${validate}`, validate })])).finished.error).toBeNull();
   });
 
-  test('never installs content that `validate` refuses', async () => {
+  test('does not install content that `validate` refuses', async () => {
     writeFileSync(`${root}/f`, 'good\n');
     const wrong = file(`${root}/f`, { content: 'bad\n', validate: 'grep good %' });
     const outcome = await apply([wrong]);
@@ -341,7 +344,7 @@ describe('hostile surroundings', () => {
     expect(snapshotTree(root)).toMatchObject({ '/f': expect.stringContaining('good') });
     expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
     const [silent] = (await apply([file(`${root}/f`, { content: 'bad\n', validate: 'false %' })])).results;
-    expect(silent?.message).toBe(`the new content of ${root}/f was refused, \`validate\` ended with 1`);
+    expect(silent?.message).toBe(`the new content of ${root}/f was refused because \`validate\` ended with 1`);
     const right = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
     expect(right.finished.status).toBe('succeeded');
     await apply([]);
@@ -366,7 +369,7 @@ describe('hostile surroundings', () => {
     expect(readFileSync(`${root}/f`).equals(large)).toBe(true);
   });
 
-  test('keeps its own directory while others use it, and removes it later', async () => {
+  test('keeps a directory that it created while it contains files of others, and removes it later', async () => {
     await apply([directory(`${root}/d`), file(`${root}/d/sub/ours`)]);
     writeFileSync(`${root}/d/theirs`, '');
     const removed = await planAndApply([file(`${root}/d/sub/ours`)]);

@@ -6,7 +6,7 @@ import type { Accounts } from '../../host/accounts/accounts.ts';
 import type { PathWalk } from '../../host/files/path-walk.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 
-/** JSON, so that the journal can hold it. */
+/** A JSON value, which the journal can store. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** A provider's access to the machine, and the callbacks through which it reports to the engine. */
@@ -14,41 +14,41 @@ export interface Machine {
   walk: PathWalk;
   accounts: Accounts;
   clock: Clock;
-  /** Keeps contents before they are replaced, so that removal can restore them. */
+  /** Stores contents before they are replaced, so that removal can restore them. */
   copies: ContentCopies;
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
   /**
-   * The part of `ourDirectories` that this operation created. A resource that declares such a directory counts as its
-   * creator.
+   * The directories in `ourDirectories` that this operation created. A resource that declares such a directory counts as
+   * its creator.
    */
   freshDirectories: ReadonlySet<string>;
-  /** Whether this operation declares this path or a path below it. Such a path must not be removed. */
+  /** Reports whether this operation declares this path or a path below it. Such a path must not be removed. */
   declared(path: string): boolean;
-  /** Whether a resource of this operation declares the directory at this path itself. */
+  /** Reports whether a resource of this operation declares the directory at this path itself. */
   declaredDirectory(path: string): boolean;
-  /** Reports that names in this directory changed. It is synced before the result is reported. */
+  /** Reports that names in this directory changed. The engine syncs the directory before it reports the result. */
   changedDirectory(path: string): void;
   /**
-   * Data that many resources need and one read provides. It is read on first use in an operation and kept until it is
-   * stale. Concurrent callers share one read. A failed read is retried by the next caller.
+   * Returns data that one read provides for many resources. The data is read on first use in an operation and cached
+   * until it is stale. Concurrent callers share one read. The next caller retries a failed read.
    */
   database<T>(database: Database<T>): Promise<T>;
   /**
-   * Discards data that a change may have made out of date. Without arguments: all of it, including `accounts`, which is
-   * also read again with the database of accounts.
+   * Discards data that a change may have made outdated. Without arguments, discards all data and `accounts`. Discarding
+   * the database of accounts also discards `accounts`.
    */
   stale(...databases: readonly Database<unknown>[]): void;
-  /** Every resource of this type in the operation, including those to remove, so that one read can serve all. */
+  /** Returns every resource of this type in the operation, including those to remove, so that one read can serve all. */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
   /**
    * Records a process that may outlive the agent.
-   * @param fate `killed` when the agent stops, or `left` running, as a package transaction is
+   * @param fate `killed` when the agent stops, or `left` running, such as a package transaction
    */
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   /** Aborted when the agent stops, which ends waits for processes that are left running. */
   stop: AbortSignal;
-  /** Whether the operation was cancelled, which ends waits for locks. */
+  /** Reports whether the operation was cancelled, which ends waits for locks. */
   cancelled(): boolean;
   /** Logs a warning for the operator. */
   warn(message: string): void;
@@ -73,20 +73,20 @@ export interface ProviderLimits {
   scriptMs: number;
   /** Milliseconds for the `check` of a script, and for `validate`. */
   checkMs: number;
-  /** Bytes kept of each stream of a script. */
+  /** Maximum bytes to keep of each output stream of a script. */
   outputBytes: number;
-  /** Milliseconds for one package transaction, and for refreshing the lists of packages. */
+  /** Milliseconds for one package transaction, and for refreshing the package lists. */
   packageMs: number;
-  /** Milliseconds that a package transaction waits for another to end. */
+  /** Milliseconds that a package transaction waits for the lock of another one. */
   packageLockMs: number;
 }
 
 export interface ContentCopies {
   /** Stores a content under its hash. Resolves once the content is on disk. */
   keep(content: Buffer | { openFd: number }): Promise<CopyReference>;
-  /** Path of a kept content. */
+  /** Returns the path of a stored content. */
   pathOf(reference: CopyReference): string;
-  /** A kept content; null if it is larger than `limit`. */
+  /** Returns a stored content, or null if it is larger than `limit` bytes. */
   read(reference: CopyReference, limit: number): Buffer | null;
 }
 
@@ -102,13 +102,13 @@ export interface Circumstances {
   rerunBy: readonly string[];
   reloadBy: readonly string[];
   restartBy: readonly string[];
-  /** The resource as it last succeeded here; null if it never did. */
+  /** The declaration that was last applied successfully on this machine, or null if there is none. */
   succeeded: ResolvedResource | null;
-  /** Whether the object at this path will have been removed before this resource is applied. */
+  /** Reports whether the object at this path will have been removed before this resource is applied. */
   willBeGone(path: string): boolean;
-  /** Whether an object that is now missing at this path will have been created before this resource is applied. */
+  /** Reports whether a missing object at this path will have been created before this resource is applied. */
   willBeThere(path: string): boolean;
-  /** Whether a path below this directory will have been created before this resource is applied. */
+  /** Reports whether a path below this directory will have been created before this resource is applied. */
   willHold(directory: string): boolean;
 }
 
@@ -119,7 +119,7 @@ export interface Difference {
   /** Unified diff of the content. */
   diff: string | null;
   /**
-   * Missing prerequisites, such as a user, each with a message for operators. An earlier resource may create them: a
+   * Missing prerequisites, such as a user, each with a message for operators. An earlier resource may create them. A
    * plan assumes that it does, and an apply observes again when it reaches this resource.
    */
   awaits?: { kind: Brought; message: string }[];
@@ -130,12 +130,12 @@ export interface Difference {
 }
 
 export interface Outcome {
-  /** Reason of the failure. */
+  /** The reason for the failure. */
   failure?: string;
   /** Last output, appended to `failure`. Omitted if it may contain a current or former secret. */
   words?: string;
   message?: string;
-  /** Set by `together`: the record for removal, if it holds more than the earlier record. */
+  /** The record for removal, if it contains more than the earlier record. Only `together` sets it. */
   before?: Json;
   output?: Pick<CommandResult, 'stdout' | 'stderr' | 'exitCode' | 'truncated'>;
 }
@@ -153,10 +153,10 @@ export interface Item<Seen = unknown, Before extends Json = Json> {
 /**
  * Applies and removes one type of resource.
  *
- * `observe` never changes the machine. `diff` and `diffRemoval` decide and have no effects. Plan and apply use the same
- * functions, so that they agree. Every failure is a HostFailure.
+ * `observe` does not change the machine. `diff` and `diffRemoval` decide and have no side effects. Plan and apply use
+ * the same functions, so that they agree. Every failure is a HostFailure.
  *
- * `defineProvider` makes one, with defaults.
+ * `defineProvider` creates a provider, with defaults.
  *
  * @typeParam Seen result of `observe`, as plain data; `inBrief` turns it into the journaled form
  */
@@ -166,38 +166,38 @@ export interface Provider<
   Resource extends ResolvedResource = ResolvedResource,
 > {
   readonly type: ResourceType;
-  /** The fields that its code reads, with the form of each value, such as `text` or `list?`. */
+  /** The fields that the provider reads, with the shape of each value, such as `text` or `list?`. */
   readonly fields: Readonly<Record<string, string>>;
   /**
-   * Whether observing again reveals what a killed agent had done. Such resources are journaled in runs, and observed
-   * before the first resource of the run changes. Others are journaled one by one, before and after.
+   * Whether observing again reveals what a killed agent had done. Such resources are journaled in groups, and all of a
+   * group are observed before the first one changes. Others are journaled one by one, before and after.
    */
   readonly recheckable: boolean;
-  /** Effects of a change that any other resource may wait for. */
+  /** Returns the effects of a change that any other resource may wait for. */
   brings(resource: Resource): readonly Brought[];
-  /** Additional effects that only its dependents wait for. */
+  /** Returns additional effects that only dependents of the resource wait for. */
   bringsToDependents?(resource: Resource): readonly Brought[];
   /**
-   * Paths besides `path` that a change creates. Resources declared at or below them are observed again afterwards, to
-   * include, for example, the files of a new home.
+   * Returns paths besides `path` that a change creates, such as a new home directory. Resources that are declared at or
+   * below them are observed again afterwards.
    */
   makes?(resource: Resource, seen: Seen): readonly string[];
-  /** Path that the resource owns. In one run, two such paths may be nested only if the outer one is a directory. */
+  /** Returns the path that the resource owns. Two such paths may be nested only if the outer one is a directory. */
   path(resource: Resource): string | null;
   /**
-   * Paths whose change triggers a drift check immediately; a path that ends in `/` covers everything in that directory.
-   * If absent: `path`, if the resource has one. Empty if drift can only be found by observing.
+   * Returns paths whose change triggers a drift check immediately. A path that ends in `/` covers everything in that
+   * directory. The default is `path`. Empty if only an observation can find drift.
    */
   watched?(resource: Resource): readonly string[];
   /** Refuses a body that cannot be applied, without observing the machine. */
   check(resource: Resource): void;
   observe(resource: Resource, circumstances: Circumstances, machine: Machine): Seen | Promise<Seen>;
   diff(resource: Resource, seen: Seen, circumstances: Circumstances): Difference;
-  /** The journaled form of `seen`: enough for `diff` to return the same action and fields. */
+  /** Returns the journaled form of `seen`, which suffices for `diff` to return the same action and fields. */
   inBrief(seen: Seen): Json;
-  /** For a type that is not recheckable: whether `observe` still reveals if an interrupted execution finished. */
+  /** Reports whether `observe` reveals if an interrupted execution finished, although the type is not recheckable. */
   canTell(resource: Resource): boolean;
-  /** Bytes of memory that `seen` holds. */
+  /** Returns the bytes of memory that `seen` occupies. */
   weight(seen: Seen): number;
   /**
    * Records the current state of everything that is about to change for the first time.
@@ -210,11 +210,11 @@ export interface Provider<
     before: Before | null,
     machine: Machine,
   ): Promise<Before>;
-  /** Record to keep when nothing changes, if the agent already owns the object. */
+  /** Returns the record to store when nothing changes, if the agent already owns the object. */
   claim(resource: Resource, machine: Machine): Before | null;
   apply(resource: Resource, seen: Seen, difference: Difference, machine: Machine): Promise<Outcome>;
   observeForRemoval(resource: Resource, before: Before, machine: Machine): Seen | Promise<Seen>;
-  /** Never called for an object that already was as declared before the agent managed it. That object stays. */
+  /** Decides about a removal. An object that was as declared before the agent managed it stays without this call. */
   diffRemoval(
     resource: Resource,
     before: Before,
@@ -235,13 +235,13 @@ export interface Provider<
    */
   recover?(machine: Machine): Promise<void>;
   /**
-   * Completes the record for removal of a resource whose batch finished it before the agent was killed, as far as that
-   * is only known afterwards. If absent: the earlier record.
+   * Completes the record for removal after a change, if the agent was killed before it recorded the result. Without this
+   * method, the earlier record stays.
    */
   afterwards?(resource: Resource, before: Before, machine: Machine): Promise<Before>;
   /**
-   * Whether the change was finished when the agent was killed, for changes that leave no other trace, such as a
-   * restart. If absent: finished when `diff` finds nothing more to do.
+   * Reports whether the change was finished when the agent was killed, for changes that leave no other trace, such as a
+   * restart. Without this method, a change is finished if `diff` finds nothing more to do.
    * @param brief journaled form of the observation before the change
    */
   wasApplied?(resource: Resource, brief: Json, seenNow: Seen, original: Difference): boolean;
@@ -254,14 +254,14 @@ export const nothing = (message?: string): Difference => ({
   ...(message === undefined ? {} : { message }),
 });
 
-/** Drift: the object exists but is declared absent. An apply might refuse to remove it. */
+/** Returns the drift of an object that exists but is declared absent. An apply might refuse to remove it. */
 export const presenceDrift = (): Difference => ({
   action: 'remove',
   changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
   diff: null,
 });
 
-/** Drift: an object of another type has this path. An apply would refuse to change it. */
+/** Returns the drift of a path with an object of another type. An apply would refuse to change it. */
 export const typeDrift = (found: { type: string; kind?: string }, wanted: string): Difference => ({
   action: 'update',
   changes: [{ field: 'type', from: found.kind ?? found.type, to: wanted }],

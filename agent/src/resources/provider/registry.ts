@@ -20,10 +20,10 @@ import { userUnix } from '../user-unix.ts';
 import { guarded } from './guarded.ts';
 import type { Provider } from './provider.ts';
 
-/** Every type that this agent supports. */
+/** The provider of every type that this agent supports. */
 const providers: ReadonlyMap<string, Provider> = new Map(
   [
-    // Each provider is on its own line.
+    // This comment makes the formatter keep each provider on its own line.
     fileUnix,
     directoryUnix,
     blockUnix,
@@ -45,10 +45,10 @@ const providers: ReadonlyMap<string, Provider> = new Map(
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
-/** @returns null for a type that this agent does not support */
+/** Returns the provider of a type, or null if this agent does not support the type. */
 export const providerOf = (type: ResourceType): Provider | null => providers.get(type) ?? null;
 
-/** Paths whose change may mean that a resource has drifted. */
+/** Returns the paths whose change may mean that a resource has drifted. */
 export function watchedPaths(resource: ResolvedResource): readonly string[] {
   const provider = providerOf(resource.type);
   if (provider === null) return [];

@@ -4,11 +4,11 @@ import { runCommand } from '../../host/processes/run-command.ts';
 import type { Machine } from './provider.ts';
 
 /**
- * Runs a command that validates new content before it is put in place.
+ * Runs a command that validates new content before the file is replaced.
  * @param command `%` represents the file
  * @param file temporary file next to the one that it will replace
  * @param resource a resource whose body has a `path`
- * @throws HostFailure when the command does not succeed
+ * @throws HostFailure if the command does not succeed
  */
 export async function runValidation(
   command: string,
@@ -32,6 +32,6 @@ export async function runValidation(
   const words = resource.sensitive_fields.length > 0 ? '' : (result.stderr || result.stdout).trim();
   const said = words === '' ? '' : `: ${words}`;
   throw new HostFailure(
-    `the new content of ${(resource.body as { path: string }).path} was refused, \`validate\` ${how}${said}`,
+    `the new content of ${(resource.body as { path: string }).path} was refused because \`validate\` ${how}${said}`,
   );
 }

@@ -16,7 +16,7 @@ import { block, file, line, operation } from '../../converge/test/desired.ts';
 import { useAgent } from '../../converge/test/harness.ts';
 import { snapshotTree } from '../../converge/test/tree.ts';
 
-/** Tests lines and blocks in files with a complete agent. */
+/** Tests lines and blocks in files, with complete plans and applies. */
 
 const h = useAgent();
 const path = (): string => `${h.root}/f`;
@@ -108,7 +108,7 @@ describe('captures', () => {
     expect(read()).toBe('GRUB_CMDLINE="quiet"\nend\n');
   });
 
-  test('keeps a line that its captures already produce', async () => {
+  test('changes nothing if the line already equals the expanded one', async () => {
     write('port = 80 # web\n');
     const ours = line(path(), 'port = 8080\\g<1>', { match: '^port = \\d+(.*)$', backrefs: true });
     await apply(ours);
@@ -121,7 +121,7 @@ describe('captures', () => {
 
   test.each([
     ['\\1x', '^(.*)$', 'would change it again at each apply'],
-    ['\\2', '^(a)$', 'has \\2, and `match` has no such group'],
+    ['\\2', '^(a)$', 'refers to \\2, but `match` has no such group'],
     ['\\g<b>', '^(?<a>a)$', 'no such group'],
   ])('refuses the line %s for the match %s, and changes nothing', async (text, match, reason) => {
     write('a\n');
@@ -167,7 +167,10 @@ describe('validate', () => {
     write('ok\n');
     const validated = (text: string) => line(path(), text, { validate: '! grep -q bad %' });
     expect(await apply(validated('bad'))).toMatchObject([
-      { status: 'failed', message: expect.stringMatching(/new content of .*\/f was refused, `validate` ended with 1/) },
+      {
+        status: 'failed',
+        message: expect.stringMatching(/new content of .*\/f was refused because `validate` ended with 1/),
+      },
     ]);
     expect(read()).toBe('ok\n');
     expect(await apply(validated('good'))).toMatchObject([{ status: 'changed' }]);
@@ -235,7 +238,7 @@ describe('a missing file', () => {
     ];
     for (const results of [await plan(...missing), await apply(...missing)])
       expect(results).toMatchObject([
-        { status: 'failed', message: expect.stringMatching(/there is no file .*declare it as file-unix/) },
+        { status: 'failed', message: expect.stringMatching(/there is no file .*declare the file with file-unix/) },
         { status: 'failed' },
         { status: 'unchanged' },
         { status: 'unchanged' },
@@ -306,9 +309,9 @@ describe('an object that is not a regular file', () => {
 
 describe('an incomplete block', () => {
   test.each([
-    ['# BEGIN muster: m\nx\n', /line 1 begins it, and none ends it/],
-    ['x\n# END muster: m\n', /line 2 ends it, and none begins it/],
-    ['# END muster: m\n# BEGIN muster: m\n', /ends it before/],
+    ['# BEGIN muster: m\nx\n', /line 1 begins the block, but no line ends it/],
+    ['x\n# END muster: m\n', /line 2 ends the block, but no line begins it/],
+    ['# END muster: m\n# BEGIN muster: m\n', /ends the block before/],
     ['# BEGIN muster: m\n# END muster: m\n# BEGIN muster: m\n# END muster: m\n', /more than once/],
   ])('refuses an incomplete block with the reason: %j', async (text, message) => {
     write(text);
@@ -337,7 +340,7 @@ describe('an incomplete block', () => {
   test('refuses a block whose content contains its own marker line', async () => {
     write('');
     expect(await apply(block(path(), 'm', { content: 'x\n# END muster: m\n' }))).toMatchObject([
-      { status: 'failed', message: expect.stringMatching(/begins or ends the block itself/) },
+      { status: 'failed', message: expect.stringMatching(/contains a marker line of the block/) },
     ]);
     expect(read()).toBe('');
   });
