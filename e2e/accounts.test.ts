@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('echo mine > /home/used/mine; chown used: /home/used/mine');
     expect(said(await apply())).toEqual([
       expect.objectContaining({ status: 'changed' }),
-      { status: 'changed', message: expect.stringMatching(/\/home\/used is left/) },
+      { status: 'changed', message: expect.stringMatching(/\/home\/used is kept/) },
     ]);
     expect(await sh('ls /home; cat /home/used/mine; getent passwd used plain || :')).toBe('used\nmine\n');
     await sh('rm -rf /home/used');
@@ -126,7 +126,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       failed(/primary group of busy/),
     ]);
     expect(said(await plan(...declared({ 'group-unix': { name: 'audio', ensure: 'absent' } })))).toEqual([
-      failed(/in it: busy/),
+      failed(/members: busy/),
     ]);
     // A group can be removed in the same operation as its last member.
     const together = declared(
@@ -150,8 +150,8 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('echo "From x" > /var/mail/twin');
     expect(said(await apply(home))).toEqual([
       expect.objectContaining({ status: 'unchanged' }),
-      { status: 'changed', message: expect.stringMatching(/mail in \/var\/mail\/twin is left/) },
-      { status: 'changed', message: expect.stringMatching(/\/srv\/kept is left: it is declared/) },
+      { status: 'changed', message: expect.stringMatching(/mail in \/var\/mail\/twin is kept/) },
+      { status: 'changed', message: expect.stringMatching(/\/srv\/kept is kept, because it is declared/) },
     ]);
     expect(await sh('cat /var/mail/twin; stat -c %a /srv/kept; getent passwd kept twin || :')).toBe('From x\n750\n');
     await sh('rm /var/mail/twin');
@@ -184,7 +184,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await apply(resolved({ 'user-unix': { name: 'moved' } }));
     await sh('mv /home/moved /home/old; ln -s /etc /home/moved');
     expect(said(await apply())).toEqual([
-      { status: 'changed', message: expect.stringMatching(/\/home\/moved is left/) },
+      { status: 'changed', message: expect.stringMatching(/\/home\/moved is kept/) },
     ]);
     expect(await sh('readlink /home/moved; ls /etc/skel -A; rm -r /home/moved /home/old')).toBe(
       '/etc\n.bash_logout\n.bashrc\n.profile\n',

@@ -62,7 +62,7 @@ Slaves:
 `;
 
 type ReadLinks = Parameters<typeof parseGroup>[1];
-/** The link of the group is as it should be. */
+/** Reads links of a machine on which the group's own link is correct. */
 const linked = (slave: ReadLinks['slave']): ReadLinks => ({
   slave,
   link: () => '/etc/alternatives/editor',
@@ -105,7 +105,7 @@ test('finds slave links that do not belong to the chosen candidate', () => {
   expect(broken({ 'editor.1.gz': page, 'editor.da.1.gz': danish })).toEqual([]);
   expect(broken({ 'editor.1.gz': '/usr/share/man/man1/ed.1.gz', 'editor.da.1.gz': danish })).toEqual(['editor.1.gz']);
   expect(broken({ 'editor.1.gz': page })).toEqual(['editor.da.1.gz']);
-  // The link of a file that does not exist is left out, as the one of a candidate without such a file.
+  // update-alternatives creates no slave link to a missing file, and none for a candidate without that slave.
   expect(broken({ 'editor.1.gz': page }, [danish])).toEqual([]);
   const ed = printed.replace('Value: /bin/vim', 'Value: /bin/ed');
   expect(broken({ 'editor.1.gz': '/usr/share/man/man1/ed.1.gz', 'editor.da.1.gz': danish }, [], ed)).toEqual([
@@ -118,16 +118,19 @@ test.each([
   ['/opt/other', true, 'other file'],
   [null, true, 'other file'],
   [null, false, 'missing'],
-] as const)('finds the link of a group with target %s, and an entry: %s: %s', (target, isThere, state) => {
-  const read: ReadLinks = {
-    slave: () => ({ target: null, isThere: false }),
-    link: () => target,
-    isThere: () => isThere,
-  };
-  expect(parseGroup(printed, read).link).toEqual({ path: '/usr/bin/editor', state });
-});
+] as const)(
+  'if the link leads to %s and its path exists (%s), the link of the group counts as %s',
+  (target, isThere, state) => {
+    const read: ReadLinks = {
+      slave: () => ({ target: null, isThere: false }),
+      link: () => target,
+      isThere: () => isThere,
+    };
+    expect(parseGroup(printed, read).link).toEqual({ path: '/usr/bin/editor', state });
+  },
+);
 
-test('restores a missing link, and names another file in its place', () => {
+test('restores a missing link, and reports another file at its path', () => {
   const missing = { ...manual, link: { path: '/usr/bin/editor', state: 'missing' as const } };
   expect(diffAlternatives(declared(), missing)).toEqual({
     action: 'update',
@@ -177,7 +180,7 @@ test('names a missing group, and lists the candidates if the path is not one of 
     diffAlternatives(declared(body), seen).awaits?.[0]?.message;
   expect(message({}, null)).toMatch(/^there is no link group editor on this machine/);
   expect(message({ path: '/bin/nano' }, group())).toBe(
-    '"/bin/nano" is not a candidate of the link group editor, which has /bin/ed, /bin/vim',
+    '"/bin/nano" is not a candidate of the link group editor; its candidates are /bin/ed, /bin/vim',
   );
   const candidates = Array.from({ length: 300 }, (_, i) => `/opt/${i}/${'x'.repeat(4000)}`);
   const long = message({ path: '/bin/nano' }, group({ candidates })) ?? '';
@@ -185,7 +188,7 @@ test('names a missing group, and lists the candidates if the path is not one of 
   expect(long.length).toBeLessThan(2500);
 });
 
-test('restores the earlier choice, or the automatic one if that candidate is gone', async () => {
+test('restores the earlier choice, or the automatic mode if that candidate no longer exists', async () => {
   const before = await alternatives.remember(declared(), manual, {} as never, null, {} as Machine);
   expect(before).toEqual({ mode: 'manual', path: '/bin/ed' });
   expect(diffAlternativesRemoval(before, { ...manual, target: '/bin/vim' }).changes).toEqual([
@@ -194,7 +197,7 @@ test('restores the earlier choice, or the automatic one if that candidate is gon
   const gone = group({ mode: 'manual', candidates: ['/bin/vim'] });
   expect(diffAlternativesRemoval(before, gone)).toMatchObject({
     changes: [{ field: 'mode', from: 'manual', to: 'auto' }],
-    message: expect.stringContaining('no longer exists'),
+    message: expect.stringContaining('no longer a candidate'),
   });
   expect(diffAlternativesRemoval(before, null).action).toBe('none');
 });

@@ -5,7 +5,7 @@ import { HostFailure } from '../host/failure.ts';
 import { defineProvider } from './provider/define-provider.ts';
 import { type Difference, nothing } from './provider/provider.ts';
 
-/** Null: there is no such link group. */
+/** Null if there is no such link group. */
 export type SeenAlternatives = LinkGroup | null;
 
 type Declared = ResolvedResource<'alternatives'>;
@@ -35,7 +35,7 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
     const target = group?.target ?? null;
     if (target !== null && group?.candidates.includes(target) === false)
       throw new HostFailure(
-        `the link group ${name} points to ${quoted(target)}, which is not one of its candidates: the agent could not restore that. Run update-alternatives --auto ${name} first`,
+        `the link group ${name} points to ${quoted(target)}, which is not one of its candidates, so the agent could not restore it later. Run update-alternatives --auto ${name} first`,
       );
     return group?.mode === 'manual' && target !== null ? { mode: 'manual', path: target } : { mode: 'auto' };
   },
@@ -57,7 +57,7 @@ export const alternatives = defineProvider<'alternatives', SeenAlternatives, Cho
 const declaredChoice = ({ body: { path, ensure } }: Declared): Choice =>
   ensure === 'absent' ? { mode: 'auto' } : { mode: 'manual', path };
 
-/** The earlier choice, as far as it is still a candidate. */
+/** Returns the earlier choice, or the automatic mode if the chosen path is no longer a candidate. */
 const restorable = (before: Choice, { candidates }: LinkGroup): Choice =>
   before.mode === 'auto' || candidates.includes(before.path) ? before : { mode: 'auto' };
 
@@ -79,7 +79,7 @@ export function diffAlternatives(resource: Declared, group: SeenAlternatives): D
     return changes.length === 0 ? nothing() : { action: 'remove', changes, diff: null };
   }
   if (group === null) {
-    const message = `there is no link group ${name} on this machine: is the package that registers it installed, and the name right?`;
+    const message = `there is no link group ${name} on this machine; check the name, or install the package that registers the group`;
     const changes = [
       { field: 'path', from: null, to: path },
       { field: 'mode', from: null, to: 'manual' },
@@ -88,7 +88,7 @@ export function diffAlternatives(resource: Declared, group: SeenAlternatives): D
   }
   const changes = changesTo(declaredChoice(resource), group);
   if (group.link.state === 'other file') {
-    const foreign = `${quoted(group.link.path)} is not the link of the group ${name} but another file, which update-alternatives leaves: remove it`;
+    const foreign = `${quoted(group.link.path)} is not the link of the group ${name} but another file, which update-alternatives does not replace; remove it`;
     const replaced = { field: 'link', from: 'another file', to: group.link.path };
     return {
       action: 'update',
@@ -99,7 +99,7 @@ export function diffAlternatives(resource: Declared, group: SeenAlternatives): D
   }
   if (changes.length === 0) return nothing();
   if (group.candidates.includes(path)) return { action: 'update', changes, diff: null };
-  const message = `${quoted(path)} is not a candidate of the link group ${name}, which has ${some(group.candidates) || 'none'}`;
+  const message = `${quoted(path)} is not a candidate of the link group ${name}; its candidates are ${some(group.candidates) || 'none'}`;
   return { action: 'update', changes, diff: null, awaits: [{ kind: 'programs', message }] };
 }
 
@@ -111,11 +111,11 @@ export function diffAlternativesRemoval(before: Choice, group: SeenAlternatives)
   const message =
     before.mode === choice.mode
       ? 'restores the original state'
-      : 'the candidate that was chosen before no longer exists, so the priorities choose';
+      : 'the earlier choice is no longer a candidate, so update-alternatives chooses by priority';
   return { action: 'remove', changes, diff: null, message };
 }
 
-/** Texts in messages: at most 10, of at most 200 characters each. */
+/** Lists texts in a message: at most 10, of at most 200 characters each. */
 const some = (texts: readonly string[]): string =>
   [...texts.slice(0, 10).map(shortened), ...(texts.length > 10 ? [`${texts.length - 10} more`] : [])].join(', ');
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

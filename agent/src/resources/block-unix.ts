@@ -19,11 +19,11 @@ import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/te
 /** Maximum number of characters of a previous block that are kept so that it can be restored. */
 const maxKept = 128 * 1024;
 
-/** The journaled form: of a block over the maximum size, only a marker that equals no declared block. */
+/** Returns the journaled form. It replaces a block of more than 16 KiB with a text that equals no declared block. */
 const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
   lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
 
-/** A marked block in a file that others own. */
+/** A block between two marker lines, in a file that the agent does not own. */
 export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
   type: 'block-unix',
   fields: { path: 'text', marker: 'text', content: 'text?', ensure: 'text?' },
@@ -35,7 +35,7 @@ export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
     if (!/^[^\s\x00-\x1f]+$/.test(bodyOf(resource).marker)) throw new HostFailure('`marker` must be one word');
     const markers = [beginOf(resource), endOf(resource)];
     if (linesWanted(resource)?.some((line) => markers.includes(line.trimEnd())) === true)
-      throw new HostFailure('its `content` holds a line that begins or ends the block itself');
+      throw new HostFailure('its `content` contains a marker line of the block');
   },
 
   observe: (resource, _circumstances, machine) => look(resource, machine),

@@ -19,14 +19,14 @@ import {
 import { defineProvider } from './provider/define-provider.ts';
 import { type Difference, type Json, nothing } from './provider/provider.ts';
 
-/** A job of cron: one file in /etc/cron.d. */
+/** Manages a cron job as one file in /etc/cron.d. */
 
 type Body = ResourceBodies['cron-unix'];
 type Declared = ResolvedResource<'cron-unix'>;
 
 export interface SeenJob {
   file: SeenFile;
-  /** The fields of the job in the file; null: the file has no job. */
+  /** The fields of the job in the file, or null if the file has no job. */
   job: { schedule: string; user: string; command: string } | null;
   /** Whether the user is missing, so that cron would ignore the file. */
   userIsMissing: boolean;
@@ -36,7 +36,7 @@ export interface SeenJob {
 
 const daemons = ['/usr/sbin/cron', '/usr/sbin/crond', '/usr/sbin/fcron', '/usr/lib/systemd/system/cron.target'];
 
-/** Unique for each job, because the encoded user contains no "-". */
+/** Returns a path that is unique for each job, because the encoded user contains no "-". */
 function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
   const escaped = user.replaceAll(/[^A-Za-z0-9]/g, (char) => `_${char.charCodeAt(0).toString(16)}`);
   return `/etc/cron.d/muster-${escaped}-${name}`;
@@ -97,7 +97,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   check(resource) {
     const { command, schedule } = resource.body;
     const fault = scheduleFault(schedule);
-    if (fault !== null) throw new HostFailure(`its schedule cannot be read: ${fault}`);
+    if (fault !== null) throw new HostFailure(`its schedule is invalid: ${fault}`);
     if (command.trim() === '') throw new HostFailure('its command is empty');
     if (Buffer.byteLength(escapeCommand(command)) > longestCommand)
       throw new HostFailure(
@@ -122,7 +122,9 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
       ...(seen.userIsMissing
         ? { awaits: [{ kind: 'accounts', message: `there is no user ${user}, so cron would ignore the job` }] }
         : {}),
-      ...(seen.cronIsMissing ? { message: 'no cron is installed here; the job does not run until there is one' } : {}),
+      ...(seen.cronIsMissing
+        ? { message: 'no cron is installed on this machine, so the job does not run; install one' }
+        : {}),
     };
   },
 

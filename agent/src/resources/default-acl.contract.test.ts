@@ -6,13 +6,13 @@ import { directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { cleanEnvironment } from '../host/clean-environment.ts';
 
-/** A user can set ACLs on their own files. Files that the agent writes for others or takes over must not keep these ACLs. */
+/** Users can set ACLs on their own files. Files that the agent writes for, or gives to, another owner must not keep them. */
 
 const h = useAgent();
 const user = 41_000;
 const other = 41_001;
 
-/** Node.js has no calls for extended attributes. */
+/** Runs Python, because Node.js has no calls for extended attributes. */
 function python(code: string, ...args: string[]): string {
   return execFileSync('python3', ['-c', `import os, struct, sys\n${code}`, ...args], { encoding: 'utf8' });
 }
@@ -25,7 +25,7 @@ const canTry = (() => {
   }
 })();
 
-/** The entries of an ACL: permissions of the owner, of `name`, of the group, the mask, and everyone else. */
+/** Sets an ACL with permissions of the owner, of `name`, of the group, of the mask, and of everyone else. */
 function setAcl(
   kind: 'access' | 'default',
   path: string,
@@ -44,12 +44,12 @@ os.setxattr(sys.argv[1], 'system.posix_acl_${kind}', struct.pack('<I', 2) + b''.
   python(code, path);
 }
 const setDefaultAcl = (path: string, acl: readonly number[]): void => setAcl('default', path, acl);
-/** Names of the ACLs that a file or directory has. */
+/** Returns the names of the ACLs that a file or directory has. */
 const aclsOf = (path: string): string[] =>
   JSON.parse(python('import json\nprint(json.dumps([n for n in os.listxattr(sys.argv[1]) if "acl" in n]))', path));
 
 const open = [7, 7, 7, 7, 7];
-/** The user's directory. */
+/** Creates the user's directory with this default ACL. */
 function home(acl: readonly number[] | null = open): string {
   const path = `${h.root}/home`;
   mkdirSync(path);
@@ -153,7 +153,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     }
   });
 
-  test('ignores the default ACL when it chooses the owner of a file', async () => {
+  test('a default ACL does not affect the owner that a file gets', async () => {
     const path = home();
     writeFileSync(`${path}/his`, 'his\n');
     chownSync(`${path}/his`, user, user);
@@ -176,7 +176,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
 });
 
 describe.runIf(canTry)('an ACL of the former owner', () => {
-  /** Sets ACLs that keep the access of the former owner. */
+  /** Sets ACLs that would preserve the access of the former owner. */
   const keep = (path: string, isDirectory: boolean): void => {
     setAcl('access', path, open, user);
     if (isDirectory) setAcl('default', path, open, user);

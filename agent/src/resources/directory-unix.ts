@@ -34,8 +34,8 @@ export interface SeenDirectory {
   found: Inspected;
   ownership: SeenOwnership;
   /**
-   * Paths below the directory that would remain; listed only if the directory may be removed. Of the directories that
-   * the agent created, only the contents count. Null: too many.
+   * Paths below the directory that its removal would leave; listed only if the directory may be removed. Omits
+   * subdirectories that the agent created, but not their contents. Null if there are too many.
    */
   holds: string[] | null;
   /** Whether the directory is empty; checked only if a user may have moved it to this path. */
@@ -45,7 +45,7 @@ export interface SeenDirectory {
 /** State of a directory before the agent first changed it. */
 export type DirectoryBefore =
   | { was: 'absent' }
-  /** `inode` identifies the directory that had this owner. Absent: recorded by release 0.1 or before. */
+  /** `inode` identifies the directory that had this owner. It is absent in records of release 0.1 or earlier. */
   | ({ was: 'directory'; inode?: string } & OwnershipBefore);
 
 type Declared = ResolvedResource<'directory-unix'>;
@@ -54,7 +54,7 @@ const pathOf = (resource: Declared): string => resource.body.path;
 const createdMode = 0o755;
 const thing = { type: 'directory' } as const;
 /**
- * Maximum number of entries to list. A directory with more entries is not empty even after the agent's own are removed.
+ * Maximum number of entries to list. A directory with more entries counts as not empty.
  */
 const maxListed = 10_000;
 
@@ -234,7 +234,8 @@ function look(resource: Declared, machine: Machine): SeenDirectory {
 }
 
 /**
- * @throws HostFailure if the change exposes content of the agent's user and a user may have moved the directory here
+ * @throws HostFailure if the change would expose content of the agent's user, and another user may have moved the
+ * directory to this path
  */
 function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirectory, target: Ownership): void {
   if (found.type === 'directory' && isEmpty !== true && exposes(found, target, 'directory'))
@@ -242,13 +243,13 @@ function refuseExposure(path: string, { found, isEmpty, ownership }: SeenDirecto
 }
 
 /**
- * Whether the agent created the directory only as a parent, so that it is removed once it is empty. It is not removed
- * while a declared path below it exists, and a declared replacement is created only after its removal.
+ * Reports whether the agent created the directory only as a parent, so that it is removed once it is empty. It is not
+ * removed while a declared path below it exists, and a declared replacement is created only after its removal.
  */
 const goesAlong = (path: string, machine: Machine): boolean =>
   machine.ourDirectories.has(path) && !machine.declaredDirectory(path);
 
-/** Paths that prevent the removal of the directory, including paths in subdirectories that the agent created. */
+/** Returns the paths that prevent the removal of the directory, including those in subdirectories of the agent. */
 function contents(path: string, machine: Machine): string[] | null {
   const names = listDirectory(machine.walk, path, maxListed);
   if (names === null) return null;
@@ -265,7 +266,7 @@ function contents(path: string, machine: Machine): string[] | null {
   return all;
 }
 
-/** Number of entries that remain when the directory is due for removal. */
+/** Returns the number of entries that will remain when the directory is due for removal. */
 function leftIn(
   path: string,
   holds: string[] | null,
@@ -279,7 +280,7 @@ function leftIn(
 const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
   decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
 
-/** @param found null: the directory is missing, or the agent created it only as a parent */
+/** @param found null if the directory is missing, or the agent created it only as a parent */
 async function make(
   path: string,
   found: Extract<Inspected, { type: 'directory' }> | null,
@@ -323,7 +324,7 @@ async function make(
   }
 }
 
-/** Whether the agent created the directory only as a parent, so that it counts as absent. */
+/** Reports whether the agent created the directory only as a parent, so that it counts as absent. */
 const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Machine): boolean =>
   (machine.freshDirectories.has(directory.path) || machine.ourDirectories.has(directory.path)) &&
   found.uid === asCreated(createdMode).uid;

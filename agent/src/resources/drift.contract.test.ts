@@ -7,8 +7,8 @@ import { useAgent } from '../converge/test/harness.ts';
 const h = useAgent();
 
 /**
- * An object of another type replaces the declared one. The drift check names the new type, although an apply may refuse
- * to replace it.
+ * Cases in which an object of another type replaces the declared one. The drift check reports the new type, although an
+ * apply may refuse to replace it.
  */
 const cases: {
   name: string;

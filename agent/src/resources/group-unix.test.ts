@@ -35,8 +35,8 @@ test('creates a group, and changes only a declared number', () => {
 
 test('refuses to remove a group that is in use, and names its users', () => {
   const absent = declared({ ensure: 'absent' });
-  expect(() => diffGroup(absent, seen(7, [ann, bob]), plan)).toThrow(/in it: ann.*primary group of bob/);
-  expect(() => diffGroupRemoval(declared(), { was: 'absent' }, seen(7, [ann]))).toThrow(/in it: ann/);
+  expect(() => diffGroup(absent, seen(7, [ann, bob]), plan)).toThrow(/members: ann.*primary group of bob/);
+  expect(() => diffGroupRemoval(declared(), { was: 'absent' }, seen(7, [ann]))).toThrow(/members: ann/);
   expect(diffGroup(absent, seen(7, [ann]), { purpose: 'drift' }).action).toBe('remove');
   // An earlier resource of the operation may remove the user from the group, so the plan allows the removal.
   const leaving = seen(7, [{ ...ann, declared: true }]);

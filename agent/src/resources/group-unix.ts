@@ -20,7 +20,7 @@ export interface SeenGroup {
 interface GroupUser {
   name: string;
   how: 'member' | 'primary';
-  /** Whether this operation also declares the account and may first remove it from the group. */
+  /** Whether this operation declares the account too, so that it may remove the account from the group first. */
   declared: boolean;
 }
 
@@ -29,7 +29,7 @@ export type GroupBefore = { was: 'absent' } | { was: 'group'; gid: number; remov
 
 type Declared = ResolvedResource<'group-unix'>;
 
-/** A group in /etc/group, by the shadow tools. */
+/** A group in /etc/group, which the programs of shadow-utils change. */
 export const groupUnix = defineProvider<'group-unix', SeenGroup, GroupBefore>({
   type: 'group-unix',
   fields: { name: 'text', gid: 'integer?', ensure: 'text?' },
@@ -139,7 +139,7 @@ function refuseUsed(name: string, users: readonly Pick<GroupUser, 'name' | 'how'
   if (users.length === 0) return;
   const list = (how: GroupUser['how']) => users.filter((user) => user.how === how).map((user) => user.name);
   const parts: string[] = [];
-  if (list('member').length > 0) parts.push(`these are in it: ${some(list('member'))}`);
+  if (list('member').length > 0) parts.push(`it has members: ${some(list('member'))}`);
   if (list('primary').length > 0) parts.push(`it is the primary group of ${some(list('primary'))}`);
   throw new HostFailure(`the group ${name} is not removed: ${parts.join(', and ')}. Remove them from the group first.`);
 }

@@ -20,13 +20,13 @@ import { type Circumstances, type Difference, nothing, presenceDrift } from './p
 export interface SeenHostname {
   /** The kernel's host name. */
   running: string;
-  /** /etc/hostname. */
+  /** The file /etc/hostname. */
   file: SeenFile;
-  /** The name in the file; null: the file has no name. */
+  /** The name in the file, or null if the file has no name. */
   persisted: string | null;
 }
 
-/** State before the agent first changed it; null: not changed by the agent. */
+/** State before the agent first changed it. A field is null if the agent has not changed it. */
 export type HostnameBefore = { running: string | null; file: FileBefore | null };
 
 type Declared = ResolvedResource<'hostname'>;
@@ -36,13 +36,13 @@ const fileOf = (resource: Declared): WrittenFile => {
   return { path: '/etc/hostname', text: ensure === 'absent' ? null : `${name}\n`, mode: '0644' };
 };
 
-/** The first line that is neither empty nor a comment, as systemd reads it. */
+/** Returns the first line that is neither empty nor a comment, as systemd reads the file. */
 function nameIn(text: string | null): string | null {
   const line = text?.split('\n').find((one) => one.trim() !== '' && !one.startsWith('#'));
   return line?.trim() ?? null;
 }
 
-/** The host name: the running one, and the one in /etc/hostname. Does not change /etc/hosts. */
+/** The host name of the kernel and the one in /etc/hostname. The provider does not change /etc/hosts. */
 export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>({
   type: 'hostname',
   fields: { name: 'text', ensure: 'text?' },

@@ -8,7 +8,7 @@ import { defineProvider } from './provider/define-provider.ts';
 import { inBytes, placeOf } from './text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from './text-edit/text-file.ts';
 
-/** A line in a file that others own. */
+/** A line in a file that the agent does not own. */
 export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
   type: 'line-unix',
   fields: {
@@ -29,7 +29,8 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
     const { line, match, backrefs, before, after } = bodyOf(resource);
     if (/[\n\r\0]/.test(line)) throw new HostFailure('`line` must be one line, without line breaks');
     if (backrefs === true && match == null) throw new HostFailure('`backrefs` needs `match`, whose groups it inserts');
-    if (before != null && after != null) throw new HostFailure('`before` and `after` exclude each other: keep one');
+    if (before != null && after != null)
+      throw new HostFailure('`before` and `after` cannot be combined; declare only one');
   },
 
   observe(resource, { succeeded }, machine) {

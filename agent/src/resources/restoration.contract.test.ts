@@ -51,7 +51,7 @@ describe('restoration of private files and directories', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('restores a file with the permissions that were tightened in between', async () => {
+  test('restores a deleted file with the permissions that an operator had tightened', async () => {
     prepareKey();
     chmodSync(key(), 0o644);
     await apply(file(key(), { content: 'ours\n' }));

@@ -5,7 +5,7 @@ import { useAgent } from '../converge/test/harness.ts';
 const h = useAgent();
 
 describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
-  test('hides the text of the script from the programs that it starts', async () => {
+  test('programs that a script starts cannot read the text of the script', async () => {
     const apply = '#!/bin/sh\nsh -c "ls -l /proc/self/fd; cat <&3"; exit 0';
     const outcome = await h.agent.run(operation('apply', [script('s', { program, apply })]));
     const output = outcome.outputs[0];
@@ -15,7 +15,7 @@ describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
     expect(`${output?.stdout}${output?.stderr}`).not.toContain('#!/bin/sh');
   });
 
-  test('reports an error by its line, without a path of the script', async () => {
+  test('reports the line of an error, without a file path', async () => {
     const outcome = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
     expect(outcome.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
     expect(outcome.outputs[0]?.stderr).not.toContain('/proc');

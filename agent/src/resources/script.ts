@@ -7,11 +7,11 @@ import { whyNotRun } from './provider/foreign.ts';
 import { type Difference, type Machine, nothing, type Outcome } from './provider/provider.ts';
 
 export interface SeenScript {
-  /** Exit code of `check`; null if it was not run. */
+  /** Exit code of `check`, or null if `check` did not run. */
   checkExit: number | null;
 }
 
-/** Record of a script that ran. Its `undo` runs once the script is no longer desired. */
+/** Record of a script that ran. Its `undo` runs once no module declares the script. */
 export type ScriptBefore = { was: 'run' };
 
 type Declared = ResolvedResource<'script'>;
@@ -33,11 +33,11 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
 
   async observe(resource, circumstances, machine) {
     const { check } = resource.body;
-    // A script that runs in any case needs no check.
+    // A script that a trigger runs needs no check.
     if (check == null || circumstances.rerunBy.length > 0) return { checkExit: null };
     const result = await execute(resource, check, machine.limits.checkMs, 4096, machine);
     if (result.timedOut)
-      throw new HostFailure(`its \`check\` was stopped: it took longer than ${seconds(machine.limits.checkMs)}`);
+      throw new HostFailure(`its \`check\` was stopped because it took longer than ${seconds(machine.limits.checkMs)}`);
     return { checkExit: result.exitCode ?? 128 };
   },
 
@@ -64,7 +64,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
   observeForRemoval: () => ({ checkExit: null }),
 
   diffRemoval(resource) {
-    if (resource.body.undo == null) return nothing('forgotten: it has no `undo`, so its effects stay');
+    if (resource.body.undo == null) return nothing('no longer managed; its effects stay, because it has no `undo`');
     return { action: 'remove', changes: [], diff: null };
   },
 
@@ -82,7 +82,7 @@ async function outcome(resource: Declared, part: string, text: string, machine: 
   const { stdout, stderr, exitCode, truncated } = result;
   const output = { stdout, stderr, exitCode, truncated };
   if (result.timedOut)
-    return { output, failure: `its \`${part}\` was stopped: it took longer than ${seconds(scriptMs)}` };
+    return { output, failure: `its \`${part}\` was stopped because it took longer than ${seconds(scriptMs)}` };
   if (exitCode === 0) return { output };
   const how = exitCode === null ? `was ended by ${result.signal}` : `ended with exit code ${exitCode}`;
   const last = lastLine(stderr) || lastLine(stdout);
@@ -99,8 +99,8 @@ const execute = (
 ): Promise<CommandResult> => runShell(resource.body.program, text, timeLimit, outputCap, machine, printed);
 
 /**
- * Passes the text to the shell as an unnamed open file. The text may have any length, does not appear in the process
- * list, and leaves no file behind. Standard input is empty.
+ * Runs a script. Passes its text to the shell as an unnamed open file, so that the text may have any length, does not
+ * appear in the process list, and leaves no file behind. Standard input is empty.
  */
 export async function runShell(
   shell: string,

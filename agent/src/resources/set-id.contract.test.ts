@@ -32,7 +32,7 @@ const h = useAgent();
 const user = 41_000;
 const other = 41_001;
 
-/** Creates a file with this content, owner, and mode. */
+/** Creates a file with the given content, owner, and mode. */
 function lay(name: string, content: string, uid: number, mode: number, gid = uid): string {
   const path = `${h.root}/${name}`;
   writeFileSync(path, content);
@@ -69,7 +69,7 @@ async function apply(...resources: ResolvedResource[]): Promise<ResourceResult[]
   return applied.results;
 }
 
-/** Expects a plan and an apply that remove everything to fail and to change nothing. */
+/** Removes every resource, and expects the plan and the apply to fail and to change nothing. */
 async function refused(message: RegExp): Promise<void> {
   const before = snapshotTree(h.root);
   const planned = await h.agent.run(operation('plan'));
@@ -168,7 +168,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
 });
 
 describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
-  test('restores the owner and mode of a file that is given back', async () => {
+  test('restores the owner and mode of a file whose original owner is restored', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     const before = snapshotTree(h.root);
     await apply(file(path, { owner: String(user) }));
@@ -189,7 +189,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('refuses to give back a changed file until an operator decides', async () => {
+  test('refuses to restore the owner of a changed file until an operator decides', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
     plant(path);
@@ -200,7 +200,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(stateOf(path)).toBe('0:0 0755');
   });
 
-  test('refuses to give back a file that changed before a module replaced it', async () => {
+  test('refuses to restore the owner of a file that changed before a module replaced it', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { owner: String(user) }));
     plant(path, 0o755);
@@ -230,7 +230,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect(stateOf(path)).toBe('41000:41000 0755');
   });
 
-  test('restores no set-user-ID bit if others changed the file', async () => {
+  test('does not restore the set-user-ID bit of a file that others changed', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { mode: '0666' }));
     writeFileSync(path, 'evil\n');
@@ -261,7 +261,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['good\n', '0:0 0755']);
   });
 
-  test('refuses to give back a file that is too large to have been recorded', async () => {
+  test('refuses to restore the owner of a file that is too large to be recorded', async () => {
     const path = lay('tool', '', 0, 0o644);
     truncateSync(path, 257 * 1024 * 1024);
     await h.agent.run(operation('apply', [file(path, { owner: String(user) })]));
@@ -274,7 +274,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
 });
 
 describe.runIf(process.geteuid?.() === 0)('a directory that is given back', () => {
-  test('restores the owner and mode of a directory that is given back', async () => {
+  test('restores the owner and mode of a directory whose original owner is restored', async () => {
     const path = `${h.root}/d`;
     mkdirSync(path, { mode: 0o755 });
     const before = snapshotTree(h.root);
@@ -315,7 +315,7 @@ describe.runIf(process.geteuid?.() === 0)(
   () => {
     const home = () => `${h.root}/home`;
     const secret = () => lay('home/secret', 'of root\n', 0, 0o600);
-    /** The user moves one of root's files to the managed path. */
+    /** Moves one of root's files to the managed path, as the user could. */
     const move = (path: string) => renameSync(secret(), path);
     beforeEach(() => {
       mkdirSync(home());
@@ -334,7 +334,7 @@ describe.runIf(process.geteuid?.() === 0)(
       ['the owner', { owner: String(user) }],
       ['the group', { group: String(user), mode: '0640' }],
       ['the mode', { mode: '0644' }],
-    ])('refuses to expose a file of root by a change of %s', async (_, body) => {
+    ])('refuses a change of %s that would expose a file of root', async (_, body) => {
       const path = `${home()}/log`;
       move(path);
       await isRefused(file(path, body));
@@ -349,7 +349,7 @@ describe.runIf(process.geteuid?.() === 0)(
       await isRefused(file(path, { owner: String(user), mode: '0640' }));
     });
 
-    test('changes a file of root that stays private, or whose content is declared', async () => {
+    test('changes a file of root if it stays private or its content is declared', async () => {
       const path = `${home()}/log`;
       move(path);
       await apply(file(path, { mode: '0400' }));
@@ -369,7 +369,7 @@ describe.runIf(process.geteuid?.() === 0)(
       expect(snapshotTree(h.root)).toEqual(before);
       move(path);
       await isRefused();
-      // The same applies after a module replaced the file.
+      // Expects the same refusal after a module has replaced the file.
       await apply(file(path, { owner: 'root', mode: '0600', content: 'ours\n' }));
       await isRefused();
     });
@@ -411,7 +411,7 @@ describe.runIf(process.geteuid?.() === 0)(
   },
 );
 
-/** Possible declarations of the file. */
+/** Declarations of the file to choose from. */
 const bodies = [
   { owner: String(user) },
   { owner: 'root' },
@@ -422,7 +422,7 @@ const bodies = [
   { ensure: 'absent' as const },
   null,
 ];
-/** Possible changes by the user to their own file in another user's directory. */
+/** Changes that the user can make to a file of their own in another user's directory. */
 const deeds: ((path: string) => void)[] = [
   () => {},
   (path) => writeFileSync(path, 'evil\n'),

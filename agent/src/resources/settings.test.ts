@@ -6,7 +6,7 @@ import { diffHostname } from './hostname.ts';
 import { diffParameter, type SeenParameter } from './sysctl.ts';
 import { diffTimezone, type SeenTimezone } from './timezone.ts';
 
-/** Tests the differences of machine settings: the running value and the persisted value. */
+/** Tests the settings that have a running value and a persisted value. */
 
 const declared = <T extends ResourceType>(
   type: T,
@@ -60,7 +60,7 @@ describe('a kernel parameter', () => {
     });
   });
 
-  test('waits for a kernel parameter that an earlier resource may bring', () => {
+  test('waits for a kernel parameter that an earlier resource may create', () => {
     expect(diffParameter(one, seen(null, absent, null), apply).awaits).toMatchObject([{ kind: 'programs' }]);
   });
 

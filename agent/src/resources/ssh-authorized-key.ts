@@ -21,11 +21,11 @@ import {
 import { bitsLost } from './text-edit/text-file.ts';
 
 export interface SeenKey {
-  /** Null: the user does not exist. */
+  /** Null if the user does not exist. */
   owner: Owner | null;
   /** Lines with the key; each character is one byte. */
   lines: PlacedLine[];
-  /** Null: the file does not exist. */
+  /** Null if the file does not exist. */
   ownership: Ownership | null;
   /** Whether the file contains anything other than lines with the key. */
   hasMore: boolean;
@@ -46,13 +46,13 @@ type Declared = ResolvedResource<'ssh-authorized-key'>;
 const asBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 const asText = (bytes: string): string => Buffer.from(bytes, 'latin1').toString('utf8');
 
-/** The comment of the first line with the key; null if there is no such line. */
+/** Returns the comment of the first line with the key, or null if there is no such line. */
 const commentOf = ({ lines }: SeenKey): string | null => {
   const [first] = lines;
   return first === undefined ? null : (parseKeyLine(first.text)?.comment ?? '');
 };
 
-/** A key in a user's ~/.ssh/authorized_keys. All other lines stay. */
+/** A key in a user's ~/.ssh/authorized_keys. The provider keeps all other lines. */
 export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, KeyBefore>({
   type: 'ssh-authorized-key',
   fields: { user: 'text', key: 'text', comment: 'text?', ensure: 'text?' },
@@ -73,8 +73,10 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
     const { key, comment } = resource.body;
     // A line of this file grants access, so a value must not be able to add another line or option.
     if (!/^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/.test(key))
-      throw new HostFailure('the key must consist of its type and the key in base64');
-    if (comment != null && /[\n\r\0]/.test(comment)) throw new HostFailure('the comment is not one line');
+      throw new HostFailure(
+        'the key must be its type and its base64 text, such as ssh-ed25519 AAAA…, without options or a comment',
+      );
+    if (comment != null && /[\n\r\0]/.test(comment)) throw new HostFailure('the comment must be one line');
   },
 
   observe: (resource, _circumstances, machine) => look(resource, machine),
@@ -155,7 +157,7 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
   },
 });
 
-/** Drift: the lines are removed, and the file stays. */
+/** Returns the drift of a key that is declared absent. An apply removes its lines and keeps the file. */
 function absence(seen: SeenKey): Difference {
   const drift = presenceDrift();
   return { ...drift, changes: [...drift.changes, ...bitsLost(seen)] };
@@ -167,7 +169,7 @@ const firstComment = ([first]: readonly PlacedLine[]): string | null =>
 async function ownerOf(user: string, machine: Machine): Promise<Owner | null> {
   const entry = (await machine.database(accountDatabase)).users.get(user);
   if (entry === undefined) return null;
-  // "/" as a home is the root directory, whose name is empty.
+  // Without a trailing slash, so that paths below the home `/` start with one slash.
   return { uid: entry.uid, gid: entry.gid, home: entry.home.replace(/\/+$/, '') };
 }
 
@@ -188,8 +190,8 @@ async function look(resource: Declared, machine: Machine): Promise<SeenKey> {
 }
 
 /**
- * The parts that are missing and will be created. A file that contains only keys of this operation counts as created by
- * it.
+ * Returns whether the file and its directory are missing and will be created. A file that contains only keys of this
+ * operation counts as created by it.
  */
 function madeByUs(
   owner: Owner,
@@ -214,7 +216,7 @@ function madeByUs(
 
 /**
  * Changes the text of the file, and writes the file if the text differs.
- * @param ours parts that the agent created, which are removed when the file contains no more keys
+ * @param ours whether the agent created the file and its directory, which are removed when the file contains no keys
  */
 async function edit(
   resource: Declared,

@@ -26,23 +26,23 @@ import { type Circumstances, type Difference, nothing, presenceDrift } from './p
 import { laterFile, sysctlFiles, valueIn } from './sysctl/files.ts';
 
 export interface SeenParameter {
-  /** The running value with normalized spaces; null: the kernel has no such parameter. */
+  /** The running value with normalized white space, or null if the kernel has no such parameter. */
   value: string | null;
   /** The agent's file. */
   file: SeenFile;
-  /** The value in it, if the file is as the agent would write it. */
+  /** The value in the agent's file, if the file is as the agent would write it. */
   persisted: string | null;
-  /** Path of a file that is read after it and sets another value. */
+  /** Path of a file that is read after the agent's file and sets another value. */
   overriddenBy: string | null;
 }
 
-/** State before the agent first changed it; null: not changed by the agent. */
+/** State before the agent first changed it. A field is null if the agent has not changed it. */
 export type ParameterBefore = { value: string | null; file: FileBefore | null };
 
 type Declared = ResolvedResource<'sysctl'>;
 const pathOf = (resource: Declared): string => parameterPath(resource.body.key);
 
-/** Sorts before the customary 99-sysctl.conf, which links to the administrator's /etc/sysctl.conf. */
+/** Returns a name that sorts before 99-sysctl.conf, which usually links to the administrator's /etc/sysctl.conf. */
 const fileNameOf = (resource: Declared): string =>
   `90-muster-${parameterName(pathOf(resource)).replaceAll('/', '%2F')}.conf`;
 
@@ -77,7 +77,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
     const { value } = resource.body;
     pathOf(resource);
     if (Buffer.byteLength(fileNameOf(resource)) > 200) throw new HostFailure('the name of the parameter is too long');
-    if (/[\n\r\0]/.test(value)) throw new HostFailure('the value is not one line');
+    if (/[\n\r\0]/.test(value)) throw new HostFailure('the value must be one line');
   },
 
   async observe(resource, _circumstances, machine) {
@@ -149,7 +149,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
       const back = diffWrittenRemoval(resource, fileOf(resource), before.file, seen.file, copies);
       if (back.action !== 'none') changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: null });
     }
-    const lost = before.value !== null && seen.value === null ? 'the kernel has no such parameter any more' : undefined;
+    const lost = before.value !== null && seen.value === null ? 'the kernel no longer has this parameter' : undefined;
     if (changes.length === 0) return nothing(lost ?? 'already in its original state');
     return { action: 'remove', changes, diff: null, message: lost ?? 'restores the original state' };
   },
@@ -178,7 +178,7 @@ export function diffParameter(
   const file = diffWritten(resource, fileOf(resource), seen.file, circumstances);
   if (body.ensure === 'absent') {
     if (file.action === 'none') return nothing();
-    return { ...presenceDrift(), message: 'the running value stays as it is until the next boot' };
+    return { ...presenceDrift(), message: 'the running value stays until the next boot' };
   }
   const wanted = plainValue(body.value);
   const secret = resource.sensitive_fields.includes('value');

@@ -20,24 +20,24 @@ import {
 } from './provider/provider.ts';
 
 export interface SeenTimezone {
-  /** /etc/localtime, and the zone that it links to; null: it links to no zone. */
+  /** The link /etc/localtime, and the zone that it leads to, or null if it leads to no zone. */
   link: SeenFile;
   zone: string | null;
-  /** /etc/timezone, which only some distributions have, and its content. */
+  /** The file /etc/timezone, which only some distributions have, and the zone in it. */
   file: SeenFile;
   named: string | null;
   /** Whether this machine knows the declared zone. */
   known: boolean;
 }
 
-/** State before the agent first changed it; null: not changed by the agent. */
+/** State before the agent first changed it. A field is null if the agent has not changed it. */
 export type TimezoneBefore = { link: FileBefore | null; file: FileBefore | null };
 
 type Declared = ResolvedResource<'timezone'>;
 
 const zones = '/usr/share/zoneinfo';
 
-/** Both files as separate resources, so that they are observed, written, and restored like declared files. */
+/** Returns the link as a separate resource, so that it is observed, written, and restored like a declared file. */
 function linkOf(resource: Declared): ResolvedResource {
   const { name, ensure } = resource.body;
   const path = '/etc/localtime';
@@ -134,7 +134,7 @@ async function observe(resource: Declared, machine: Machine): Promise<SeenTimezo
   };
 }
 
-/** Whether the zone exists. Directories and lists of zones do not count. */
+/** Reports whether the zone exists. Directories and lists of zones do not count. */
 function isZone(machine: Machine, name: string): boolean {
   const path = `${zones}/${name}`;
   if (fileStatus(path)?.isFile !== true) return false;
@@ -145,7 +145,7 @@ function isZone(machine: Machine, name: string): boolean {
   );
 }
 
-/** The zone that a link points to, in any notation. */
+/** Returns the zone that a link leads to, whether its target is absolute or relative. */
 function zoneOf({ found }: SeenFile): string | null {
   return found.type === 'symlink' ? zoneIn(found.target) : null;
 }
@@ -159,7 +159,7 @@ const zoneBefore = (before: FileBefore): string | null => (before.was === 'symli
 
 const namedIn = (file: SeenFile): string | null => textOf(file)?.trim() ?? null;
 
-/** The decision about each of the two files; null: the file does not change. */
+/** Decides about each of the two files. A decision is null if the file does not change. */
 function parts(
   resource: Declared,
   seen: SeenTimezone,
@@ -205,7 +205,7 @@ export function diffTimezone(
           awaits: [
             {
               kind: 'programs' as const,
-              message: `there is no time zone ${name} in ${zones}: is the package tzdata installed, and the name right?`,
+              message: `there is no time zone ${name} in ${zones}; check the name, or install the package tzdata`,
             },
           ],
         }),

@@ -5,7 +5,7 @@ import { diffUser, diffUserRemoval } from './user-unix/diff.ts';
 import { removeOrRestoreUser } from './user-unix/removal.ts';
 import { bodyOf, getsHome, homeOf, lookAtUser, type SeenUser, type UserBefore } from './user-unix/seen.ts';
 
-/** An account in /etc/passwd, by the shadow tools. */
+/** An account in /etc/passwd, which the programs of shadow-utils change. */
 export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   type: 'user-unix',
   fields: {
@@ -41,7 +41,7 @@ export const userUnix = defineProvider<'user-unix', SeenUser, UserBefore>({
   remove: (resource, before, _seen, _difference, machine) => removeOrRestoreUser(resource, before, machine),
 });
 
-/** Repeats the check of the orchestrator, because the name becomes an argument and a part of a line. */
+/** Repeats the check of the orchestrator, because the name becomes an argument of programs and a field in files. */
 export function checkAccountName(name: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/.test(name))
     throw new HostFailure(`${JSON.stringify(name)} is not a valid account name`);

@@ -6,7 +6,7 @@ import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from 
 import { type BlockBefore, edited, sameLines } from './edit.ts';
 import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';
 
-/** The lines of a block as text for a field change. */
+/** Formats the lines of a block for a field change. */
 const textOf = (lines: readonly string[]): string =>
   contentText(contentOf(Buffer.from(lines.map((line) => `${line}\n`).join(''), 'latin1')));
 

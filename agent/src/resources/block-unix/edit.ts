@@ -15,7 +15,10 @@ export type BlockBefore =
       ending: Place['ending'];
     };
 
-/** The file with the declared block. `block` is the existing block; null: the declared block is appended. */
+/**
+ * Returns the file with the declared block.
+ * @param block the existing block; null if the declared block is appended
+ */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
   if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
   const wanted = linesWanted(resource);
@@ -24,7 +27,7 @@ export function edited(resource: ResolvedResource, lines: readonly TextLine[], b
 }
 
 /**
- * The file with the block restored to its state before the agent's first change.
+ * Returns the file with the block restored to its state before the agent's first change.
  * @returns null if the block is already in that state
  */
 export function restored(
@@ -58,7 +61,7 @@ const withBlock = (
   place?: Place,
 ): TextLine[] => insertLines(lines, index, [beginOf(resource), ...inside, endOf(resource)], place);
 
-/** The marker lines stay as they are. */
+/** Replaces the lines inside a block. Its marker lines do not change. */
 function filled(lines: readonly TextLine[], { index, lines: old }: Block, inside: readonly string[]): TextLine[] {
   const end = endingOf(lines);
   const first = index + 1;

@@ -11,7 +11,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export const beginOf = (resource: ResolvedResource): string => inBytes(`# BEGIN muster: ${bodyOf(resource).marker}`);
 export const endOf = (resource: ResolvedResource): string => inBytes(`# END muster: ${bodyOf(resource).marker}`);
 
-/** The declared lines, in the characters of `TextLine`; null if the content is not managed. */
+/** Returns the declared lines, in the characters of `TextLine`, or null if the content is not managed. */
 export function linesWanted(resource: ResolvedResource): string[] | null {
   const { content } = bodyOf(resource);
   return content == null ? null : splitLines(Buffer.from(content, 'utf8')).map(({ text }) => text);
@@ -29,7 +29,7 @@ export interface SeenBlock extends SeenText {
   found: Found;
   /** Position at the end of the file, where a new block is added. */
   end: Place;
-  /** Only for a removal: the changes that restore the file; null if nothing has to be restored. */
+  /** For a removal, the changes that restore the file. Null if nothing has to be restored. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
 }
 
@@ -40,11 +40,12 @@ export function findBlock(resource: ResolvedResource, lines: readonly TextLine[]
   ) as [number[], number[]];
   if (begins.length === 0 && ends.length === 0) return { is: 'none' };
   const [from, to] = [begins[0], ends[0]];
-  if (from === undefined) return { is: 'broken', how: `line ${(to as number) + 1} ends it, and none begins it` };
-  if (to === undefined) return { is: 'broken', how: `line ${from + 1} begins it, and none ends it` };
+  if (from === undefined)
+    return { is: 'broken', how: `line ${(to as number) + 1} ends the block, but no line begins it` };
+  if (to === undefined) return { is: 'broken', how: `line ${from + 1} begins the block, but no line ends it` };
   if (begins.length > 1 || ends.length > 1)
     return { is: 'broken', how: `the block occurs more than once, from line ${from + 1} on` };
-  if (to < from) return { is: 'broken', how: `line ${to + 1} ends it before line ${from + 1} begins it` };
+  if (to < from) return { is: 'broken', how: `line ${to + 1} ends the block before line ${from + 1} begins it` };
   const inside = lines.slice(from + 1, to).map(({ text }) => text);
   return { is: 'whole', block: { ...placeOf(lines, from, to - from + 1), lines: inside } };
 }

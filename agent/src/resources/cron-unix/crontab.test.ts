@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { escapeCommand, parseCrontab, renderJob, scheduleFault } from './crontab.ts';
 
-/** Splits the rest of a crontab line as cron does: into the command and its standard input. */
+/** Splits the text after the user in a crontab line into the command and its standard input, as cron does. */
 function asCronReads(text: string): { command: string; input: string | null } {
   let command = '';
   let escaped = false;
@@ -24,7 +24,7 @@ const awkward = fc.string({ unit: fc.constantFrom('%', '\\', 'a', ' ', '"', "'",
 const oneLine = fc.oneof(awkward, fc.string({ unit: 'grapheme' })).filter((text) => !/[\n\r\0]/.test(text));
 
 describe('a command', () => {
-  test('escapes any command so that cron runs it as declared', () => {
+  test('escapes every command so that cron runs it as declared', () => {
     fc.assert(
       fc.property(oneLine, (command) => {
         expect(asCronReads(escapeCommand(command))).toEqual({ command: command.trim(), input: null });

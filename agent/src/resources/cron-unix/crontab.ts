@@ -1,4 +1,4 @@
-/** Renders and parses files in /etc/cron.d. Does not access the machine. */
+/** Renders and parses files in /etc/cron.d. Pure. */
 
 export interface Job {
   schedule: string;
@@ -11,16 +11,16 @@ const header = '# Written by Muster. Changes by hand are undone by the next appl
 /** The environment of a job under any cron, with the same search path as the agent's scripts. */
 const settings = ['SHELL=/bin/sh', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
 
-/** Maximum bytes of a command; cron ignores the whole file if one is longer. */
+/** Maximum bytes of a command. cron ignores a file that contains a longer one. */
 export const longestCommand = 998;
 
-/** The file of one job. */
+/** Renders the file of one job. */
 export const renderJob = ({ schedule, user, command }: Job): string =>
   `${[header, ...settings, `${schedule.replaceAll(/ +/g, ' ')} ${user} ${escapeCommand(command)}`].join('\n')}\n`;
 
 /**
- * Escapes a command. cron takes an unescaped `%` as a line break and passes what follows it to the command's input.
- * `\%` stands for `%` and `\\` for `\`; before any other character a backslash stands for itself.
+ * Escapes a command. cron interprets an unescaped `%` as a line break and passes the text after the first one to the
+ * command as its input. `\%` represents `%`, and `\\` represents `\`. Before any other character, a backslash is literal.
  */
 export const escapeCommand = (command: string): string =>
   command
@@ -30,7 +30,7 @@ export const escapeCommand = (command: string): string =>
 
 const unescapeCommand = (text: string): string => text.replaceAll(/\\([\\%])/g, '$1');
 
-/** A parsed file, possibly edited by hand: its first job, and all lines that are neither that job nor comments. */
+/** A parsed file: its first job, and all lines that are neither that job nor comments. */
 export interface Crontab {
   job: Job | null;
   others: string[];
@@ -76,8 +76,8 @@ const fields: readonly Field[] = [
 ];
 
 /**
- * Why a schedule is invalid. cron ignores a file with an invalid schedule and reports it only in its log.
- * @returns null if it is valid
+ * Checks a schedule. cron ignores a file with an invalid schedule and reports it only in its log.
+ * @returns the reason why the schedule is invalid, or null if it is valid
  */
 export function scheduleFault(schedule: string): string | null {
   if (schedule.startsWith('@')) return null;

@@ -36,7 +36,7 @@ export async function rememberFile(
       ? { was: 'symlink', target: found.target, uid: found.uid, gid: found.gid }
       : replacedWhole(before);
   if (found.type !== 'file') throw wrongType(pathOf(resource), found);
-  // A copy, because the journal's record must only change through recorded events.
+  // Copies the record, because only journal entries may change the journal's own record.
   const record = {
     ...(before ?? {
       was: 'file',
@@ -68,10 +68,10 @@ export async function rememberFile(
   return touched;
 }
 
-/** Maximum bytes. The record has no hash of larger files, so these are not given back to a previous owner. */
+/** Maximum bytes. The record has no hash of a larger file, so the file is not given back to a previous owner. */
 const maxRecorded = 256 * 1024 * 1024;
 
-/** @returns null if the content is not needed or is too large */
+/** Returns the state to record, or null if the content is not needed or is too large. */
 async function stateOf(
   resource: ResolvedResource,
   found: Extract<Inspected, { type: 'file' }>,

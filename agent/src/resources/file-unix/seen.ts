@@ -20,13 +20,13 @@ export type FileBefore =
   | { was: 'symlink'; target: string; uid: number; gid: number }
   | ({ was: 'file' } & RecordedFile);
 
-/** The journaled form. Omits the content of files that the agent does not own. */
+/** Returns the journaled form, without content, because the agent may not own the file. */
 export const fileInBrief = (seen: SeenFile): SeenFile =>
   seen.found.type === 'file' && seen.found.content !== null
     ? { ...seen, found: { ...seen.found, content: { ...seen.found.content, bytes: null } } }
     : seen;
 
-/** Bytes of the content that are held in memory. */
+/** Returns the bytes of content in memory. */
 export const fileWeight = ({ found }: SeenFile): number =>
   found.type === 'file' ? (found.content?.bytes?.length ?? 0) : 0;
 
@@ -35,7 +35,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export const pathOf = (resource: ResolvedResource): string => bodyOf(resource).path;
 
 export const createdMode = 0o644;
-/** A content in a field change: its hash, or its size if the sizes already differ. */
+/** Formats a content for a field change: its hash, or its size if it was not hashed. */
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
@@ -50,7 +50,7 @@ export const wrongType = (path: string, found: Inspected): HostFailure =>
     `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not changed. Remove it by hand, or change its declaration.`,
   );
 
-/** A file that replaces a link keeps the link's owner. Permissions of a link are meaningless. */
+/** Returns the ownership to keep. A file that replaces a link keeps only the owner, because links have no permissions. */
 export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null =>
   found.type === 'absent'
     ? null
@@ -61,8 +61,8 @@ export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null 
 const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
- * Whether the file is rewritten completely. Either its content changes, or its content is declared and a former writer
- * may still have it open, because the file changes owner, loses group or world write permission, or gets a set-ID bit.
+ * Reports whether the file is rewritten completely. Either its content changes, or its content is declared and a former
+ * writer may have the file open, because it changes owner, loses group or world write permission, or gets a set-ID bit.
  * @param changes known changes
  */
 export function isWritten(body: Body, { found, ownership }: SeenFile, changes: readonly FieldChange[]): boolean {

@@ -8,16 +8,16 @@ import { type FileBefore, look, type SeenFile } from './seen.ts';
 /** A small system file that implements a resource of another type, such as a unit or a cron job. */
 export interface WrittenFile {
   path: string;
-  /** Null: the file must not exist. */
+  /** Null if the file must not exist. */
   text: string | null;
   mode: '0644' | '0600';
 }
 
-/** The text of an observed file; null if the file does not exist or is larger than any file of the agent. */
+/** Returns the text of an observed file, or null if the file is missing or larger than any file of the agent. */
 export const textOf = ({ found }: SeenFile): string | null =>
   found.type === 'file' ? (found.content?.bytes?.toString('utf8') ?? null) : null;
 
-/** The file as a separate resource, so that it is observed, written, and restored like a declared file. */
+/** Returns the file as a separate resource, so that it is observed, written, and restored like a declared file. */
 const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): ResolvedResource => ({
   ...owner,
   type: 'file-unix',
@@ -26,10 +26,10 @@ const declared = (owner: ResolvedResource, { path, text, mode }: WrittenFile): R
 });
 
 export const lookAtWritten = (owner: ResolvedResource, file: WrittenFile, machine: Machine): SeenFile =>
-  // Synchronous, because only files larger than these are hashed asynchronously.
+  // The result is not a promise, because only larger files are hashed asynchronously.
   look(declared(owner, file), machine, true, []) as SeenFile;
 
-/** @throws HostFailure if an object of another type has this path, unless the purpose is only to observe */
+/** @throws HostFailure if an object of another type has this path, unless this is a drift check */
 export const diffWritten = (
   owner: ResolvedResource,
   file: WrittenFile,
@@ -56,7 +56,7 @@ export async function write(
   await applyFile(declared(owner, file), seen, difference, machine);
 }
 
-/** @param before record of the file; null: the agent has not changed the file, and it is only observed */
+/** @param before record of the file; null if the agent has not changed the file, so that it is only observed */
 export const lookAtWrittenForRemoval = (
   owner: ResolvedResource,
   file: WrittenFile,

@@ -3,18 +3,18 @@ import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } 
 import { isAbsent } from '../text-edit/text-file.ts';
 import { type Hit, hitsIn, lineOf, type SeenLine, wantedFor } from './seen.ts';
 
-/** Lines of a file that the agent replaced or removed for a line resource. */
+/** Record of the lines that the agent replaced, removed, or added for a line resource. */
 export type LineBefore = {
   /** The line that the agent last wrote; null if the last apply declared it absent. */
   put: string | null;
   lost: Lost[];
 };
 
-/** A line that existed before the change. Without text: the position of a line that the agent added. */
+/** A line that existed before the change, or the position of a line that the agent added if `text` is null. */
 export type Lost = {
   text: string | null;
   end: TextLine['end'];
-  /** Whether the agent's line replaces it. */
+  /** Whether the agent's line is in its position. */
   stands: boolean;
   index: number;
   above: string | null;
@@ -22,7 +22,7 @@ export type Lost = {
   ending: Place['ending'];
 };
 
-/** Maximum number of replaced lines that are restored, in case another program keeps adding lines. */
+/** Maximum number of recorded lines, because another program may repeatedly add lines that the agent removes. */
 const maxLost = 256;
 
 /** Records the lines that are about to change for the first time, except lines that the agent wrote. */
@@ -30,7 +30,7 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
   const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
   const put = before?.put ?? null;
   const putIsThere = put !== null && seen.hits.some(({ text }) => text === put);
-  // The agent's line still counts as its own after an edit by hand.
+  // If the agent's line was edited by hand, the edited line counts as the agent's.
   const isOurs = ({ text }: Hit): boolean =>
     lost.some(({ stands }) => stands) && (putIsThere ? text === put : put !== null);
   const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
@@ -49,8 +49,7 @@ export function rememberLine(resource: ResolvedResource, seen: SeenLine, before:
 }
 
 /**
- * The file with the agent's lines removed and the lines that they replaced restored. Everything else keeps its current
- * state.
+ * Returns the file with the agent's lines removed and the lines that they replaced restored. All other lines stay.
  * @returns null if there is nothing to restore or remove
  */
 export function restored(
@@ -100,8 +99,8 @@ function neighbours(entries: readonly Lost[]): Lost[][] {
 }
 
 /**
- * Positions of the agent's lines, even after edits by others. A line that was declared absent may have been added
- * again.
+ * Returns the positions of the agent's lines, even after edits by others. A line that was declared absent may have been
+ * added again.
  */
 function ourLines(
   resource: ResolvedResource,

@@ -52,8 +52,8 @@ export function diffLine(
 }
 
 /**
- * The file with or without the line.
- * @param hits positions of the lines to replace; empty: the line is added
+ * Returns the file with the line as declared.
+ * @param hits positions of the lines to replace or remove; if empty, a line to be present is added
  */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): TextLine[] {
   if (isAbsent(resource)) return removeLines(lines, new Set(hits));

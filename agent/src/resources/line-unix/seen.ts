@@ -8,7 +8,7 @@ import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-ed
 
 export type Body = ResourceBodies['line-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
-/** The declared line, in the characters of `TextLine`. */
+/** Returns the declared line, in the characters of `TextLine`. */
 export const lineOf = (resource: ResolvedResource): string => inBytes(bodyOf(resource).line);
 
 /** A line that the resource manages: it matches, equals the declared line, or equals the previously declared line. */
@@ -18,7 +18,7 @@ export interface Hit extends Place {
 }
 
 export interface SeenLine extends SeenText {
-  /** Matching lines in file order. If the line must be present, only the last few, because the last one counts. */
+  /** Managed lines in file order. If the line must be present, only the last few, because only the last one changes. */
   hits: Hit[];
   /** Position at which a new line is added. */
   end: Place;
@@ -26,7 +26,7 @@ export interface SeenLine extends SeenText {
   missingProgram?: string;
   /** The line declared when the resource last succeeded here. */
   previous: string | null;
-  /** Only for a removal: the first removed and the first restored line; null if nothing has to be restored. */
+  /** For a removal, the first removed and the first restored line. Null if nothing has to be restored. */
   restored: { from: string | null; to: string | null; diff: string | null } | null;
 }
 
@@ -34,7 +34,7 @@ const maxHits = 64;
 /** Maximum number of characters of foreign lines that are kept so that they can be restored. */
 const maxKept = 128 * 1024;
 
-/** Positions of the lines that the resource manages. */
+/** Returns the positions of the lines that the resource manages. */
 export function hitsIn(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const { match } = bodyOf(resource);
   // With captures, `line` is a template, so no line of the file equals it.
@@ -50,7 +50,7 @@ function* readableLines(lines: readonly TextLine[]): Generator<string> {
   for (const { text } of lines) yield readable(text);
 }
 
-/** @returns for a line to be present, its last hit; for a line to be absent, all hits */
+/** Returns the positions to change: the last hit for a line to be present, or all hits for a line to be absent. */
 export function meant(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
   const hits = hitsIn(resource, previous, lines);
   return isAbsent(resource) ? hits : hits.slice(-1);
@@ -59,8 +59,8 @@ export function meant(resource: ResolvedResource, previous: string | null, lines
 const hasCaptures = (resource: ResolvedResource): boolean => bodyOf(resource).backrefs === true && !isAbsent(resource);
 
 /**
- * The wanted text of a line, in the characters of `TextLine`.
- * @param text the line to replace; null: the line is added
+ * Returns the declared text of a line, in the characters of `TextLine`.
+ * @param text the line to replace; null if the line is added
  * @param among number of managed lines, of which this is the last
  * @returns null if no line is added
  * @throws HostFailure if `line` cannot be expanded from this text, or if the next apply would change the result again
@@ -79,7 +79,7 @@ export function wantedFor(resource: ResolvedResource, text: string | null, among
     throw new HostFailure(
       '`match` also matches the resulting line and would change it again at each apply; write a narrower `match`, or a `line` that stays the same',
     );
-  // The next apply would manage the previous match instead, and change it.
+  // The next apply would change the previous match, because the resulting line no longer matches.
   if (once !== null && again === null && among > 1)
     throw new HostFailure(
       `\`match\` matches ${among} lines of ${pathOf(resource)} but not the resulting line, so each apply would change another line; write a narrower \`match\``,
@@ -87,7 +87,7 @@ export function wantedFor(resource: ResolvedResource, text: string | null, among
   return once === null ? null : inBytes(once);
 }
 
-/** `line` with its references `\\1`, `\\g<name>`, and `\\\\` expanded from `match`; null if the text does not match. */
+/** Expands the references `\\1`, `\\g<name>`, and `\\\\` in `line`. Returns null if the text does not match. */
 function expanded(resource: ResolvedResource, text: string): string | null {
   const { match, line } = bodyOf(resource);
   const found = captures(match ?? '', text);
@@ -96,14 +96,14 @@ function expanded(resource: ResolvedResource, text: string): string | null {
     if (backslash !== undefined) return '\\';
     const number = Number(short ?? long);
     const isThere = name === undefined ? number < found.groups.length : Object.hasOwn(found.names, name);
-    if (!isThere) throw new HostFailure(`\`line\` has ${whole}, and \`match\` has no such group`);
+    if (!isThere) throw new HostFailure(`\`line\` refers to ${whole}, but \`match\` has no such group`);
     return (name === undefined ? found.groups[number] : found.names[name]) ?? '';
   });
 }
 
 /**
- * Position at which a line is added: below the last match of `after`, or above the last match of `before`, or at the
- * end.
+ * Returns the position at which a line is added: below the last match of `after`, or above the last match of `before`, or
+ * at the end.
  */
 export function insertionIndex(resource: ResolvedResource, lines: readonly TextLine[]): number {
   const { after, before } = bodyOf(resource);

@@ -8,7 +8,7 @@ import { removeDirectory, removeFile } from '../../host/files/remove.ts';
 import type { Machine } from '../provider/provider.ts';
 import { ownershipEdited } from '../text-edit/text-file.ts';
 
-/** The authorized_keys file of one user, accessed only along paths that the user cannot redirect. */
+/** Accesses the authorized_keys file of one user, only along paths that the user cannot redirect. */
 
 /** The owner of the file, from /etc/passwd. */
 export interface Owner {
@@ -23,11 +23,14 @@ export const fileOf = (owner: Owner): string => `${directoryOf(owner)}/authorize
 export interface KeyFile {
   directoryIsThere: boolean;
   found: Extract<Inspected, { type: 'absent' | 'file' }>;
-  /** The bytes of the file as latin1; empty if the file does not exist. */
+  /** The bytes of the file, decoded as latin1; empty if the file does not exist. */
   text: string;
 }
 
-/** @throws HostFailure if the path of the file refers to another object, or is not safe */
+/**
+ * Observes the file.
+ * @throws HostFailure if its path leads to an object of another type, or through an unsafe link
+ */
 export function lookAtKeys(walk: PathWalk, owner: Owner): KeyFile {
   checkPath(fileOf(owner));
   const directory = walk.open(directoryOf(owner), 'null');

@@ -27,7 +27,7 @@ test('ignores a key in a comment, in options, or as part of another key', () => 
   expect(linesWith(`# ${key}\ncommand="${key}" ${other}\n${key}A\n`, key)).toEqual([]);
 });
 
-test('adds a key on its own line, and removes it again', () => {
+test('adds a key as a line of its own, and removes that line', () => {
   expect(added('', key, '')).toBe(`${key}\n`);
   expect(added(other, key, 'ci')).toBe(`${other}\n${key} ci\n`);
   expect(without(added(other, key, 'ci'), key, true)).toBe(other);
@@ -36,7 +36,7 @@ test('adds a key on its own line, and removes it again', () => {
   expect(without(`restrict ${key}\n${key} ours\n`, key, false)).toBe(`restrict ${key}\n`);
 });
 
-test('changes a comment and keeps the options', () => {
+test('changes the comment of a key and keeps its options', () => {
   expect(commented(`${other} x\nrestrict ${key} old\n`, key, 'new')).toBe(`${other} x\nrestrict ${key} new\n`);
   expect(commented(`${key} old`, key, '')).toBe(key);
 });

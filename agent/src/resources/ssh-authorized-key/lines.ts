@@ -1,6 +1,6 @@
 /**
- * The lines of an authorized_keys file. Each character of a string represents one byte (latin1), so that lines of
- * other users are preserved in any encoding.
+ * Parses and edits the lines of an authorized_keys file. Each character of a string represents one byte (latin1), so
+ * that lines in any encoding are preserved.
  */
 
 export interface KeyLine {
@@ -13,7 +13,7 @@ export interface KeyLine {
 
 const keyed = /^((?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/;
 
-/** @returns null for a line without a key: a comment, an empty line, or text that cannot be parsed */
+/** Parses a line. Returns null for a line without a key: a comment, an empty line, or other text. */
 export function parseKeyLine(line: string): KeyLine | null {
   const text = line.replace(/^[ \t]+/, '').replace(/[ \t\r]+$/, '');
   if (text === '' || text.startsWith('#')) return null;
@@ -30,7 +30,7 @@ const keyLine = (options: string, [, type, key, comment]: RegExpExecArray): KeyL
   comment: comment ?? '',
 });
 
-/** As in sshd, options end at the first space outside quotes. */
+/** Returns the end of the options. As in sshd, they end at the first space outside quotes. */
 function endOfOptions(text: string): number {
   let quoted = false;
   for (let i = 0; i < text.length; i++) {
@@ -57,7 +57,7 @@ const linesOf = (text: string): string[] => {
 };
 const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** @returns every line with this key, with any options and comment */
+/** Returns every line with this key, regardless of its options and comment. */
 export function linesWith(text: string, key: string): PlacedLine[] {
   const lines = linesOf(text);
   return lines.flatMap((line, index) =>
@@ -67,7 +67,7 @@ export function linesWith(text: string, key: string): PlacedLine[] {
   );
 }
 
-/** The keys in a text; null if a line is neither a key nor empty. */
+/** Returns the keys in a text, or null if a line is neither a key nor empty. */
 export function onlyKeys(text: string): string[] | null {
   const keys: string[] = [];
   for (const line of linesOf(text)) {
@@ -78,11 +78,11 @@ export function onlyKeys(text: string): string[] | null {
   return keys;
 }
 
-/** Appends a key as a line, after completing a missing final line break. */
+/** Appends a key as a line. Adds a missing final line break first. */
 export const added = (text: string, key: string, comment: string): string =>
   `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${key}${comment === '' ? '' : ` ${comment}`}\n`;
 
-/** Replaces the comment of the first line with this key. Its options stay. */
+/** Replaces the comment of the first line with this key, and keeps its options. */
 export function commented(text: string, key: string, comment: string): string {
   const [first] = linesWith(text, key);
   if (first === undefined) return text;
@@ -93,7 +93,7 @@ export function commented(text: string, key: string, comment: string): string {
 }
 
 /**
- * Removes one line with this key, preferably one without options, as the agent writes it.
+ * Removes one line with this key, preferably one without options, because the agent writes none.
  * @param open whether the text lacked a final line break before the agent added its line
  */
 export function without(text: string, key: string, open: boolean): string {
@@ -125,6 +125,6 @@ export function putBack(text: string, placed: readonly PlacedLine[]): string {
   return ended(lines, text === '' ? '\n' : text);
 }
 
-/** Joins lines. The last one has a line break if the previous text had one. */
+/** Joins lines. The last one gets a line break if the previous text ended in one. */
 const ended = (lines: readonly string[], before: string): string =>
   before.endsWith('\n') || lines.length === 0 ? textOf(lines) : textOf(lines).slice(0, -1);

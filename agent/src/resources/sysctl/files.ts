@@ -3,7 +3,7 @@ import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
 import { fileStatus, namesIn, readText } from '../../host/read-system.ts';
 import type { Database } from '../provider/provider.ts';
 
-/** Reads the files in which sysctl finds kernel parameters at boot. */
+/** Reads the files that set kernel parameters at boot, as in sysctl.d(5). */
 
 export interface SysctlFile {
   name: string;
@@ -11,10 +11,10 @@ export interface SysctlFile {
   text: string;
 }
 
-/** If two files have the same name, the one in the earlier directory counts. */
+/** In order of precedence. Of two files with the same name, only the one in the earlier directory is read. */
 const directories = ['/etc/sysctl.d', '/run/sysctl.d', '/usr/local/lib/sysctl.d', '/usr/lib/sysctl.d', '/lib/sysctl.d'];
 
-/** Every file, in reading order. */
+/** All files in the order in which they are read at boot. */
 export const sysctlFiles: Database<SysctlFile[]> = {
   name: 'sysctl files',
   read() {
@@ -33,7 +33,7 @@ export const sysctlFiles: Database<SysctlFile[]> = {
 
 /**
  * @param path path of a parameter below /proc/sys
- * @returns the last value that the text sets it to; null: it does not set it
+ * @returns the last value in the text, or null if the text does not set the parameter
  */
 export function valueIn(text: string, path: string): string | null {
   let value: string | null = null;
@@ -44,7 +44,7 @@ export function valueIn(text: string, path: string): string | null {
   return value;
 }
 
-/** Whether a key in a file, possibly a pattern, matches the parameter. */
+/** Reports whether a key in a file, possibly a pattern, matches the parameter. */
 function names(key: string, path: string): boolean {
   try {
     const own = parameterPath(key);
@@ -60,7 +60,7 @@ function names(key: string, path: string): boolean {
   }
 }
 
-/** The last file that is read after the agent's and sets the parameter to another value. */
+/** Returns the path of the last file that is read after the agent's and sets another value, or null. */
 export function laterFile(files: readonly SysctlFile[], path: string, ours: string, wanted: string): string | null {
   const setting = files.filter(({ name, text }) => name > ours && valueIn(text, path) !== null).at(-1);
   return setting !== undefined && valueIn(setting.text, path) !== wanted ? setting.path : null;

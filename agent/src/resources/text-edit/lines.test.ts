@@ -8,7 +8,7 @@ import { edited } from '../line-unix/diff.ts';
 import { meant, type SeenLine } from '../line-unix/seen.ts';
 import { joinLines, placeOf, splitLines, type TextLine } from './lines.ts';
 
-/** Texts with repeated lines, any line endings, and bytes that are not UTF-8. */
+/** Generates texts with repeated lines, all kinds of line endings, and bytes that are not UTF-8. */
 const texts = fc
   .array(
     fc.tuple(
@@ -99,7 +99,7 @@ describe('a line', () => {
     // The line was removed by hand, and the next apply added it at the end.
     expect(back('zero\none\ntwo\nthree\nUMASK 027\n')).toBe('zero\none\nUMASK 022\ntwo\nthree\n');
     expect(back('zero\none\ntwo\n')).toBe('zero\none\nUMASK 022\ntwo\n');
-    // No neighbor of the line remains, so the line stays at its present position.
+    // No neighbor of the line remains, so the line keeps its current position.
     expect(back('x\ny\nz\nUMASK 027')).toBe('x\ny\nz\nUMASK 022');
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The text of a file as lines, byte for byte. Invalid UTF-8, the ending of each line, and a missing final line break
- * are preserved. Each character represents one byte (latin1), so `text` is not for display; `readable` converts it.
+ * Splits and edits the text of a file without changing other bytes. Invalid UTF-8, the ending of each line, and a missing
+ * final line break are preserved. Each character represents one byte (latin1). `readable` converts `text` for display.
  */
 
 export interface TextLine {
@@ -33,7 +33,7 @@ export const inBytes = (text: string): string => Buffer.from(text, 'utf8').toStr
 export const readable = (text: string): string =>
   /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8');
 
-/** The line ending of this file, taken from the last line that has one. */
+/** Returns the line ending of the last line that has one, or else `otherwise`. */
 export function endingOf(lines: readonly TextLine[], otherwise: LineEnd = '\n'): LineEnd {
   const last = lines.at(-1);
   const ended = last?.end === '' ? lines.at(-2) : last;
@@ -46,7 +46,7 @@ export interface Place {
   /** Null at the start and end of the file. */
   above: string | null;
   below: string | null;
-  /** Ending of the line above, or else the prevailing one of the file. */
+  /** Ending of the line above, or else the line ending of the file. */
   ending: LineEnd;
 }
 
@@ -58,7 +58,7 @@ export const placeOf = (lines: readonly TextLine[], index: number, count: number
   ending: lines[index - 1]?.end || endingOf(lines),
 });
 
-/** Whether the lines at `index` are at the recorded position. */
+/** Reports whether the lines at `index` are at the recorded position. */
 export const isAt = (lines: readonly TextLine[], index: number, count: number, place: Place): boolean =>
   place.index === index ||
   (lines[index - 1]?.text ?? null) === place.above ||
@@ -66,8 +66,8 @@ export const isAt = (lines: readonly TextLine[], index: number, count: number, p
 
 /**
  * Finds the gap that best matches a recorded position: between both neighbors, or else below the first, or else above
- * the second. The nearest wins among equals.
- * @returns null if neither neighbor exists any more
+ * the second. Of equal matches, returns the nearest.
+ * @returns null if both neighbors are missing
  */
 export function findPlace(lines: readonly TextLine[], place: Place): number | null {
   let best: number | null = null;
@@ -85,8 +85,8 @@ export function findPlace(lines: readonly TextLine[], place: Place): number | nu
 }
 
 /**
- * Inserts lines into a gap. If the new lines come last in a file without a final line break, the file still has none.
- * @param ends endings of the new lines, if known; else those of the file
+ * Inserts lines into a gap. A file without a final line break still has none if the new lines are the last.
+ * @param ends endings of the new lines; the default is the line ending of the file
  */
 export function insertLines(
   lines: readonly TextLine[],
@@ -110,10 +110,10 @@ export function insertLines(
   return [...before, ...added, ...lines.slice(index)];
 }
 
-/** A line feed after a text that ends in a carriage return would merge with it to CRLF. */
+/** Returns a line. After a text that ends in a carriage return, a line feed would combine with it to CRLF. */
 const ended = (text: string, end: LineEnd): TextLine => ({ text, end: text.endsWith('\r') ? '\r\n' : end });
 
-/** Removes lines. A missing final line break stays missing, unless an empty last line would vanish with its ending. */
+/** Removes lines. A missing final line break stays missing, unless an empty last line would disappear without it. */
 export function removeLines(lines: readonly TextLine[], indexes: ReadonlySet<number>): TextLine[] {
   const kept = lines.filter((_, index) => !indexes.has(index));
   const last = kept.at(-1);

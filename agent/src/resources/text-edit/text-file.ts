@@ -16,17 +16,16 @@ import type { Circumstances, Difference, Machine } from '../provider/provider.ts
 import { runValidation } from '../provider/validation.ts';
 import { joinLines, splitLines, type TextLine } from './lines.ts';
 
-/** A file that others own and of which a resource declares a part. */
+/** Observes and rewrites a file that the agent does not own, and of which a resource declares a part. */
 
 /**
- * The object with this path. The journal does not keep `content`, so after a restart null means that the content is
- * unknown.
+ * The observed object at the path. The journal does not store `content`, so it is null after a restart of the agent.
  */
 export interface SeenText {
   type: Inspected['type'];
   /** Type of the object if it is not a file. */
   kind: string | null;
-  /** Null: the file does not exist. */
+  /** Null if the file does not exist. */
   ownership: Ownership | null;
   content: Buffer | null;
 }
@@ -61,11 +60,11 @@ export const linesOf = ({ content }: SeenText): TextLine[] => (content === null 
 export const notAFile = (resource: ResolvedResource, { kind }: SeenText): HostFailure =>
   new HostFailure(
     kind?.startsWith('a symbolic') === true
-      ? `${pathOf(resource)} is ${kind}, which is not followed; declare the path of the file itself`
+      ? `${pathOf(resource)} is ${kind}, which the agent does not follow; declare the path of the file itself`
       : `${pathOf(resource)} is ${kind}, not a file; it is not changed`,
   );
 
-/** The missing prerequisite if the file does not exist. The agent does not create the file, because others own it. */
+/** Returns the missing prerequisite if the file does not exist. The agent does not create a file that others own. */
 export function awaitsFile(
   resource: ResolvedResource,
   seen: SeenText,
@@ -73,28 +72,28 @@ export function awaitsFile(
 ): Pick<Difference, 'awaits'> {
   const path = pathOf(resource);
   if (seen.type !== 'absent' || purpose === 'drift' || willBeThere(path)) return {};
-  const message = `there is no file ${path}; a line or block does not create it; declare it as file-unix too, or declare the resource that creates it before this one`;
+  const message = `there is no file ${path}, and a line or block does not create it; declare the file with file-unix, or declare the resource that creates it before this one`;
   return { awaits: [{ kind: 'programs', message }] };
 }
 
-/** A diff of only the changed lines. A diff with context could show a secret of another resource. */
+/** Returns a diff of only the changed lines, because its context could show a secret of another resource. */
 export const changedLines = (
   resource: ResolvedResource,
   { content }: SeenText,
   after: readonly TextLine[],
 ): string | null => (content === null ? null : contentDiff(pathOf(resource), content, joinLines(after), 0));
 
-/** The first change clears a set-ID bit of another user's file. All other permissions stay. */
+/** Returns the ownership after an edit, which clears a set-ID bit of another user's file and changes nothing else. */
 export const ownershipEdited = (found: Ownership): Ownership =>
   decideOwnership({}, found, { type: 'file', content: 'edited' }, asCreated(found.mode));
 
-/** Changes of the permissions that come with a change of the text. */
+/** Returns the changes of the permissions that result from an edit of the text. */
 export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChange[] =>
   ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
 
 /**
- * Changes the current text of the file, because another resource of the same run may have changed it since the
- * observation. Owner and permissions stay.
+ * Edits the current text of the file instead of the observed one, because another resource may have changed it since the
+ * observation. Keeps the owner, and all permissions except set-ID bits.
  * @param edit     returns the wanted lines; null to keep them
  * @param validate command that must succeed on the new content
  */

@@ -58,7 +58,7 @@ export async function rememberUser(
 
 const skeletonPath = '/etc/skel';
 
-/** The home directory to create; null if it already exists. */
+/** Returns the home directory to create, or null if it already exists. */
 function homeToMake(home: string, machine: Machine): Made | null {
   if (inspect(machine.walk, home, false).type !== 'absent') return null;
   const parents: string[] = [];
@@ -110,11 +110,11 @@ async function createAccount(body: Body, files: AccountFiles, machine: Machine):
   const home = homeOf(body);
   const makesHome = getsHome(body) && inspect(machine.walk, home, false).type === 'absent';
   if (makesHome) {
-    // Uses the path walk, which does not follow links that a user could have created.
+    // Creates parents with the path walk, because it does not follow links that a user could have created.
     const parent = machine.walk.open(above(home), 'make');
     if (parent !== null) machine.walk.release(parent);
   }
-  // An existing group with the account's name becomes its primary group; useradd would refuse to create that group.
+  // Uses an existing group with the account's name as its primary group, because useradd refuses to create that group.
   const group =
     body.primary_group != null
       ? String(declaredGroup(files, body.primary_group).gid)
@@ -165,13 +165,13 @@ export async function removeAccount(
   const shared = [...files.users.values()].some((other) => other.uid === user.uid && other.name !== name);
   if (running.length > 0 && !shared)
     throw new HostFailure(
-      `${name} is not removed: its processes are still running: ${running.join(', ')}; end that, or sign the user out, and apply again`,
+      `${name} is not removed: its processes are still running: ${running.join(', ')}; end them, or sign the user out, and apply again`,
     );
   const own = files.groups.get(name);
   if (keepGroup && own !== undefined && own.gid === user.gid) {
     const other = [...files.groups.values()].find(({ gid }) => gid !== own.gid);
-    // userdel removes the group only while it is the primary group. The home is changed first, because usermod would
-    // give its contents to the other group.
+    // userdel removes the group only if it is the primary group, so this sets another one. It also sets another home,
+    // because usermod would otherwise give the contents of the home to the other group.
     if (other !== undefined)
       await runAccountTool('usermod', ['-d', '/nonexistent', '-g', String(other.gid), '--', name], machine);
   }

@@ -32,7 +32,7 @@ const ann: User = {
 };
 const groups: Record<string, number> = { ann: 1500, audio: 29, games: 60, video: 44 };
 
-/** The observation of an account on a machine that has `groups`. */
+/** Returns the observation of an account on a machine that has `groups`. */
 function seen(user: User | null, body: Partial<Body> = {}, rest: Partial<SeenUser> = {}): SeenUser {
   const find = (asked: string) =>
     Object.entries(groups).find(([name, gid]) => name === asked || String(gid) === asked) ?? null;
@@ -86,7 +86,7 @@ describe('the declaration of an account', () => {
     expect(change([])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: '' }]);
   });
 
-  test('waits for groups that an earlier resource may bring', () => {
+  test('waits for groups that an earlier resource may create', () => {
     const { awaits } = diff(null, { primary_group: 'later', additional_groups: ['audio', 'too'] });
     expect(awaits).toEqual([
       { kind: 'accounts', message: 'there is no group later' },
@@ -114,7 +114,7 @@ describe('removal', () => {
     expect(diffUserRemoval(declared(), made, seen(null, {}, { homeIsThere: true })).action).toBe('remove');
   });
 
-  test('creates an older account again only if the agent removed it', () => {
+  test('restores an account that existed before only if the agent removed it', () => {
     const before: UserBefore = { was: 'user', touched: { uid: 3 }, whole: null };
     expect(diffUserRemoval(declared(), before, seen(null)).action).toBe('none');
     const secrets = { password: '!', ageing: [], subordinateUids: [], subordinateGids: [] };

@@ -23,7 +23,7 @@ export function diffUser(
     if (user === null) return nothing();
     if (purpose === 'drift') return presenceDrift();
     if (user.uid === 0) throw new HostFailure(`${body.name} has number 0: the superuser is not removed`);
-    return { ...presenceDrift(), message: `its home directory ${user.home} is left` };
+    return { ...presenceDrift(), message: `its home directory ${user.home} is kept` };
   }
   const changes: FieldChange[] = [];
   if (user === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
@@ -42,13 +42,13 @@ export function diffUser(
     for (const { asked, name } of seen.supplementary) if (name === null) missing(asked);
     const wanted = [...new Set(seen.supplementary.map(({ asked, name }) => name ?? asked))].sort();
     const same = user !== null && groupList(user.groups) === groupList(wanted);
-    // Without a declaration, a new account gets no additional groups.
+    // A new account without declared groups has no additional groups, so nothing changes.
     if (user !== null || wanted.length > 0)
       compare('additional_groups', user === null ? null : groupList(user.groups), groupList(wanted), same);
   }
   if (body.home != null) compare('home', user?.home ?? null, body.home, user?.home === body.home);
   if (body.shell != null) compare('shell', user?.shell ?? null, body.shell, user?.shell === body.shell);
-  // Only for a new account: an existing account does not show whether it was created as a system account.
+  // Compares the field only for a new account, because an existing one does not show how it was created.
   if (body.system != null && user === null) changes.push({ field: 'system', from: null, to: String(body.system) });
   if (changes.length === 0) return nothing();
   const message = user === null ? creationMessage(resource) : changeMessage(changes);
@@ -113,7 +113,7 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** All fields to restore. */
+/** Returns all fields to restore. */
 export function backTo({ touched, whole }: Extract<UserBefore, { was: 'user' }>): typeof touched {
   if (whole === null) return touched;
   return {

@@ -47,7 +47,7 @@ export async function removeOrRestoreUser(
   return said.length === 0 ? {} : { message: said.join('; ') };
 }
 
-/** Removes the group that came with the account. userdel leaves that group if it is not the primary one. */
+/** Removes the group that was created with the account. userdel keeps that group if it is not the primary one. */
 async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
   machine.stale(accountDatabase);
   const files = await machine.database(accountDatabase);
@@ -57,9 +57,9 @@ async function removeOwnGroup(name: string, machine: Machine): Promise<void> {
 }
 
 function removeHome({ home, parents, skeleton }: Made, machine: Machine): string[] {
-  if (machine.declared(home)) return [`its home directory ${home} is left: it is declared`];
+  if (machine.declared(home)) return [`its home directory ${home} is kept, because it is declared`];
   if (!removeIfUntouched(machine.walk, home, skeleton))
-    return [`its home directory ${home} is left, because it was replaced or its content has changed`];
+    return [`its home directory ${home} is kept, because it was replaced or its content has changed`];
   for (const parent of parents) {
     if (machine.declared(parent)) break;
     machine.walk.forget();
@@ -74,7 +74,7 @@ function removeMailbox(name: string, machine: Machine): string[] {
   const path = mailbox(name);
   const found = inspect(machine.walk, path, false);
   if (found.type !== 'file') return [];
-  if (found.size > 0) return [`its mail in ${path} is left`];
+  if (found.size > 0) return [`its mail in ${path} is kept`];
   machine.walk.within(path, 'null', (parent, file) => {
     // Mail may have arrived since the observation.
     expectUnchanged(parent, file, found);
@@ -94,7 +94,7 @@ async function restoreWhole(name: string, whole: WholeUser, machine: Machine): P
     await runAccountTool(
       'useradd',
       [
-        // Creates a system account, because that gets no new subordinate IDs.
+        // A system account gets no new subordinate IDs.
         ...['-r', '-M', '-u', String(whole.uid), '-g', String(whole.gid), '-d', whole.home, '-s', whole.shell],
         ...(whole.comment === '' ? [] : ['-c', whole.comment]),
         '--',
@@ -118,7 +118,7 @@ async function restoreRanges(
   machine: Machine,
 ): Promise<void> {
   if (isDeepStrictEqual(now, wanted)) return;
-  // A separate call for each range, because usermod would write several in reverse order.
+  // Runs usermod for each range, because one call would write several ranges in reverse order.
   for (const range of now) await runAccountTool('usermod', [remove, written(range), '--', name], machine);
   for (const range of wanted) await runAccountTool('usermod', [add, written(range), '--', name], machine);
 }
@@ -181,9 +181,9 @@ async function restoreOrder(memberships: readonly Membership[], machine: Machine
     try {
       await runAccountTool('gpasswd', ['-M', members.join(','), name], machine);
     } catch (error) {
-      // A member may be known only to another name-service source. Only the order is wrong then, not the membership.
+      // Fails if only another name-service source knows a member. The membership is correct, but the order is not.
       if (!(error instanceof HostFailure)) throw error;
-      said.push(`the members of ${name} are in another order than before`);
+      said.push(`the members of ${name} are in a different order than before`);
     }
   }
   return said;

@@ -13,7 +13,7 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 export type User = {
   uid: number;
   gid: number;
-  /** Name of the primary group; its number if it has no name. */
+  /** Name of the primary group, or its number if it has no name. */
   group: string;
   comment: string;
   home: string;
@@ -24,9 +24,9 @@ export type User = {
 
 export interface SeenUser {
   user: User | null;
-  /** Name-service sources that know the user, if the account files do not. */
+  /** The other name-service sources if only they know the user; otherwise null. */
   elsewhere: string[] | null;
-  /** The declared groups under their local names; null: the group does not exist. */
+  /** The declared groups under their local names. Null for a group that does not exist. */
   primary: { name: string; gid: number } | null;
   supplementary: { asked: string; name: string | null }[];
   /** Whether the home directory that was created with the account exists; checked only if it may be removed. */
@@ -45,7 +45,7 @@ export type Made = {
   home: string;
   /** Parent directories that were missing, innermost first. */
   parents: string[];
-  /** Content of the home as created from /etc/skel. */
+  /** Hash of /etc/skel, from which the home was created. */
   skeleton: string;
 };
 
@@ -69,12 +69,12 @@ export type WholeUser = User & {
   secrets: AccountSecrets;
 };
 
-/** Values of `home` that do not name a home directory. */
+/** Values of `home` that are not the path of a real home directory. */
 const noHomes = new Set(['/', '/nonexistent', '/dev/null', '/proc', '/run', '/bin', '/sbin', '/usr/sbin']);
 
-/** Whether a home directory is created with the account. */
+/** Reports whether a home directory is created with the account. */
 export const getsHome = (body: Body): boolean => body.system !== true && !noHomes.has(homeOf(body));
-/** Path of a new account's home. */
+/** Returns the path of a new account's home. */
 export const homeOf = (body: Body): string => body.home ?? `/home/${body.name}`;
 
 export async function lookAtUser(
@@ -119,10 +119,10 @@ export function userIn(files: AccountFiles, name: string): User | null {
 export const membershipsOf = (files: AccountFiles, groups: readonly string[]): Membership[] =>
   groups.map((name) => ({ name, members: [...(files.groups.get(name)?.members ?? [])] }));
 
-/** The complete record of an account that is about to be removed. */
+/** Returns the complete record of an account that is about to be removed. */
 export function wholeUser(files: AccountFiles, name: string, user: User, keepGroup: boolean): WholeUser {
   const own = files.groups.get(name);
-  // The conditions under which userdel removes the group with the account's name.
+  // userdel removes the group with the account's name under these conditions.
   const goesAlong =
     !keepGroup &&
     own !== undefined &&
@@ -137,7 +137,7 @@ export function wholeUser(files: AccountFiles, name: string, user: User, keepGro
   };
 }
 
-/** Whether the group with the account's name is kept: it existed before, or it is declared. */
+/** Reports whether the group with the account's name is kept, because it existed before or is declared. */
 export function groupStays(files: AccountFiles, name: string, machine: Machine): boolean {
   return files.groups.has(name) || groupIsDeclared(name, machine);
 }
