@@ -2,9 +2,9 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import {
   type DiskRoom,
   type DiskSpace,
+  isLowRecorded,
   judgeDisk,
   recordDiskSpace,
-  toldOfLowDisk,
 } from '../domain/fleet/disk-space.ts';
 import type { Context } from '../domain/shared/context.ts';
 
@@ -60,7 +60,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
   const record = async () => {
     if (space === null) return;
     try {
-      recordedLow ??= await toldOfLowDisk(context);
+      recordedLow ??= await isLowRecorded(context);
       if (recordedLow === space.low) return;
       await recordDiskSpace(context, space);
       recordedLow = space.low;

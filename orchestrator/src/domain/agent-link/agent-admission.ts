@@ -43,15 +43,15 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       const refusal = await succeed(context, hello, from, from.succession);
       if (refusal !== null) return { admitted: false, refusal };
     }
-    // The agent was removed since its key was looked up. A record is only created under the id of an agent's first key.
+    // The agent was removed after its key was looked up. Only an agent's first key may create a record.
     if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
       return refuse('unavailable', 'the agent has just been removed', 1);
-    let told = true;
+    let singly = true;
     try {
       // A token only matters for new and pending agents.
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
-        if (enrolled) told = enrolled.told;
+        if (enrolled) singly = enrolled.told;
         else if (!known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
         else context.log.warn({ node_id }, 'enrollment token of pending agent is invalid');
       }
@@ -66,7 +66,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       throw error;
     }
     const settled = await settleOpen(context, hello, node_id);
-    const row = await recordConnected(context, usage, hello, from, known, told);
+    const row = await recordConnected(context, usage, hello, from, known, singly);
     if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
     return {
@@ -80,7 +80,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
 
 /**
  * Commits the record of a new agent, or the changes that a token makes to a pending one.
- * @returns null when the token is not valid
+ * @returns null if the token is not valid
  */
 async function enrol(
   context: Context,
@@ -104,7 +104,7 @@ async function enrol(
   }
 }
 
-/** Commits the succession of the agent's key. */
+/** Commits the succession of the agent's key. Returns null, or the refusal if the key cannot be replaced. */
 async function succeed(context: Context, hello: Hello, from: Caller, succession: Succession): Promise<Refusal | null> {
   const row = await readAgent(context, from.node_id);
   const label = row?.name ?? row?.initial_hostname ?? from.node_id;
@@ -127,10 +127,10 @@ type AgentRow = NonNullable<Awaited<ReturnType<typeof readAgent>>>;
 const readAgent = ({ db }: Context, node_id: string) => db.get(agentById, { node_id });
 
 /**
- * Commits that the agent is connected, with an event when that is notable.
+ * Records that the agent is connected. Also records an event if the connection is notable.
  * @param known the agent's record before this hello
- * @param told  false when the agent is one of many new ones, which get no event each
- * @returns the agent's record; undefined when it was removed concurrently
+ * @param singly false if a new agent gets no event of its own because many agents are new
+ * @returns the agent's record; undefined if it was removed concurrently
  */
 async function recordConnected(
   context: Context,
@@ -138,7 +138,7 @@ async function recordConnected(
   hello: Hello,
   from: Caller,
   known: AgentRow | undefined,
-  told: boolean,
+  singly: boolean,
 ): Promise<AgentRow | undefined> {
   for (let attempt = 1; ; attempt++) {
     const row = await readAgent(context, from.node_id);
@@ -147,17 +147,18 @@ async function recordConnected(
       node_id: row.node_id,
       agent_version: hello.agent_version,
       attributes: toJson(hello.attributes),
-      // The record keeps how the agent first came to trust the orchestrator, even if the agent pins the key later.
+      // An agent that has pinned the key reports `pinned`. The record keeps how the agent first came to trust the
+      // orchestrator.
       pin_source: hello.pin_source === 'pinned' ? row.pin_source : hello.pin_source,
       remote_ip: from.remote_ip,
       lost_at: row.lost_at ?? 0,
       now: from.now,
     };
     const label = row.name ?? row.initial_hostname;
-    const happening = told ? connectionHappening(known && row, hello, from, label) : null;
+    const happening = singly ? connectionHappening(known && row, hello, from, label) : null;
     // The agent chooses its version, and possibly its address, so these events count against its daily limit.
     const isOften = known !== undefined && happening?.type === 'agent.connected';
-    const isTold = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
+    const hasEvent = !isOften || (await usage.today(row.node_id)).events < usage.limits.events;
     const write = (more: Statement[]) =>
       context.db.write({
         name: 'agents/connected',
@@ -165,7 +166,7 @@ async function recordConnected(
           keyStands(hello.public_key, from),
           statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
           statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
-          ...(happening && isTold ? [audited(context, happening)] : []),
+          ...(happening && hasEvent ? [audited(context, happening)] : []),
           ...more,
         ],
       });
@@ -174,16 +175,16 @@ async function recordConnected(
       else await write([]);
       return row;
     } catch (error) {
-      // The agent was marked as lost, or removed, since its record was read.
+      // The agent was marked as lost, or was removed, after its record was read.
       if (!(error instanceof MusterError && error.code === 'agent_changed' && attempt < 5)) throw error;
     }
   }
 }
 
 /**
- * The event for a new link. Most links get none: thousands of agents reconnect after each restart, and a short interruption
- * is not notable. An unapproved agent cannot fill the log by reconnecting.
- * @param known its record as the last link left it; undefined for an agent that was just recorded
+ * Returns the event for a new link, or null. Most links get none: thousands of agents reconnect after each restart, and a
+ * short interruption is not notable. An unapproved agent cannot fill the log by reconnecting.
+ * @param known its record after the previous link; undefined for an agent that was just recorded
  */
 function connectionHappening(
   known: Pick<AgentRow, 'status' | 'lost_at' | 'remote_ip' | 'agent_version'> | undefined,
@@ -215,8 +216,8 @@ function connectionHappening(
 }
 
 /**
- * Reconciles both sides' views of the open operations.
- * @returns the ids of the agent's open operations that have ended here or are unknown here
+ * Reconciles the agent's list of open operations with the recorded ones.
+ * @returns the ids of operations that the agent lists as open, but that have ended or are unknown
  */
 async function settleOpen(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
   const settled: string[] = [];
@@ -224,9 +225,9 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
     const row = await context.db.get(operationById, { operation_id });
     if (!row || row.node_id !== nodeId || hasEnded(row.status)) settled.push(operation_id);
   }
-  const held = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
+  const listed = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
   for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
-    if (held.has(operation.operation_id) || operation.dispatched_at === null) continue;
+    if (listed.has(operation.operation_id) || operation.dispatched_at === null) continue;
     // The agent accepted the operation, but its journal no longer has it. The outcome cannot be known.
     if (operation.status === 'running')
       await endHere(context, operation, hello.hostname, {
@@ -235,26 +236,26 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
         summary: null,
         startedAt: null,
       });
-    // The message with the operation was lost. The orchestrator cancels, expires, or dispatches the operation again.
+    // The message with the operation was lost. The operation is cancelled, expires, or is dispatched again.
     else if (operation.cancel_requested_at !== null)
-      await endHere(context, operation, hello.hostname, neverHad(cancelledBefore));
+      await endHere(context, operation, hello.hostname, neverReceived(cancelledBefore));
     else {
-      const reason = await takeBack(context, operation);
-      if (reason !== null) await endHere(context, operation, hello.hostname, neverHad(reason));
+      const reason = await undispatch(context, operation);
+      if (reason !== null) await endHere(context, operation, hello.hostname, neverReceived(reason));
     }
   }
   return settled;
 }
 
-const neverHad = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
+const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
 
 const cancelledBefore = 'cancelled before the agent had it';
 
 /**
- * Marks an operation whose message was lost as not dispatched.
- * @returns null, or the reason why the operation ends instead
+ * Marks an operation as not dispatched, because the message with it was lost.
+ * @returns null, or the reason to end the operation
  */
-async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
+async function undispatch({ db }: Context, { operation_id, run_id }: EndingOperation): Promise<string | null> {
   try {
     await db.write({
       name: 'operations/undispatch',
@@ -268,7 +269,7 @@ async function takeBack({ db }: Context, { operation_id, run_id }: EndingOperati
     if (error instanceof MusterError && error.code === 'run_finished')
       return 'not tried: the run was stopped before the agent had it';
     ignoreFinished(error);
-    // The operation was cancelled since it was read, or it has already ended.
+    // The operation was cancelled after it was read, or it has already ended.
     return (await db.get(operationById, { operation_id }))?.status === 'queued' ? cancelledBefore : null;
   }
 }

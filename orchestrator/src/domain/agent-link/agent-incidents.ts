@@ -11,7 +11,7 @@ import type { AgentLinks } from './agent-link.ts';
 /** A clone retries forever. One event per hour is enough. */
 const cloneEventEverySecs = 3600;
 
-/** Records that a second machine uses the key of an agent that is connected. */
+/** Records that a second machine uses the key of a connected agent. */
 export async function recordClone(context: Context, nodeId: string, remoteIp: string): Promise<void> {
   const { db } = context;
   const now = seconds(context.now());

@@ -25,21 +25,21 @@ import type { Refusal } from './refusal.ts';
 
 /** Determines which agent's key a hello proved, and handles key succession. */
 
-/** A key that may speak for an agent, as read at one time. */
+/** A key of an agent, with its validity at the time it was read. */
 export interface KeyOf {
   node_id: string;
   /** End of validity, Unix seconds; null for the current key, and for an agent without a record. */
   valid_until: number | null;
-  /** Set when the key is to replace the current one. */
+  /** Set if the key will replace the current one. */
   succession: Succession | null;
 }
 
 export interface Succession {
-  /** The recorded current key, hex. */
+  /** The recorded current key, which becomes the former one; hex. */
   former_key: string;
   /** End of the former key's validity, Unix seconds. */
   former_until: number;
-  /** Unrecorded keys between the former key and the new one; the new key replaces them as well. */
+  /** Unrecorded keys between the former key and the new one. The new key replaces them, too. */
   between: readonly { public_key: string; valid_until: number }[];
 }
 
@@ -49,22 +49,22 @@ export interface OwnKey {
   valid_until: number | null;
 }
 
-/** A key that a statement names, with its agent. */
+/** A key that is named by a statement, with its agent. */
 export interface KeptKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
   /** When the agent was recorded, Unix seconds. */
   first_seen_at: number;
-  /** When the agent was last heard, Unix seconds. */
+  /** When the agent was last heard from, Unix seconds. */
   last_seen_at: number;
 }
 
-/** Database records that {@link judgeKey} needs for a hello. */
+/** The recorded keys that {@link judgeKey} needs for a hello. */
 export interface KnownKeys {
   /** The key of the hello. */
   own: OwnKey | undefined;
   /** Recorded keys that the hello's statements name, by hex. Empty when the hello's own key is known. */
   formers: ReadonlyMap<string, KeptKey>;
-  /** Whether an agent already has the id that this key would have as a first key. */
+  /** Whether an agent already has the id that an agent with this first key would get. */
   idTaken: boolean;
 }
 
@@ -87,7 +87,8 @@ const refused = (
 /**
  * Determines the owner of a key from the records.
  * @param now Unix seconds
- * @returns the refusal names the agent that owns the key, or that the key claims to succeed
+ * @returns the key with its owner; or a refusal with the id of the agent that owns the key, or that the key claims to
+ * succeed
  */
 export function judgeKey(
   shown: Shown,
@@ -102,14 +103,14 @@ export function judgeKey(
     return { node_id, valid_until, succession: null };
   }
   const firstId = idOfRawKey(Buffer.from(public_key, 'hex'));
-  // The key was the agent's first one and is no longer in its record. Statements about the key do not matter.
+  // The agent's record no longer has its first key. Statements about that key do not matter.
   if (idTaken) return replaced(firstId, 'another key has replaced this one');
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
   const followed = follow(public_key, statements, formers);
   if (followed === 'unsigned') return refused(firstId, 'the former key has not signed it');
-  // The key belongs to another orchestrator or to a removed agent. The agent may have another key that is known here;
-  // without one it sends no statement and enrolls as a new agent.
+  // The key that signed the statement belongs to another orchestrator, or to a removed agent. On `key_unknown`, the agent
+  // tries its other keys, or enrolls as a new agent.
   if (followed === 'unknown') return refused(firstId, 'the key that signed it is not known here', 'key_unknown');
   const { former, said } = followed;
   const { node_id } = former;
@@ -117,7 +118,7 @@ export function judgeKey(
   // The agent was removed and enrolled again under an earlier key, such as after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
     return refused(node_id, 'its statement is older than the enrollment of this agent', 'key_unknown');
-  // The age of statements by unrecorded keys is not checked: the last use of those keys is unknown.
+  // The age of statements by unrecorded keys is not checked, because the last use of those keys is unknown.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -127,7 +128,7 @@ export function judgeKey(
   if (fault != null) return refused(node_id, fault);
   if (former.valid_until !== null)
     return refused(node_id, 'the key that signed it had been replaced itself, and cannot name another');
-  // A rejected agent is refused as rejected under any of its keys, and both keys stay valid.
+  // A rejected agent is refused as rejected under any of its keys. Both keys stay valid.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending')
     return refused(node_id, 'this agent waits for approval and cannot change its key before');
@@ -139,10 +140,10 @@ const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatem
   key_statement === undefined ? [] : [key_statement, ...(earlier_statements ?? [])];
 
 /**
- * Follows the statements, newest first, to a recorded key. Continues past the key of an unapproved agent, because
- * any holder of a replaced key could have enrolled that agent. A statement counts only once its signature is verified:
- * without the key, a client can neither speak for the agent that a statement names, nor learn whether that agent exists.
- * @returns the recorded key, and the statements between the hello's key and it, newest first
+ * Follows the statements, newest first, to a recorded key. Continues past the key of an unapproved agent, because any
+ * holder of a replaced key could have enrolled that agent. Verifies each signature before it uses the statement. Otherwise
+ * a client without the key could impersonate the agent that a statement names, or learn whether that agent exists.
+ * @returns the recorded key, and the statements between the hello's key and that key, newest first
  */
 function follow(
   public_key: string,
@@ -171,7 +172,7 @@ function follow(
 function successionBy(said: readonly KeyStatement[], formers: KnownKeys['formers'], now: number): Succession {
   let until = Number.POSITIVE_INFINITY;
   const ended = said.map(({ formerKey, madeAt, formerUntil }) => {
-    // Computed with this clock: a key is valid no longer than its own statement and all later statements allow.
+    // Uses this clock. A key is valid at most as long as its own statement and all later statements allow.
     until = Math.min(until, Math.max(now, Math.min(formerUntil, now + (formerUntil - madeAt))));
     return { public_key: Buffer.from(formerKey).toString('hex'), valid_until: until };
   });
@@ -197,12 +198,12 @@ function isSigned(key: Uint8Array, bytes: Uint8Array, signature: string): boolea
   try {
     return verify(null, bytes, publicKeyFromRaw(key), Buffer.from(signature, 'hex'));
   } catch {
-    // The key is not a point on the curve.
+    // The key is not a valid curve point.
     return false;
   }
 }
 
-/** {@link judgeKey} with the records from the database. */
+/** Reads the recorded keys that a hello needs, and calls {@link judgeKey}. */
 export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<typeof judgeKey>> {
   const { db } = context;
   const { public_key } = hello;
@@ -216,7 +217,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** Maximum number of keys of an agent over its lifetime. Former keys stay recorded. */
+/** Maximum number of keys of an agent over its lifetime, because former keys stay recorded. */
 const maxKeys = 1024;
 
 /** Transaction guard: fails if the key's owner or validity has changed since it was read. */
@@ -228,9 +229,9 @@ export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): S
   );
 
 /**
- * The statements that replace the current key, with their audit event.
+ * Returns the statements that replace the current key and record an audit event.
  * @param label the agent's name
- * @param ip    remote address of the hello
+ * @param ip remote address of the hello
  */
 export function successionStatements(
   context: Context,

@@ -26,19 +26,19 @@ import type { AgentLinks } from './agent-link.ts';
 import { type ReportMemory, reported } from './agent-reports.ts';
 import { nextOperation } from './dispatch.ts';
 
-/** Limits on what agents can store; read at each use. */
+/** Limits on what agents can store. Read at each use. */
 export interface ReportRules {
   /** Maximum bytes of one agent's reports per day. */
   readonly dailyBytes: number;
   readonly room: ReportRoom;
-  /** For tests: replaces the source of sent names. */
+  /** Replaces the source of sent names in tests. */
   readonly sentNames?: SentNamesOf;
 }
 
-/** Bytes that a sample counts toward the daily limit, about the size of its row. */
+/** Bytes that each sample counts toward the daily limit: about the size of its row. */
 const sampleBytes = 160;
 
-/** Implements the gateway's interface to the domain on the database. */
+/** Creates the gateway's interface to the domain, which stores its data in the database. */
 export function createAgentLinks(
   context: Context,
   refusals: Pick<Refusals, 'record'>,
@@ -81,7 +81,7 @@ export function createAgentLinks(
 
     async sampled(nodeId, samples) {
       const { bytes } = await usage.today(nodeId);
-      // Samples beyond the limit are acknowledged although they are not stored. Otherwise the agent would resend them.
+      // Acknowledges samples beyond the limit, although they are not stored. Otherwise the agent would resend them.
       const isStored = bytes < usage.limits.bytes;
       if (isStored) await sampled(nodeId, samples);
       const more = { bytes: isStored ? samples.length * sampleBytes : 0 };
@@ -125,13 +125,14 @@ export function createAgentLinks(
           submitDriftCheck(context, systemActor, nodeId, 'watch', statements),
         );
       } catch (error) {
-        // No snapshot to compare with: nothing is applied yet, or the agent is no longer approved.
+        // There is no snapshot to compare with: nothing has been applied, or the agent is no longer approved.
         if (!(error instanceof MusterError)) throw error;
-        context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'drift hint not followed');
+        context.log.debug({ node_id: nodeId, keys: keys.length, code: error.code }, 'ignored drift hint');
       }
     },
 
-    // A closed link causes no event: links break and recover often, and the lost watch reports lost agents.
+    // A closed link causes no event, because links break and recover often. The scan for lost agents reports longer
+    // absences.
     closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),

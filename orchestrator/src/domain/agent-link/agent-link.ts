@@ -4,15 +4,15 @@ import type { KeyOf } from './agent-keys.ts';
 import type { Refusal } from './refusal.ts';
 
 /**
- * The domain's side of an agent's link, called by the gateway. The gateway has already checked signature, schema, and size
- * limits. An agent can only speak for itself, so every call carries the node id that its key proved.
+ * The domain's interface for agent links, called by the gateway. The gateway has already checked signature, schema, and
+ * size limits. An agent can only speak for itself, so every call carries the node id that belongs to the agent's key.
  */
 export interface AgentLinks {
   /** Finds the owner of the key that the hello proved. Changes nothing. */
   keyOf(hello: Hello): Promise<KeyOf | { refusal: Refusal; node_id: string }>;
   /**
-   * Records the agent (a new one as pending, or as its enrollment token says) with its attributes, and determines which
-   * operations are still open. A key succession is committed first. Resolves after the commit.
+   * Records the agent with its attributes, and determines which operations are still open. A new agent is recorded as
+   * pending, or as its enrollment token says. A key succession is committed first. Resolves after the commit.
    */
   admit(hello: Hello, from: Caller): Promise<Admission>;
   /** Marks the agent as connected once its link is open. */
@@ -20,41 +20,41 @@ export interface AgentLinks {
   /** Commits changed attributes. */
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**
-   * Commits the agent's reports. Reports at or below the acknowledged sequence number, and reports about another agent's
-   * operations, change nothing. One call may carry the reports of several sequence numbers; `seq` is the highest of them, and all
-   * lower ones are included or already committed.
-   * @returns null, or the reason to disconnect the agent (a foreign operation)
+   * Commits the agent's reports. Reports at or below the acknowledged sequence number change nothing. One call may contain
+   * the reports of several sequence numbers. `seq` is the highest of them, and all lower ones are included or already
+   * committed.
+   * @returns null, or the reason to disconnect the agent, such as a report about another agent's operation
    */
   reported(nodeId: string, instanceId: string, seq: number, reports: readonly Report[]): Promise<Refusal | null>;
   /**
-   * The next operation to send, and whether another one is queued behind it. Null if no operation is queued, if one is running,
-   * or if the agent is not approved.
+   * Returns the next operation to send, and whether another one is queued behind it. Returns null if no operation is
+   * queued, an operation is running, or the agent is not approved.
    */
   nextOperation(nodeId: string, version?: number): Promise<{ operation: OperationMessage; more: boolean } | null>;
-  /** Open operations of this agent with a cancellation request. */
+  /** Returns the ids of the agent's open operations with a cancellation request. */
   cancellations(nodeId: string): Promise<string[]>;
   /**
-   * Node ids of all agents for which `nextOperation` or `cancellations` may return something, in a single query. The gateway
-   * calls it periodically to recover lost hints.
+   * Returns the node ids of all agents for which `nextOperation` or `cancellations` may return something, using a single
+   * query. The gateway calls this periodically to recover lost hints.
    */
   agentsWithWork(): Promise<string[]>;
-  /** Committed status, name, and tags; null when the agent has no record. */
+  /** Returns the committed status, name, and tags; null if the agent has no record. */
   standing(nodeId: string): Promise<Standing | null>;
-  /** Stores samples; rejects when none of them was stored. */
+  /** Stores samples. Rejects if none of them was stored. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** Forwards the output of a running program to live viewers. Stores nothing. */
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** Handles a change of resources that the agent watches; may start a drift check. */
+  /** Handles a change of resources that the agent watches. May start a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
-  /** Records the end of the link. `heardAt` is when the agent was last heard, in Unix seconds. */
+  /** Records the end of the link. `heardAt` is when the agent was last heard from, in Unix seconds. */
   closed(nodeId: string, reason: string, heardAt: number): Promise<void>;
   /** Records that a second process connected with this agent's key while the first link was alive. */
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
-  /** Records a refused hello or message in the audit log. The gateway limits the rate. */
+  /** Records a refused hello or message in the audit log. The gateway limits the rate of calls. */
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
 }
 
-/** The sender of a hello: its key, address, and time (Unix seconds). */
+/** The sender of a hello: its key, its address, and when the hello arrived (Unix seconds). */
 export interface Caller extends KeyOf {
   remote_ip: string;
   now: number;

@@ -39,18 +39,18 @@ import { appliedScope, auditScope } from '../shared/drift-scope.ts';
 import { applyEnd } from './apply-end.ts';
 import type { Refusal } from './refusal.ts';
 
-/** Turns agent reports into rows: all reports of a call in one transaction, with the acknowledged sequence number. */
+/** Turns agent reports into rows. Writes all reports of a call and the acknowledged sequence number in one transaction. */
 
 type Row = ReportedOperation;
 const findRow = ({ db }: Context, operationId: string) => db.get(reportedOperation, { operation_id: operationId });
 type Finished = Extract<Report, { type: 'finished' }>;
 
-/** Cached lookups that save queries. */
+/** Cached lookups, to save queries. */
 interface Known {
   find: OperationCache['find'];
   sameAs: AppliedMemory['sameAs'];
 }
-/** Used after the database refused a transaction: the retry reads everything from the database. */
+/** An empty cache, used after the database refused a transaction. The retry then reads everything from the database. */
 const nothing: Known = { find: () => undefined, sameAs: () => null };
 
 /** State kept from one report of an agent to the next. */
@@ -60,11 +60,11 @@ export interface ReportMemory {
   readonly payloads: Pick<Payloads, 'setOf'>;
   readonly sentNames: SentNamesOf;
   readonly usage: AgentUsage;
-  /** Free disk space as last measured. */
+  /** Free disk space at the last measurement. */
   readonly room: () => ReportRoom;
 }
 
-/** Sent to agents when the disk has no room even for the ends of operations. Agents keep their reports. */
+/** Sent to agents if the disk has no room even for the ends of operations. Agents then keep their reports. */
 const noRoom: Refusal = {
   code: 'unavailable',
   message: 'the disk of the orchestrator is full',
@@ -87,15 +87,15 @@ export async function reported(
     } catch (error) {
       ignoreFinished(error);
     }
-    // Either all reports are committed already, or an operation was ended by another process at the same time. The next
-    // attempt leaves that operation out.
+    // Either all reports are already committed, or another process ended one of the operations. The next attempt skips that
+    // operation.
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
     if (seq <= acknowledged) return null;
   }
   throw new Error(`report ${seq} of agent ${nodeId} was refused by the database after 5 attempts`);
 }
 
-/** Amount of an agent's reports that may be stored now. */
+/** Returns how much of an agent's reports may be stored now. */
 async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
   if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
   const today = await usage.today(nodeId);
@@ -124,7 +124,7 @@ async function commit(
     const row = known.find(operation_id) ?? (await findRow(context, operation_id));
     if (row && row.node_id !== nodeId)
       return violation({ fault: `operation ${operation_id} belongs to another agent` });
-    // The operation was deleted, such as by pruning. The report is dropped, and the agent may forget it.
+    // The operation was deleted, for example by pruning. The report is dropped, and the agent may delete it.
     if (!row) continue;
     if (row.dispatched_at === null && !hasEnded(row.status))
       return violation({ fault: `operation ${operation_id} was not sent to this agent` });
@@ -180,7 +180,8 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  // Operators control the size of this transaction: the end of an apply is as large as its desired set.
+  // The end of an apply is as large as its desired set. Operators control that size, so the transaction does not count as
+  // the agent's.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
   await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
@@ -199,18 +200,19 @@ async function commit(
 }
 
 /**
- * Start time of an operation whose start was not reported before. Computed with the orchestrator's clock. Only the duration is
- * taken from the agent, whose clock may be wrong.
+ * Returns the start time of an operation whose start was not reported. Uses the orchestrator's clock, and takes only the
+ * duration from the agent, whose clock may be wrong.
  */
 function beganAt({ operation_id, started_at, finished_at }: Finished, now: number): number {
   const took = Math.max(0, finished_at - started_at);
-  // Never earlier than the request, in case the agent's clock was set during the operation.
+  // The agent's clock may have been set during the operation. The start is never before the request.
   return Math.min(now, Math.max(now - took, Math.floor(decodeTime(operation_id) / 1000)));
 }
 
 /**
- * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused
- * by drift findings and applied state, including those dropped by the daily limit
+ * Returns the statements that record the end of an operation.
+ * @returns `unchanged`: digest of the desired set of an apply that changed nothing; `events`: number of events caused by
+ * drift findings and applied state, including those dropped by the daily limit
  */
 async function finish(
   context: Context,
@@ -231,8 +233,8 @@ async function finish(
     label,
   );
   let events = 0;
-  /** Events that an agent can repeat at will are limited per day. */
-  const tell = async (news: Statement[]) => {
+  /** Adds statements, without their events if the agent has reached its daily limit of events. */
+  const add = async (news: Statement[]) => {
     events += eventsIn(news);
     const today = await usage.today(node_id);
     statements.push(...(today.events < usage.limits.events ? news : withoutEvents(news)));
@@ -241,7 +243,7 @@ async function finish(
     statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
   if (kind === 'apply') {
     const end = await applyEnd(context, payloads, known.sameAs, row, finished, fresh);
-    await tell(end.statements);
+    await add(end.statements);
     return { statements, unchanged: end.unchanged, events };
   }
   if (kind === 'plan' && row.trigger !== 'audit') return { statements, unchanged: null, events };
@@ -254,25 +256,25 @@ async function finish(
   const verdict = findings.verdict(status);
   if (audit !== null) {
     const { audits } = audit;
-    // The plan itself is the snapshot that the machine was compared with.
+    // The machine was compared with the plan itself, so the plan is the snapshot.
     const check = { operation_id, node_id, trigger: 'audit' as const, snapshot_operation_id: operation_id };
-    const held = { label, scope: audits === null ? null : auditScope(audits.name) };
+    const subject = { label, scope: audits === null ? null : auditScope(audits.name) };
     if (audits !== null)
       statements.push(statement(assignmentAuditing, audits, { expect: 'row', else: 'operation_finished' }));
-    await tell(await driftStatements(context, check, held, verdict, findings.summary(), error));
+    await add(await driftStatements(context, check, subject, verdict, findings.summary(), error));
     return { statements, unchanged: null, events };
   }
   const { trigger, snapshot_operation_id } = row;
-  const held = { label, scope: appliedScope };
+  const subject = { label, scope: appliedScope };
   const check = { operation_id, node_id, trigger, snapshot_operation_id };
-  await tell(await driftStatements(context, check, held, verdict, summary, error));
+  await add(await driftStatements(context, check, subject, verdict, summary, error));
   return { statements, unchanged: null, events };
 }
 
 /**
- * The assignment that a run audits.
- * @returns `modules`: modules whose resources the run covers; `audits`: null when the assignment no longer audits, or
- * has another selector, so that the findings would never be checked again
+ * Finds the assignment that a run audits.
+ * @returns `modules`: modules whose resources the run covers; `audits`: null if the assignment no longer audits, or has
+ * another selector, because then no later check would clear the findings
  */
 async function auditOf(
   { db }: Context,

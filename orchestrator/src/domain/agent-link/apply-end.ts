@@ -25,9 +25,9 @@ type Finished = Extract<Report, { type: 'finished' }>;
 /** Updates applied state at the end of an apply. */
 
 /**
- * The statements that update applied state after an apply.
- * @param sameAs finds a previous apply with the same set that changed nothing
- * @param fresh results that are not committed yet, by position
+ * Returns the statements that update applied state after an apply.
+ * @param sameAs finds a previous apply of the same set that changed nothing
+ * @param fresh results that are not yet committed, by position
  * @returns also the digest of the desired set if the apply changed nothing and removed nothing
  */
 export async function applyEnd(
@@ -71,7 +71,7 @@ export async function applyEnd(
   const state = {
     node_id,
     snapshot_operation_id: succeeded ? operation_id : null,
-    // Drift checks of a machine begin after its first successful apply.
+    // A machine's drift checks begin after its first successful apply.
     drift_due_at: succeeded ? now : null,
     now,
   };
@@ -79,7 +79,7 @@ export async function applyEnd(
   return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
 }
 
-/** The sent set of an operation whose payload is no longer stored. */
+/** Stands for the sent set of an operation whose payload is no longer stored. */
 const nothingSent: SentSet = { resources: [], keep_modules: [] };
 
 const isUnchanged = ({ resources }: SentSet, results: ReadonlyMap<number, ResourceResult>): boolean =>

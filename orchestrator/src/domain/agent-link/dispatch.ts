@@ -12,7 +12,7 @@ import type { MarkOnly } from '../operations/dispatch-marks.ts';
 import type { OperationCache } from '../operations/operation-cache.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import { requirePlan, type SecretVersions, versionsIn } from '../operations/plan-binding.ts';
-import { withThoseThere } from '../operations/report-secrets.ts';
+import { withEarlierSecrets } from '../operations/report-secrets.ts';
 import { requirePlanHolds } from '../operations/resolve-agent.ts';
 import type { SentSecret } from '../secrets/secret-access.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
@@ -27,7 +27,7 @@ interface DispatchSources {
   readonly markOnly: MarkOnly;
 }
 
-/** An operation that is marked as dispatched; `dispatched_at` is the value before that. */
+/** An operation that was marked as dispatched. `dispatched_at` is the value before the mark. */
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
@@ -37,10 +37,10 @@ const verifiesSince = 2;
 const conditionsSince = 6;
 
 /**
- * The next operation of an agent, and whether another one is queued behind it. An operation that was marked as dispatched
- * but never accepted is dispatched again; the agent's journal recognizes duplicates.
+ * Returns an agent's next operation, and whether another one is queued behind it. An operation that was marked as
+ * dispatched but never accepted is dispatched again; the agent's journal recognizes duplicates.
  * @param version protocol version of the agent
- * @returns null when no operation is queued, an operation is running, or the agent is not approved
+ * @returns null if no operation is queued, an operation is running, or the agent is not approved
  */
 export async function nextOperation(
   context: Context,
@@ -75,9 +75,9 @@ export async function nextOperation(
 
 /**
  * Builds the message for a marked operation.
- * @param digests digests of the set to apply and of the previously applied one, as far as they are known
- * @returns the message; `ended` when the operation cannot be sent and has ended; `sent already` when its payload was deleted but
- * the agent may have received it
+ * @param digests digests of the set to apply and of the previously applied one, if known
+ * @returns the message; `ended` if the operation cannot be sent and has ended; `sent already` if its payload was deleted
+ * but the agent may have received it
  */
 async function loaded(
   context: Context,
@@ -93,9 +93,9 @@ async function loaded(
   const unknown = found.ok ? unknownTo(version, 'verify' in verify, found.resources) : null;
   const payload = unknown === null ? found : await tooOld(context, row, version, unknown);
   if (!payload.ok) {
-    // Only the agent ends a dispatched operation. If the message was lost, the agent's next hello shows that.
+    // Only the agent can end a dispatched operation. If the message was lost, the agent's next hello shows it.
     if (dispatched_at !== null) return 'sent already';
-    // The payload was deleted, so the operation ends here and the next one follows.
+    // The payload was deleted. This operation ends, and the next one follows.
     await endUnresolved(context, row, payload.error);
     return 'ended';
   }
@@ -105,11 +105,11 @@ async function loaded(
     return 'ended';
   }
   const sending = reportedOf(row, dispatched_at ?? seconds(context.now()));
-  // Reports of a drift check refer to an earlier operation, whose set is looked up when they arrive.
+  // Reports of a drift check refer to an earlier operation. Its set is looked up when they arrive.
   if (kind !== 'drift') {
     if (dispatched_at === null)
-      cache.sent(sending, await withThoseThere(context, payloads, operation_id, payload.secrets, digests));
-    // On a repeated dispatch the agent may already have received other values, so the set is not assumed.
+      cache.sent(sending, await withEarlierSecrets(context, payloads, operation_id, payload.secrets, digests));
+    // The agent may already have received other values from an earlier dispatch, so the set of secrets is unknown.
     else if (!cache.find(operation_id)) cache.sent(sending, null);
   }
   return {
@@ -125,7 +125,7 @@ async function loaded(
   };
 }
 
-/** @returns the data of an operation that its reports need, as {@link reportedOperation} would read it */
+/** Returns the data that reports of an operation need, as {@link reportedOperation} would read it. */
 const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   operation_id: row.operation_id,
   node_id: row.node_id,
@@ -140,7 +140,7 @@ const reportedOf = (row: Marked, dispatched_at: number): ReportedOperation => ({
   label: row.label,
 });
 
-/** @returns the feature that an agent of this protocol version does not support; null when it supports all */
+/** Returns the feature that an agent of this protocol version does not support; null if it supports all. */
 function unknownTo(version: number, verifies: boolean, resources: readonly ResolvedResource[]): string | null {
   if (verifies && version < verifiesSince) return 'a `verify` section';
   if (version < conditionsSince && resources.some(({ only_if }) => only_if !== undefined))
@@ -156,10 +156,10 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 }
 
 /**
- * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this
- * process stops.
- * @returns false when the operation was cancelled, or the agent rejected, concurrently; otherwise the snapshot for a drift check:
- * the newest one, because an apply may have ended since the request
+ * Marks an operation as dispatched before it is sent. From then on, only the agent's report ends it, even if this process
+ * stops.
+ * @returns false if the operation was cancelled, or the agent rejected, concurrently. Otherwise the snapshot for a drift
+ * check: the newest one, because an apply may have ended since the request
  */
 async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null | false> {
   const { operation_id, node_id } = row;
@@ -180,8 +180,8 @@ async function mayBeSent({ db, now }: Context, row: Row): Promise<string | null 
 }
 
 /**
- * Compares the desired set with the planned one again, because it may have changed while the apply was queued. The agent compares
- * only the machine.
+ * Compares the desired set with the planned one again, because it may have changed while the apply was queued. The agent
+ * compares only the state of its machine.
  */
 async function boundPlan(
   context: Context,
@@ -204,7 +204,10 @@ function changedSince(planned: SecretVersions, sent: readonly SentSecret[]): str
   return Object.keys(planned).find((name) => (versions.get(name) ?? 0) !== planned[name]);
 }
 
-/** @param undispatched end the operation only if it was not dispatched */
+/**
+ * Ends an operation that cannot be sent.
+ * @param undispatched end the operation only if it was not dispatched
+ */
 async function endUnresolved(
   context: Context,
   row: EndingOperation & { label: string },

@@ -1,9 +1,9 @@
 import type { RefusalCode } from '@muster/protocol/wire';
 
-/** Why an agent's link is refused, as sent to the agent. */
+/** The reason to refuse an agent's link, as sent to the agent. */
 export interface Refusal {
   code: RefusalCode;
   message: string;
-  /** Delay before the next attempt, seconds; null: the agent backs off as after any lost link. */
+  /** Delay before the next attempt, in seconds. Null if the agent uses its usual backoff. */
   retry_after_secs: number | null;
 }

@@ -7,13 +7,13 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Daily limits of each agent: stored bytes, events, and drift checks caused by its hints. Days are UTC. The first excess of a
- * limit causes one event; the caller decides on further consequences.
+ * Enforces daily limits of each agent: stored bytes, events, and drift checks caused by its hints. Days are UTC. The first
+ * use beyond a limit causes one event. The caller decides on further consequences.
  */
 
 export interface Usage {
   readonly bytes: number;
-  /** Events caused by unsolicited reports from the agent: `drift.…`, a new version or address. */
+  /** Events caused by unsolicited reports from the agent: drift, a new version, or a new address. */
   readonly events: number;
   readonly hints: number;
 }
@@ -22,7 +22,7 @@ export type UsageLimits = Readonly<Record<keyof Usage, number>>;
 
 /** A healthy machine causes a few events a day. */
 export const maxEvents = 100;
-/** About one in five minutes. Scheduled checks find resources that change more often. */
+/** About one every five minutes. Scheduled checks find resources that change more often. */
 export const maxHints = 300;
 
 interface Day extends Usage {
@@ -30,15 +30,15 @@ interface Day extends Usage {
   bytes: number;
   events: number;
   hints: number;
-  /** Bits of the limits for which an event was recorded, or is about to be. */
+  /** Bits of the limits for which an event was recorded, or will be recorded by a transaction in progress. */
   limited: number;
   /** Value of `bytes` when the row was last written. */
   saved: number;
 }
 
-/** Bytes are saved each time this fraction (1/n) of the limit is used. A restart loses less than that. */
+/** Usage is saved each time this fraction (1/n) of the limit is used. A restart loses less than that. */
 const savedShares = 64;
-/** Maximum number of agents in memory. The oldest entries beyond it are dropped and read from the database when needed. */
+/** Maximum number of agents in memory. The oldest entries are evicted and read from the database when needed. */
 const kept = 50_000;
 const daySecs = 86_400;
 
@@ -46,9 +46,9 @@ export interface AgentUsage {
   readonly limits: UsageLimits;
   today(nodeId: string): Promise<Usage>;
   /**
-   * Counts the usage of a transaction, and reverts the count when the transaction fails.
-   * @param agent `label` is read from the database when it is missing and needed
-   * @param write commits the transaction together with the given statements: they record the usage, and the event of a
+   * Counts the usage of a transaction. Reverts the count if the transaction fails.
+   * @param agent `label` is read from the database if it is missing and needed
+   * @param write commits the transaction together with the given statements, which record the usage and the event of a
    * limit that this transaction exceeds
    * @returns the result of `write`
    * @throws the error of `write`
@@ -60,7 +60,7 @@ export interface AgentUsage {
   ): Promise<Result>;
 }
 
-/** Positions in `agent_usage.limited`; never renumbered. */
+/** Bits in `agent_usage.limited`. Never renumber them. */
 const bits: Readonly<Record<keyof Usage, number>> = { bytes: 1, events: 2, hints: 4 };
 const consequences: Readonly<Record<keyof Usage, string>> = {
   bytes: 'its results are stored without details, its outputs without text, and its samples are dropped',
@@ -75,7 +75,10 @@ const counted: Readonly<Record<keyof Usage, string>> = {
 
 const whats = ['bytes', 'events', 'hints'] as const;
 
-/** @param dailyBytes read at each use, because it can change at run time */
+/**
+ * Creates the daily limits.
+ * @param dailyBytes read at each use, because it can change at run time
+ */
 export function createAgentUsage(context: Context, dailyBytes: () => number): AgentUsage {
   const { db } = context;
   const days = new Map<string, Day>();
@@ -98,7 +101,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
     const found: Day =
       row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, limited: 0, saved: 0 };
-    // An entry that was added during the read is newer.
+    // Another call added this entry during the read, so the entry is newer.
     const meanwhile = days.get(nodeId);
     if (meanwhile?.day === day) return meanwhile;
     remember(nodeId, found);
@@ -119,7 +122,8 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     today: dayOf,
     async spend({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
       const day = await dayOf(node_id);
-      // No `await` between counting and deciding, so that only one of several concurrent transactions records the event.
+      // There is no `await` between counting and deciding, so only one of several concurrent transactions records the
+      // event.
       day.bytes += bytes;
       day.events += events;
       day.hints += hints;
@@ -147,7 +151,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
         day.events -= events;
         day.hints -= hints;
         day.limited &= ~ofThis;
-        // The commit may have succeeded, so the entry is read from the database again.
+        // The commit may have succeeded, so the next use reads the entry from the database.
         if (error instanceof OutcomeUnknown && days.get(node_id) === day) days.delete(node_id);
         throw error;
       }
@@ -157,14 +161,14 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
 
 const isEvent = ({ query }: Statement): boolean => query === (insertAuditEvent as unknown);
 
-/** The number of audit events that the statements record. */
+/** Returns the number of audit events that the statements record. */
 export const eventsIn = (statements: readonly Statement[]): number => statements.filter(isEvent).length;
 
-/** The statements without audit events. */
+/** Returns the statements without those that record audit events. */
 export const withoutEvents = (statements: readonly Statement[]): Statement[] =>
   statements.filter((one) => !isEvent(one));
 
-/** Bytes that the statements store, including events and keys. */
+/** Returns the number of bytes that the statements store, including events and keys. */
 export function bytesOf(statements: readonly Statement[]): number {
   let bytes = 0;
   for (const { params } of statements) {
@@ -174,5 +178,5 @@ export function bytesOf(statements: readonly Statement[]): number {
   return bytes;
 }
 
-/** Overhead of a row. */
+/** Overhead of a row in bytes. */
 const statementBytes = 128;

@@ -30,13 +30,13 @@ import { type Page, type PageWish, readPage } from '../shared/page.ts';
 /** Agents: their approval, names, and tags. */
 
 export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
-/** The columns that are needed to build an answer. */
+/** The columns that an API answer needs. */
 type ShownRow = NonNullable<Awaited<ReturnType<typeof findShown>>>;
 const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
 const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
 
 /**
- * The agent under a node id, or under the name of an approved one.
+ * Returns the agent with a node id, or the approved agent with a name.
  * @throws MusterError agent_not_found
  */
 export async function requireAgent(context: Context, idOrName: string): Promise<AgentRow> {
@@ -48,7 +48,7 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
   return row ?? notThere(idOrName);
 }
 
-/** {@link requireAgent} with only the shown columns. */
+/** Like {@link requireAgent}, but reads only the columns of an API answer. */
 async function requireShown(context: Context, idOrName: string): Promise<ShownRow> {
   const row = isKeyId(idOrName)
     ? await findShown(context, idOrName)
@@ -84,7 +84,10 @@ function toAgent({ presence }: Context, row: ShownRow): Agent {
   };
 }
 
-/** {@link toAgent} as JSON text. Attributes and tags are stored as JSON and are not parsed only to be serialized again. */
+/**
+ * Returns the same as {@link toAgent}, as JSON text. Attributes and tags are stored as JSON, so they need not be parsed and
+ * serialized again.
+ */
 function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
   const { node_id, name, status, agent_version, attributes, tags } = row;
   const { connected_at, updated_at, initial_hostname, initial_ip, pin_source } = row;
@@ -106,7 +109,7 @@ export async function getAgent(context: Context, idOrName: string): Promise<Agen
   return toAgent(context, await requireShown(context, idOrName));
 }
 
-/** {@link getAgent} as JSON text. */
+/** Returns the same as {@link getAgent}, as JSON text. */
 export async function getAgentText(context: Context, idOrName: string): Promise<JsonText<Agent>> {
   return toAgentText(context, await requireShown(context, idOrName));
 }
@@ -115,7 +118,10 @@ export async function getAttributes(context: Context, idOrName: string): Promise
   return fromJson((await requireAgent(context, idOrName)).attributes);
 }
 
-/** @throws MusterError selector_invalid, naming the column */
+/**
+ * Parses a selector.
+ * @throws MusterError selector_invalid, naming the column
+ */
 export function requireSelector(text: string, path: string): Selector {
   const parsed = parseSelector(text);
   if (!parsed.ok)
@@ -134,18 +140,18 @@ export interface AgentFilter {
   offset?: number | undefined;
 }
 
-/** Agents to read and convert before yielding to the event loop. */
+/** Maximum number of agents to read and convert before yielding to the event loop. */
 const agentsPerTurn = 500;
 
 export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
   listShaped(context, filter, (row) => toAgent(context, row));
 
-/** {@link listAgents} reduced to node ids and names. */
+/** Lists the node ids and names of the agents that match. */
 export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
 ): Promise<{ node_id: string; name: string | null }[]> {
-  // A selector needs most of the agent's columns, so they are only read when a selector is given.
+  // Only a selector needs most of the agent's columns.
   if (filter !== undefined && !isEmptySelector(requireSelector(filter, '/filter')))
     return listShaped(context, { status, filter }, ({ node_id, name }) => ({ node_id, name }));
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
@@ -157,7 +163,10 @@ async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row:
   return found;
 }
 
-/** With a selector or a text filter, pages are cut after matching, because the database cannot evaluate every term. */
+/**
+ * Yields agents in batches. With a selector or a text filter, pages are cut after matching, because the database cannot
+ * evaluate every term.
+ */
 async function* shapedInTurns<T>(
   context: Context,
   filter: AgentFilter,
@@ -190,7 +199,7 @@ async function* shapedInTurns<T>(
   }
 }
 
-/** Agents that may match, in order, in batches. */
+/** Yields agents that may match, in order and in batches. */
 async function* agentRows(
   context: Context,
   filter: AgentFilter,
@@ -200,7 +209,7 @@ async function* agentRows(
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
   if (filter.sort === undefined) {
-    // Pages by id, so that agents added or removed during the scan cause no other agent to be skipped.
+    // Pages by id, so that no agent is skipped if others are added or removed during the scan.
     let after: string | undefined;
     for (let skip = offset; ; skip = 0) {
       const query = agents({ ...variant, after: after !== undefined });
@@ -215,7 +224,7 @@ async function* agentRows(
   for (let start = offset; start < ids.length; start += size) {
     const wanted = ids.slice(start, start + size);
     const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
-    // An agent may have been removed, or have changed its status, since the sort.
+    // An agent may have been removed, or have changed its status, after the sort.
     const still = wanted.flatMap((id) => rows.get(id) ?? []);
     yield status === undefined ? still : still.filter((row) => row.status === status);
     await nextTurn();
@@ -224,7 +233,10 @@ async function* agentRows(
 
 type SortKey = Pick<AgentRow, 'node_id' | 'name' | 'connected_at' | 'last_seen_at'>;
 
-/** Sorts in memory, because only the link knows when a connected agent was last heard. Agents without a name come last. */
+/**
+ * Sorts agents in memory, because only the gateway knows when a connected agent was last heard from. Agents without a name
+ * come last.
+ */
 function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNullable<AgentFilter['sort']>): string[] {
   const descending = sort.startsWith('-');
   const column = sort.replace('-', '') as 'name' | 'connected_at' | 'last_seen_at';
@@ -242,7 +254,7 @@ function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNulla
     .map(({ id }) => id);
 }
 
-/** Folds ASCII case only, as the databases compare. */
+/** Folds ASCII case only, like comparisons in the databases. */
 const foldAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string): boolean =>
@@ -250,24 +262,24 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
-/** A page of agents, each as JSON text. */
+/** Returns a page of agents, each as JSON text. */
 export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageWish): Promise<Page<JsonText<Agent>>> =>
   readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
 
-/** All matching agents as JSON text, in batches, so that the first batch is sent before the rest is read. */
+/** Yields all matching agents as JSON text, in batches, so that the first batch is sent before the rest is read. */
 export const agentTextsInTurns = (
   context: Context,
   filter: AgentFilter,
   perTurn?: number,
 ): AsyncIterable<JsonText<Agent>[]> => shapedInTurns(context, filter, (row) => toAgentText(context, row), perTurn);
 
-/** Approved agents that a selector matches; none for an empty one. */
+/** Returns the approved agents that match a selector; none for an empty selector. */
 export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {
   if (isEmptySelector(selector)) return [];
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
-/** The existing agents among these ids. */
+/** Returns the agents with these ids, without missing ones. */
 export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
   const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
@@ -275,7 +287,10 @@ export async function agentsWithIds(context: Context, nodeIds: readonly string[]
 
 const nameFault = '1 to 64 letters, digits, - or _, starting with a letter, and not in the form of a node id';
 
-/** @throws MusterError invalid_input unless the name may be given to an agent */
+/**
+ * Checks the name for an agent.
+ * @throws MusterError invalid_input
+ */
 export function requireAgentName(name: string): void {
   if (!isName(name))
     throw new MusterError('invalid_input', `name must be ${nameFault}`, [
@@ -294,7 +309,7 @@ export async function setStatus(
   return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, wanted));
 }
 
-/** Reads an agent and calls `act`; retries both when the agent was changed in between. */
+/** Reads an agent and calls `act`. Repeats both if the agent was changed between them. */
 async function withAgent<T>(context: Context, idOrName: string, act: (row: AgentRow) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const row = await requireAgent(context, idOrName);

@@ -2,12 +2,12 @@ import { markLastSeen } from '../../store/queries/agents/agents.ts';
 import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Maximum number of agents in one transaction. */
-const inOneUnit = 500;
+/** Maximum number of agents written in one transaction. */
+const atOnce = 500;
 
 /**
- * Records when disconnected agents were last heard from. Thousands of agents may disconnect at the same time: those that
- * disconnect during a write share the next transaction.
+ * Creates a function that records when a disconnected agent was last heard from. Thousands of agents may disconnect at the
+ * same time, so agents that disconnect during a write share the next transaction.
  */
 export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
   let waiting = new Map<string, number>();
@@ -16,8 +16,8 @@ export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
 
   const write = async (gone: ReadonlyMap<string, number>) => {
     const statements = [...gone].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
-    for (let start = 0; start < statements.length; start += inOneUnit)
-      await db.write({ name: 'agents/gone', statements: statements.slice(start, start + inOneUnit) });
+    for (let start = 0; start < statements.length; start += atOnce)
+      await db.write({ name: 'agents/gone', statements: statements.slice(start, start + atOnce) });
     for (const [node_id, heard_at] of gone) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 

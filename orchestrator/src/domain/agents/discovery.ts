@@ -4,22 +4,23 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Announces this orchestrator by datagram to agents that do not know one yet. Agents never answer. */
+/** Announces this orchestrator by datagram to agents that do not yet know one. Agents never answer. */
 
 /**
- * Builds the datagram for a local address; null means that agents on other machines cannot reach the orchestrator there.
- * @returns null when there is nothing to announce
+ * Builds the datagram for a local address. The address is null if agents on other machines cannot reach the orchestrator
+ * there.
+ * @returns null if there is nothing to announce
  */
 export type DatagramFor = (localAddress: string | null) => Uint8Array | null;
 
 export interface Delivery {
   /** Address and port. */
   to: string;
-  /** Null when the datagram was sent. */
+  /** Null if the datagram was sent. */
   error: string | null;
 }
 
-/** Sends datagrams. Network errors do not reject: each delivery reports its own error. */
+/** Sends datagrams. Never rejects on a network error: each delivery has its own error. */
 export interface Announcer {
   /** Sends to the broadcast address of each network of this machine. */
   broadcast(port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
@@ -30,14 +31,14 @@ export interface Announcer {
   send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
 }
 
-/** The target named in the request does not exist. */
+/** Thrown if the host of a target does not exist. */
 export class UnknownHostError extends Error {}
 
 export interface DiscoveryOptions {
   announcer: Announcer;
   /** UDP port on which agents listen for announcements. */
   port: number;
-  /** Address that agents dial; a null host means the address that the datagram leaves from. */
+  /** Address that agents dial. A null host means the address that the datagram is sent from. */
   agents: () => { host: string | null; port: number };
   /** The orchestrator key, 32 bytes. */
   publicKey: Uint8Array;
@@ -115,7 +116,7 @@ export function parseTarget(text: string): { host: string; port: number } {
   if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
   const port = Number(digits);
   if (port < 1 || port > 65_535) throw fault(`has the port ${digits}, which must be 1 to 65535`);
-  // The interface (`%eth0`) of a link-local address is only meaningful on this machine and is not sent.
+  // The interface (`%eth0`) of a link-local address only has a meaning on this machine, so it is not sent.
   const [address = '', scope] = host.split('%', 2);
   const right =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');

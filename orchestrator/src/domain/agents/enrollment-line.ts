@@ -1,9 +1,9 @@
 /**
- * The command lines that an operator pastes on a machine. They are built from the configuration, keys, and the token, never from
- * data of a request.
+ * Builds the command lines that an operator pastes on a machine, from the configuration, keys, and the token. They never
+ * contain data of a request.
  */
 
-/** Where a machine can install the agent from. */
+/** The address from which a machine can install the agent. */
 export interface InstallSource {
   /** Base URL of the API, without a trailing slash. */
   from: string;
@@ -12,28 +12,31 @@ export interface InstallSource {
 }
 
 export interface EnrolmentLines {
-  /** The line to paste. It installs the agent if this orchestrator offers packages. */
+  /** The line to paste. Installs the agent if this orchestrator offers packages. */
   command: string;
-  /** For a machine on which the agent is already installed. */
+  /** The line for a machine on which the agent is already installed. */
   connect_command: string;
-  /** The reason why `command` does not install, or another remark; null for neither. */
+  /** Why `command` does not install the agent, or another note; null without one. */
   note: string | null;
 }
 
 export interface EnrolmentPlaces {
   /** `host:port` that agents dial. */
   agents: string;
-  /** The orchestrator's identity key, hex. */
+  /** The orchestrator key, hex. */
   publicKey: string;
   install?: InstallSource | { refused: string };
-  /** Remark on these addresses. */
+  /** A note on these addresses. */
   note?: string | null;
 }
 
-/** @param approved whether the token enrolls agents as approved; otherwise an operator must approve them */
+/**
+ * Builds the lines.
+ * @param approved whether the token enrolls agents as approved; otherwise an operator must approve them
+ */
 export function enrolmentLines(places: EnrolmentPlaces, token: string, approved: boolean): EnrolmentLines {
   const { agents, publicKey, install = { refused: null }, note = null } = places;
-  // The token is passed in the environment because other users of the machine can see arguments.
+  // Other users of the machine can see arguments, so the token is passed in the environment.
   const connect = `MUSTER_TOKEN=${word(token)} muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)}`;
   if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };
   const { from, pin } = install;
@@ -46,24 +49,24 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
     ['--key', publicKey],
     ...(approved ? [] : [['--wait', 'no']]),
   ];
-  const told = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // A pipeline has the exit code of its last command, and a shell with empty input succeeds. So a failed download becomes the
-  // script `exit 1`.
-  const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${told}`;
+  const installOptions = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
+  // The exit code of a pipeline is that of its last command, and a shell succeeds on empty input. If the download fails,
+  // the shell therefore gets the script `exit 1`.
+  const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${installOptions}`;
   return { command, connect_command: connect, note };
 }
 
 const joined = (...notes: (string | null)[]): string | null => notes.filter((note) => note !== null).join('; ') || null;
 
-const onlyHere = /^(127(\.\d+){3}|::1|localhost)$/i;
+const loopback = /^(127(\.\d+){3}|::1|localhost)$/i;
 
 /**
- * A remark when other machines cannot reach the address that agents dial.
- * @param agentHost null: every address
- * @param own name of the orchestrator's machine
+ * Returns a note if other machines may not reach the address that agents dial.
+ * @param agentHost null means all addresses
+ * @param own hostname of the orchestrator's machine
  */
 export function noteOnAgents(agentHost: string | null, advertisedHost: string | null, own: string): string | null {
-  if (agentHost !== null && onlyHere.test(agentHost))
+  if (agentHost !== null && loopback.test(agentHost))
     return `agents can connect from the orchestrator’s own machine only, since agent_host is ${agentHost}: set it in the configuration`;
   if (advertisedHost !== null) return null;
   return `advertised_host is not set: the line has the name of this machine, ${own}, which the other one must know`;
@@ -73,7 +76,7 @@ export function noteOnAgents(agentHost: string | null, advertisedHost: string | 
 export const word = (text: string): string =>
   /^[A-Za-z0-9_./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The settings that decide whether machines can install from here. */
+/** Settings that determine whether machines can install from this orchestrator. */
 export interface InstallFacts {
   hasPackages: boolean;
   /** Address that the API listens on. */
@@ -95,9 +98,9 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
       refused:
         'this orchestrator has no packages to install from: install it from a package, or build its clone (npm run build)',
     };
-  // The proxy's key is unknown, so machines verify its certificate as usual.
+  // The key of the proxy's certificate is unknown, so machines verify the certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
-  if (onlyHere.test(apiHost))
+  if (loopback.test(apiHost))
     return {
       refused: `the API listens on ${apiHost} only, where no other machine reaches it: set api_host in the configuration`,
     };

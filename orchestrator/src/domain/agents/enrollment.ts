@@ -24,7 +24,7 @@ import { type EnrolmentPlaces, enrolmentLines } from './enrollment-line.ts';
 import type { PendingList } from './pending-list.ts';
 import { requireTags } from './tags.ts';
 
-/** Enrollment tokens: they enroll agents without manual approval. Tokens are stored as hashes and shown once. */
+/** Enrollment tokens enroll agents without manual approval. A token is stored as a hash, and shown only once. */
 
 export interface TokenWish {
   expires_in?: number | undefined;
@@ -49,7 +49,7 @@ const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
   revoked_at: row.revoked_at,
 });
 
-/** Creates a token. Only the result contains its value and the command line to paste. */
+/** Creates a token. Its value and the command line to paste are only in the result. */
 export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: EnrolmentPlaces) {
   const uses = wish.uses ?? 1;
   const approve = wish.approve ?? true;
@@ -107,17 +107,20 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
   return { ...toToken(row), token, ...enrolmentLines(advertised, token, approve) };
 }
 
-/** Tokens, newest first. @param ended include tokens that are used up, revoked, or expired */
+/**
+ * Lists tokens, newest first.
+ * @param ended whether to include tokens that are used up, revoked, or expired
+ */
 export async function listTokens({ db, now }: Context, ended: boolean, wish: PageWish) {
   const query = enrolmentTokens({ ended });
   return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
 }
 
-/** Time for which ended tokens remain listed, so that an operator can find out how an agent was enrolled. */
-const keptSecs = 30 * 86_400;
+/** Seconds for which ended tokens remain listed, so that an operator can find out how an agent was enrolled. */
+const endedListedSecs = 30 * 86_400;
 
 export async function deleteOldTokens(context: Context): Promise<void> {
-  const old = statement(deleteOldEnrolmentTokens, { expired_before: seconds(context.now()) - keptSecs });
+  const old = statement(deleteOldEnrolmentTokens, { expired_before: seconds(context.now()) - endedListedSecs });
   await context.db.write({ name: 'enrolment/delete old', statements: [old] });
 }
 
@@ -141,8 +144,8 @@ export async function revokeToken(context: Context, actor: Actor, id: string): P
 }
 
 /**
- * Candidate names for an agent whose token has none, best first: its hostname converted to a valid name, then with an
- * ever longer prefix of its id. The last one is always free, because ids are unique.
+ * Returns candidate names for an agent whose token has none, best first: its hostname converted to a valid name, then the
+ * same with longer and longer prefixes of its id. The last candidate is always free, because ids are unique.
  */
 export function namesFromHostname(hostname: string, nodeId: string): string[] {
   const fitted = (hostname.split('.')[0] ?? '')
@@ -161,16 +164,16 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 
 export interface Enrolment {
   statements: Statement[];
-  /** Whether the agent gets a separate event; otherwise it is reported later, together with others. */
+  /** Whether a new agent gets its own event. Otherwise a later event reports it together with others. */
   told: boolean;
   /** The node id of the pending agent that the new agent displaces. */
   displaced: string | null;
 }
 
 /**
- * The statements that enroll a new agent, or approve a known pending one by a token.
+ * Returns the statements that enroll a new agent, or approve a pending one, with a token.
  * @param known the existing record; a token only changes a pending agent
- * @returns no statements when nothing changes, null when the token is invalid
+ * @returns no statements if nothing changes; null if the token is invalid
  * @throws MusterError `pending_full`
  */
 export async function enrolStatements(
@@ -187,7 +190,7 @@ export async function enrolStatements(
     if (!token || token.revoked_at !== null || token.expires_at <= now || token.uses_left < 1) return null;
   }
   const approve = token?.approve === 1;
-  // The agent is pending already, and this token does not approve. It would only lose a use.
+  // The agent is already pending, and this token does not approve it. Enrolling it again would only use up the token.
   if (known && !approve) return { statements: [], told: true, displaced: null };
   let name: string | null = known?.name ?? null;
   const statements: Statement[] = [];
@@ -255,7 +258,7 @@ export async function enrolStatements(
     } else {
       const summary = `agent ${label} waits for approval${trust}`;
       const waits = { ...happening, type: 'agent.pending', summary } as const;
-      told = pending.isToldSingly(waits);
+      told = pending.isReportedSingly(waits);
       if (told) statements.push(audited(context, waits));
     }
   }

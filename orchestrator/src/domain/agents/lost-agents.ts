@@ -5,18 +5,18 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Detects lost agents by their recorded last-seen times, so that it does not matter how a link ended, or whether the
- * orchestrator was running when it ended. A scan reads the records once, from the least recently seen agent to the start of the grace
- * period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts periodically:
- * it refreshes the last-seen times of connected agents and recovers lost hints.
+ * Detects lost agents by their recorded last-seen times. Thus it does not matter how a link ended, or whether the
+ * orchestrator was running at that time. A scan reads the records once, from the least recently seen agent to the start of
+ * the grace period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts
+ * periodically, to refresh the last-seen times of connected agents and to recover lost hints.
  */
 
 /** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be this old. */
-const walkSecs = 900;
+const scanSecs = 900;
 /** Maximum number of records checked in one round. */
 const maxAtOnce = 2_000;
 /** Maximum number of losses written in one transaction. */
-const inOneUnit = 500;
+const perTransaction = 500;
 
 export interface LostWatch {
   round(): Promise<void>;
@@ -24,14 +24,14 @@ export interface LostWatch {
 }
 
 export interface LostWatchOptions {
-  /** Grace period: seconds without a message after which an agent is lost. */
+  /** Grace period: seconds without a message after which an agent counts as lost. */
   lostAfterSecs: number;
   /**
-   * Milliseconds since agents could reach this orchestrator. An agent is only lost after it had the grace period to
-   * reconnect.
+   * Returns the milliseconds since agents could first reach this orchestrator. An agent only counts as lost after it had
+   * the grace period to reconnect.
    */
   upFor: () => number;
-  /** For tests: replaces the default number of agents in a step. */
+  /** Replaces the default number of agents in a step, for tests. */
   atOnce?: number;
 }
 
@@ -40,7 +40,7 @@ export function createLostWatch(
   { lostAfterSecs, upFor, atOnce = maxAtOnce }: LostWatchOptions,
 ): LostWatch {
   const { db, bus, presence } = context;
-  const recordEvery = Math.max(walkSecs, lostAfterSecs);
+  const recordEvery = Math.max(scanSecs, lostAfterSecs);
   let begunAt = Number.NEGATIVE_INFINITY;
   let reached = { seen_since: 0, after_id: '' };
   /** Agents that changed behind the scan's position. */
@@ -78,8 +78,8 @@ export function createLostWatch(
         for (const id of again) behind.add(id);
         throw error;
       }
-      // The second condition holds when the clock was set back.
-      if (now - begunAt >= walkSecs || now < begunAt) {
+      // The second condition is true if the clock was set back.
+      if (now - begunAt >= scanSecs || now < begunAt) {
         begunAt = now;
         reached = { seen_since: 0, after_id: '' };
       }
@@ -94,7 +94,7 @@ export function createLostWatch(
 }
 
 function* inParts<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let start = 0; start < items.length; start += inOneUnit) yield items.slice(start, start + inOneUnit);
+  for (let start = 0; start < items.length; start += perTransaction) yield items.slice(start, start + perTransaction);
 }
 
 type UnseenRow = { node_id: string; name: string | null; initial_hostname: string; last_seen_at: number };
@@ -114,7 +114,7 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
   ];
 }
 
-/** Writes all losses in one transaction. If an agent reconnects concurrently, writes each loss in its own transaction. */
+/** Writes all losses in one transaction, or each in its own if an agent reconnected concurrently. */
 async function writeLosses(context: Context, losses: readonly Statement[][]): Promise<void> {
   try {
     await context.db.write({ name: 'agents/lost', statements: losses.flat() });

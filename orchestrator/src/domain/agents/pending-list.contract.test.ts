@@ -4,7 +4,7 @@ import { connect, type Domain, type Key, newAdmin, newKey, openDomain } from '..
 import { listAudit } from '../audit/audit.ts';
 import { listAgents, setStatus } from './agents.ts';
 import { createToken } from './enrollment.ts';
-import { forgottenAfterSecs } from './pending-list.ts';
+import { deletedAfterSecs } from './pending-list.ts';
 
 const day = 86_400_000;
 
@@ -95,7 +95,7 @@ describeDatabases('pending agents', (fixture) => {
     const stays = await come(domain, '192.0.2.2', { stays: true });
     const approved = await come(domain, '192.0.2.3');
     await setStatus(domain.context, actor, approved.key.id, { status: 'approved', name: 'web-3' });
-    domain.clock.advance((forgottenAfterSecs - 10) * 1_000);
+    domain.clock.advance((deletedAfterSecs - 10) * 1_000);
     await domain.pending.sweep(day);
     expect(await waiting(domain)).toContain(gone.key.id);
     domain.clock.advance(20_000);

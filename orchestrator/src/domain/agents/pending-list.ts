@@ -4,60 +4,72 @@ import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../st
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
-import { givingWay } from './pending-place.ts';
+import { agentToDisplace } from './pending-place.ts';
 
-/** Agents that wait for approval. Any client can create a key and send a hello, so the list and its events are bounded. */
+/**
+ * The list of agents that wait for approval. Any client can create a key and send a hello, so the list and its events are
+ * bounded.
+ */
 
-/** Maximum number of individual events for new agents within a minute; further agents are reported together. */
-const toldSingly = 10;
-const tellEveryMs = 60_000;
-/** Seconds after which a disconnected pending agent is deleted. When it returns, it is new. */
-export const forgottenAfterSecs = 3_600;
+/** Maximum number of new agents within a minute that get their own event. One event reports the others together. */
+const maxSingly = 10;
+const reportEveryMs = 60_000;
+/** Seconds after which a disconnected pending agent is deleted. If it returns, it counts as new. */
+export const deletedAfterSecs = 3_600;
 /** Maximum number of records deleted in one round. */
-const forgottenAtOnce = 200;
-/** Maximum number of records considered for displacement. */
+const deletedAtOnce = 200;
+/** Maximum number of records considered when choosing the agent to displace. */
 const maxConsidered = 10_000;
 
 export interface PendingList {
   readonly capacity: number;
   /**
-   * Statements that free a slot for a new agent; the same transaction has to insert its record.
-   * @throws MusterError `pending_full` when no agent can be displaced
+   * Returns statements that make room for a new agent. The same transaction must insert the agent's record.
+   * @throws MusterError `pending_full` if no agent can be displaced
    */
   place(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
-  /** Whether a new agent gets its own event. Otherwise `sweep` reports it together with others. */
-  isToldSingly(happening: Happening<'agent.pending'>): boolean;
-  /** Deletes disconnected agents, and reports the counted ones. @param upForMs milliseconds since the start */
+  /**
+   * Reports whether a new agent gets its own event. Counts the agent otherwise, and `sweep` reports it together with
+   * others.
+   */
+  isReportedSingly(happening: Happening<'agent.pending'>): boolean;
+  /**
+   * Deletes disconnected agents, and records the event for the counted ones.
+   * @param upForMs milliseconds since the start
+   */
   sweep(upForMs: number): Promise<void>;
-  /** Reports the counted agents. */
+  /** Records the event for the counted agents. */
   close(): Promise<void>;
 }
 
-interface Untold {
+interface Unreported {
   count: number;
   /** Unix milliseconds. */
   since: number;
   newest: Happening<'agent.pending'>;
 }
 
-/** @param capacity maximum number of agents that wait for approval */
+/**
+ * Creates the list.
+ * @param capacity maximum number of agents that wait for approval
+ */
 export function createPendingList(context: Context, capacity: number): PendingList {
   const { db } = context;
   let minute = Number.NEGATIVE_INFINITY;
-  let told = 0;
-  let untold: Untold | null = null;
+  let reported = 0;
+  let unreported: Unreported | null = null;
 
   const startOfMinute = () => {
     const now = context.now();
-    if (now - minute < tellEveryMs && now >= minute) return;
+    if (now - minute < reportEveryMs && now >= minute) return;
     minute = now;
-    told = 0;
+    reported = 0;
   };
 
-  const tell = async () => {
-    if (untold === null) return;
-    const { count, since, newest } = untold;
-    untold = null;
+  const recordUnreported = async () => {
+    if (unreported === null) return;
+    const { count, since, newest } = unreported;
+    unreported = null;
     const more = count === 1 ? '1 more agent waits' : `${count} more agents wait`;
     try {
       await db.write({
@@ -72,16 +84,16 @@ export function createPendingList(context: Context, capacity: number): PendingLi
         ],
       });
     } catch (error) {
-      // More agents may have been counted during the write.
-      const after = untold as Untold | null;
-      untold = { count: count + (after?.count ?? 0), since, newest: after?.newest ?? newest };
+      // Further agents may have been counted during the write.
+      const after = unreported as Unreported | null;
+      unreported = { count: count + (after?.count ?? 0), since, newest: after?.newest ?? newest };
       throw error;
     }
   };
 
   const forget = async () => {
-    const seen_until = seconds(context.now()) - forgottenAfterSecs;
-    const gone = (await db.all(pendingWithoutToken, { limit: forgottenAtOnce })).filter(
+    const seen_until = seconds(context.now()) - deletedAfterSecs;
+    const gone = (await db.all(pendingWithoutToken, { limit: deletedAtOnce })).filter(
       ({ node_id, last_seen_at }) => last_seen_at <= seen_until && !context.presence.isConnected(node_id),
     );
     if (gone.length === 0) return;
@@ -106,7 +118,7 @@ export function createPendingList(context: Context, capacity: number): PendingLi
       }));
       const site = siteOf(remoteIp);
       const wider = waiting.map((one) => ({ ...one, site: siteNetworkOf(one.site) }));
-      const agent = givingWay(waiting, site) ?? givingWay(wider, siteNetworkOf(site));
+      const agent = agentToDisplace(waiting, site) ?? agentToDisplace(wider, siteNetworkOf(site));
       if (agent === null) throw new MusterError('pending_full');
       const { node_id, last_seen_at: seen_until } = agent;
       const removal = statement(
@@ -117,20 +129,25 @@ export function createPendingList(context: Context, capacity: number): PendingLi
       return { statements: [removal, beyond], displaced: node_id };
     },
 
-    isToldSingly(happening) {
+    isReportedSingly(happening) {
       startOfMinute();
-      if (++told <= toldSingly) return true;
-      untold = { count: (untold?.count ?? 0) + 1, since: untold?.since ?? context.now(), newest: happening };
+      if (++reported <= maxSingly) return true;
+      unreported = {
+        count: (unreported?.count ?? 0) + 1,
+        since: unreported?.since ?? context.now(),
+        newest: happening,
+      };
       return false;
     },
 
     async sweep(upForMs) {
       const now = context.now();
-      if (untold !== null && (now - untold.since >= tellEveryMs || now < untold.since)) await tell();
-      // After a start, agents need this time to reconnect before they count as disconnected.
-      if (upForMs >= forgottenAfterSecs * 1000) await forget();
+      if (unreported !== null && (now - unreported.since >= reportEveryMs || now < unreported.since))
+        await recordUnreported();
+      // After a start, a pending agent needs this time to reconnect before it counts as disconnected.
+      if (upForMs >= deletedAfterSecs * 1000) await forget();
     },
 
-    close: tell,
+    close: recordUnreported,
   };
 }

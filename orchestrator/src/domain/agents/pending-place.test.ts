@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { givingWay, type PendingAgent } from './pending-place.ts';
+import { agentToDisplace, type PendingAgent } from './pending-place.ts';
 
 const agent = (node_id: string, site: string, connected: boolean, last_seen_at = 0): PendingAgent => ({
   node_id,
@@ -7,7 +7,7 @@ const agent = (node_id: string, site: string, connected: boolean, last_seen_at =
   connected,
   last_seen_at,
 });
-const chosen = (waiting: PendingAgent[], site: string) => givingWay(waiting, site)?.node_id ?? null;
+const chosen = (waiting: PendingAgent[], site: string) => agentToDisplace(waiting, site)?.node_id ?? null;
 
 test('displaces the least recently seen agent of the largest site', () => {
   const waiting = [

@@ -10,12 +10,13 @@ export interface PendingAgent {
 }
 
 /**
- * The pending agent that a new one displaces. The first choice is the least recently seen disconnected agent of the site with
- * the most agents. Otherwise, if that site would still have more agents than the new agent's site, the agent that connected
- * last is displaced. A single site can fill the list while no other needs a slot, but cannot keep others out.
- * @returns null when no agent can be displaced
+ * Returns the pending agent that a new one displaces. The first choice is the least recently seen disconnected agent of the
+ * network with the most agents. Otherwise the most recently seen agent of that network is displaced, if the network would
+ * still have more agents than the new agent's one. A single network can fill the list while no other needs a slot, but it
+ * cannot keep others out.
+ * @returns null if no agent can be displaced
  */
-export function givingWay(waiting: readonly PendingAgent[], site: string): PendingAgent | null {
+export function agentToDisplace(waiting: readonly PendingAgent[], site: string): PendingAgent | null {
   const bySite = Map.groupBy(waiting, (agent) => agent.site);
   const own = bySite.get(site)?.length ?? 0;
   let absent: { agent: PendingAgent; count: number } | null = null;
@@ -32,6 +33,9 @@ export function givingWay(waiting: readonly PendingAgent[], site: string): Pendi
   return (absent ?? present)?.agent ?? null;
 }
 
-/** Whether to prefer this disconnected agent over `found`: its site is larger, or it was seen less recently. */
+/**
+ * Reports whether to displace this disconnected agent rather than `found`: more agents share its network, or it was seen
+ * less recently.
+ */
 const isBefore = (agent: PendingAgent, count: number, found: { agent: PendingAgent; count: number } | null): boolean =>
   found === null || count > found.count || (count === found.count && agent.last_seen_at < found.agent.last_seen_at);

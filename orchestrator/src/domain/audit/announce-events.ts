@@ -7,7 +7,10 @@ import type { Unit } from '../../store/transaction.ts';
 const events: readonly AnyQuery[] = [insertAuditEvent, insertAuditEventInSession] as never;
 const audits = ({ statements }: Unit): boolean => statements.some(({ query }) => events.includes(query));
 
-/** A database that publishes a hint after a transaction with an audit event. Transactions of one turn share a hint. */
+/**
+ * Wraps a database so that it publishes a hint after each transaction with an audit event. Transactions in one turn of the
+ * event loop share a hint.
+ */
 export function announcingEvents(db: Database, bus: Bus): Database {
   let announced = false;
   bus.subscribe((hint) => {

@@ -4,14 +4,14 @@ import { fromJson } from '../../store/json-text.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
 /**
- * The hash chain over the audit log. Each event's hash covers the previous one, so that no event can be changed,
+ * Computes the hash chain of the audit log. Each event's hash covers the previous hash, so that no event can be changed,
  * removed, or moved without changing all later hashes. docs/security.md describes the computation for auditors.
  */
 
-/** The hash that the first event of an unpruned chain follows. */
+/** The hash before the first event of an unpruned chain. */
 export const genesis = '0'.repeat(64);
 
-/** An event in the form of the API. */
+/** Converts a row to an event of the API. */
 export function toAuditEvent(row: Omit<PlacedEvent, 'place' | 'hash' | 'category'>): AuditEvent {
   return {
     id: row.id,
@@ -28,8 +28,9 @@ export function toAuditEvent(row: Omit<PlacedEvent, 'place' | 'hash' | 'category
 export const categoryOf = (type: string): string => type.split('.', 1)[0] as string;
 
 /**
- * Canonical JSON of RFC 8785: no white space, keys sorted by UTF-16 code units, numbers and strings as in ECMAScript.
- * The value must be plain data.
+ * Returns the canonical JSON of RFC 8785: no white space, keys sorted by UTF-16 code units, numbers and strings as in
+ * ECMAScript.
+ * @param value plain data
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -41,9 +42,9 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * The hash of an event.
+ * Computes the hash of an event.
  * @param previous hash of the previous event, or {@link genesis}
- * @throws when the row does not contain a valid event
+ * @throws if the row does not contain a valid event
  */
 export function hashOf(previous: string, event: Omit<PlacedEvent, 'hash' | 'category'>): string {
   const text = canonicalJson({ ...toAuditEvent(event), place: event.place });

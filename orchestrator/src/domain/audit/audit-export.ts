@@ -6,10 +6,10 @@ import { type AuditFilter, passes, readFilter } from './audit-filter.ts';
 import { readChainEnds } from './event-sequencer.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** Events to read before yielding to the event loop. */
+/** Maximum number of events to read before yielding to the event loop. */
 const atOnce = 250;
 
-/** Reads the events after a position, up to another one, in pages. */
+/** Yields pages of the events between two positions: after the first, up to and including the second. */
 async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: number): AsyncGenerator<PlacedEvent[]> {
   for (let last = after; last < upTo; ) {
     const rows = await db.all(placedEvents, { after: last, limit: atOnce });
@@ -17,17 +17,17 @@ async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: nu
     if (events.length === 0) return;
     yield events;
     last = events.at(-1)?.place as number;
-    // Queries of SQLite do not yield to the event loop.
+    // SQLite queries do not yield to the event loop.
     await nextTurn();
   }
 }
 
-/** Writes an event with its position and hash as one JSON line. */
+/** Formats an event with its position and hash as one line of JSON. */
 const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 
 /**
- * The log as JSON lines in chain order, up to the head at the time of the call.
+ * Yields the log as lines of JSON in chain order, up to the end of the chain at the time of the call.
  * @throws MusterError invalid_input
  */
 export async function exportAudit(context: Context, asked: AuditFilter): Promise<AsyncGenerator<string>> {

@@ -5,7 +5,7 @@ import { operatorTaking } from '../../store/queries/operators.ts';
 import type { Context } from '../shared/context.ts';
 import type { PlacedEvent } from './placed-event.ts';
 
-/** Filter of audit events, shared by the list, the export, and the live stream. */
+/** A filter of audit events, shared by the list, the export, and the live stream. */
 export interface AuditFilter {
   /** Node id or name. */
   agent?: string | undefined;
@@ -19,7 +19,7 @@ export interface AuditFilter {
   before?: string | undefined;
 }
 
-/** A filter with names looked up and times read (Unix milliseconds). */
+/** A filter with names resolved to ids and times parsed to Unix milliseconds. */
 export interface ReadFilter {
   readonly agent: string | undefined;
   readonly operator: string | undefined;
@@ -29,7 +29,10 @@ export interface ReadFilter {
   readonly before: number | undefined;
 }
 
-/** @throws MusterError invalid_input */
+/**
+ * Resolves the names and parses the times of a filter.
+ * @throws MusterError invalid_input
+ */
 export async function readFilter({ db }: Pick<Context, 'db'>, filter: AuditFilter): Promise<ReadFilter> {
   return {
     after: filter.after === undefined ? undefined : readInstant(filter.after, '/after'),
@@ -50,10 +53,13 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
   return filter.before === undefined || event.timestamp_ms < filter.before;
 }
 
-/** An id that matches no operator. The empty id would match the system. */
+/** An id that no operator has. The empty id is not used, because it matches events of the system. */
 const nobody = '-';
 
-/** Compares with current and former names, not with text in events: a hostname may equal another agent's name. */
+/**
+ * Finds an agent by its id or a current or former name. Does not search event texts, because a hostname may equal another
+ * agent's name.
+ */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {
   if (isKeyId(idOrName)) return idOrName;
   return (await db.get(agentIdTakingName, { name: idOrName, node_id: '' }))?.node_id ?? nobody;
@@ -67,14 +73,14 @@ async function operatorIdOf(db: Database, idOrName: string): Promise<string> {
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * Reads an RFC 3339 time.
+ * Parses an RFC 3339 time.
  * @param path JSON pointer for the fault
  * @returns Unix milliseconds
  * @throws MusterError invalid_input
  */
 export function readInstant(text: string, path: string): number {
   const time = rfc3339.test(text) ? Date.parse(text) : Number.NaN;
-  // Date.parse accepts February 31 as March 3.
+  // Date.parse reads February 31 as March 3.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(time) || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10)) {
     const message = 'must be a time like 2026-01-31T08:00:00Z';

@@ -11,22 +11,25 @@ import type { Link } from './audit-verification.ts';
 import { readChainEnds } from './event-sequencer.ts';
 
 /**
- * Retention of audit events. Pruning removes the beginning of the chain and keeps the last removed hash, from which the rest
- * can be verified.
+ * Deletes old audit events. Pruning removes the beginning of the chain and keeps the hash of the last removed event, so
+ * that the rest can be verified.
  */
 
 const retentionKey = 'audit.retention_days';
 const dayMs = 86_400_000;
-/** Events read and removed in one transaction. */
+/** Maximum number of events read and removed in one transaction. */
 const atOnce = 500;
 
-/** The retention that overrides the configuration, in days; null without an override. */
+/** Returns the retention in days that overrides the configuration; null without an override. */
 export async function auditRetention({ db }: Context): Promise<number | null> {
   const row = await db.get(setting, { key: retentionKey });
   return row ? Number(row.value) : null;
 }
 
-/** @param days null restores the configured retention */
+/**
+ * Sets the retention.
+ * @param days null restores the configured retention
+ */
 export async function setAuditRetention(context: Context, actor: Actor, days: number | null): Promise<void> {
   const before = await auditRetention(context);
   if (before === days) return;
@@ -48,10 +51,10 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
 }
 
 /**
- * Finds the last event to remove. A few events are in the chain out of time order. The first event that is not older than
- * `before` ends the cut; events behind it wait for the next prune.
+ * Finds the last event to remove. A few events are in the chain out of time order. The search stops at the first event that
+ * is not older than `before`; older events behind it are removed by a later prune.
  * @param events the events behind `from`, in order
- * @param now    events later than this were written by a wrong clock and are removed with their neighbors
+ * @param now events later than this were written with a wrong clock, and are removed with their neighbors
  * @returns the last event to remove, and whether the search may continue behind it
  */
 export function cutOf(
@@ -82,8 +85,8 @@ async function findCut({ db, now }: Context, from: Link, before: number): Promis
 }
 
 /**
- * Removes events that are older than a time and have a position in the chain. One transaction records the cut and the event
- * `audit.pruned`; if the prune is interrupted, the schedule finishes it.
+ * Removes chained events that are older than a time. One transaction records the cut and the event `audit.pruned`. If the
+ * prune is interrupted, the schedule finishes it.
  * @param before RFC 3339, exclusive
  * @returns the number of removed events
  */
@@ -91,13 +94,13 @@ export async function pruneAudit(context: Context, actor: Actor, before: string,
   return prune(context, actor, readInstant(before, '/before'), { fence: [], signal });
 }
 
-/** The number of events that {@link pruneAudit} would remove now. */
+/** Returns the number of events that {@link pruneAudit} would remove now. */
 export async function countPrunable(context: Context, before: string): Promise<number> {
   const { begin, cut } = await findPrunable(context, readInstant(before, '/before'));
   return cut.place - begin.place;
 }
 
-/** Finds the part of the chain that is older than `before`, behind the events already marked for removal. */
+/** Finds the part of the chain that is older than `before`. Starts behind the events already marked for removal. */
 async function findPrunable(context: Context, before: number) {
   const { anchor, cut: from } = await readChainEnds(context);
   const begin = from.place > anchor.place ? from : anchor;
@@ -106,7 +109,7 @@ async function findPrunable(context: Context, before: number) {
 
 interface Pruning {
   fence: Fence;
-  /** Aborting leaves the remaining removals to the schedule. */
+  /** If aborted, the schedule finishes the removal. */
   signal?: AbortSignal | undefined;
 }
 
@@ -135,7 +138,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
       ],
     });
   } catch (error) {
-    // Another process prunes at the same time. Its removals are not counted; the cut is computed again.
+    // Another process pruned at the same time. The cut is computed again, and that process's removals are not counted.
     if (error instanceof MusterError && error.message === prunedMeanwhile) return prune(context, actor, before, how);
     throw error;
   }
@@ -152,7 +155,7 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
     if (anchor.place >= cut.place) return;
     const rows = await context.db.all(placedEvents, { after: anchor.place, limit: atOnce });
     const last = rows.findLast((row) => (row.place as number) <= cut.place);
-    // Rows were deleted outside of pruning. The chain still begins behind the cut.
+    // Rows were deleted by other means than pruning. The chain still begins behind the cut.
     const to: Link =
       last === undefined || last.place === cut.place ? cut : { place: last.place as number, hash: last.hash as string };
     try {
@@ -176,7 +179,7 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
 }
 
 /**
- * Removes events once they are a day past their retention, so that pruning runs at most once a day.
+ * Removes events that are a day or more past their retention, so that pruning runs at most once a day.
  * @param configuredDays 0 disables pruning, unless an override is set
  */
 export async function pruneBySchedule(context: Context, configuredDays: number, how: Pruning): Promise<number> {

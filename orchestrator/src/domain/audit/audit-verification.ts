@@ -14,13 +14,13 @@ export interface Link {
 
 export interface Verdict {
   ok: boolean;
-  /** Number of valid events in a row from the oldest one. */
+  /** Number of valid events from the oldest one to the first fault. */
   verified: number;
   /** The newest event that pruning removed; the chain begins behind it. */
   anchor: Link;
   /** The newest event in the chain. */
   head: Link;
-  /** Number of events that are not in the chain yet. */
+  /** Number of events that are not yet in the chain. */
   unchained: number;
   /** The first invalid position; null if the chain is valid. */
   fault: { place: number; event_id: string | null; message: string } | null;
@@ -28,7 +28,7 @@ export interface Verdict {
 
 const atOnce = 250;
 
-/** The fault of an event that should follow `before`; null when it is valid. */
+/** Returns the fault of an event that should follow `before`; null if the event is valid. */
 function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this place';
   if (event.place !== before.place + 1) return 'the event at this place is missing';
@@ -42,7 +42,7 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
 }
 
 type Reached = Link & { seq: number };
-/** A read position after all rows at the anchor's position. */
+/** Returns a read position behind all rows at the anchor's position. */
 const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
@@ -55,12 +55,12 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     const unchained = (await db.get(countUnplaced, {}))?.count ?? 0;
     return { ok: fault === null, verified, anchor: start, head, unchained, fault };
   };
-  /** Starts at the current anchor. */
+  /** Restarts at the current anchor. */
   const begin = async (): Promise<Verdict['fault']> => {
     const { anchor } = await readChainEnds(context);
     start = anchor;
     last = behind(anchor);
-    // The anchor is read before the first event, because pruning moves it in the same transaction as it removes events.
+    // The anchor is read first. Pruning removes events and moves the anchor in one transaction.
     const first = await db.get(firstPlaced, {});
     if (!first || (first.place as number) > anchor.place) return null;
     return { place: first.place as number, event_id: first.id, message: 'the event has a place before the anchor' };
@@ -79,8 +79,8 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have removed events during this read. The chain then begins after the expected position, possibly after
-      // this event.
+      // Pruning may have removed events during this read. The chain then begins behind the expected position, possibly
+      // behind this event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();
         if (before) return verdict(before);
@@ -93,7 +93,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
       await nextTurn();
       continue;
     }
-    // The head is read after the events, so that it is not behind them.
+    // The head is read after the events, so that it is not older than the last event.
     const { head, anchor: now } = await readChainEnds(context);
     if (head.place === last.place)
       return verdict(
@@ -121,11 +121,17 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
 }
 
 export interface Verifier {
-  /** Verifies the log as of now or later. @param signal aborts when the caller stops waiting */
+  /**
+   * Verifies the log at the time of the call or later.
+   * @param signal aborts when the caller stops waiting
+   */
   verify(signal: AbortSignal): Promise<Verdict>;
 }
 
-/** Runs one verification at a time, because it reads the whole log. Concurrent callers share the next one. */
+/**
+ * Creates a verifier that runs one verification at a time, because each reads the whole log. Callers during a verification
+ * share the next one.
+ */
 export function createVerifier(context: Context): Verifier {
   let running: Promise<unknown> = Promise.resolve();
   let next: { verdict: Promise<Verdict>; waiting: number; abort: AbortController } | null = null;

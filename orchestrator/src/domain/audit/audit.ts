@@ -7,7 +7,7 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { categoryOf, toAuditEvent } from './audit-chain.ts';
 import { type AuditFilter, readFilter } from './audit-filter.ts';
 
-/** An event before it has a time and an id. */
+/** An event without a time and an id. */
 export interface Happening<T extends EventType = EventType> {
   type: T;
   /** Defaults to the usual severity of the type. */
@@ -21,8 +21,8 @@ export interface Happening<T extends EventType = EventType> {
 }
 
 /**
- * The statement that records an event, for the transaction of the change itself. If the actor has a session, it is also
- * a precondition: once that session has ended, the transaction fails with `unauthenticated`.
+ * Returns the statement that records an event. Use it in the transaction of the change. If the actor has a sign-in session,
+ * the statement also checks it: after the session's end the transaction fails with `unauthenticated`.
  */
 export function audited<T extends EventType>(context: Context, happening: Happening<T>): Statement {
   const target = happening.target ?? { type: '', id: '', name: '' };
@@ -38,7 +38,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,
-    // The summary may contain names that machines chose, and terminals and browsers display it.
+    // The summary is displayed in terminals and browsers, and may contain names that machines chose.
     summary: visibleLine(happening.summary),
     metadata: toJson(happening.metadata ?? {}),
   };
@@ -51,10 +51,12 @@ export function audited<T extends EventType>(context: Context, happening: Happen
   );
 }
 
-/** Maximum bytes of a page. An event lists the modules of a run, or the tokens of an operator. */
+/**
+ * Maximum bytes of a page. Single events can be large: they may list all modules of a run, or all tokens of an operator.
+ */
 const pageBytes = 1024 * 1024;
 
-/** A page of events, newest first. The page ends early at `pageBytes`; the cursor then continues after it. */
+/** Returns a page of events, newest first. The page ends early at `pageBytes`, and the cursor then continues behind it. */
 export async function listAudit(
   context: Context,
   asked: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
@@ -78,14 +80,14 @@ export async function listAudit(
   const last = page.at(-1);
   const more = keys.length > page.length && last !== undefined;
   return {
-    // Retention may have removed an event since its key was read.
+    // Pruning may have removed an event after its key was read.
     events: page.flatMap(({ seq }) => found.get(seq) ?? []).map(toAuditEvent),
     has_more: more,
     next_cursor: more ? `${last.timestamp_ms}.${last.seq}` : null,
   };
 }
 
-/** @returns the number of events that total at most {@link pageBytes}, at least one */
+/** Returns how many of the events fit into {@link pageBytes}, at least one. */
 function withinBytes(keys: readonly { bytes: number }[]): number {
   let sum = 0;
   const over = keys.findIndex(({ bytes }, at) => {
@@ -95,7 +97,7 @@ function withinBytes(keys: readonly { bytes: number }[]): number {
   return over === -1 ? keys.length : over;
 }
 
-/** The cursor is the time and number of the last event of a page, which never change. */
+/** Decodes a cursor: time and number of the last event of a page, which never change. */
 function readCursor(text: string): { below_ms: number; below_seq: number } {
   const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (read === null)

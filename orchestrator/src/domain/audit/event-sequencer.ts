@@ -10,30 +10,33 @@ import { hashOf } from './audit-chain.ts';
 import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 
 /**
- * Assigns events their positions in the chain. Writers record events without a position, so that no write waits for another. The
- * sequencer finds committed events and chains them, many in one transaction.
+ * Assigns events their positions in the chain. Writers record events without a position, so that writes do not wait for
+ * each other. The sequencer then adds committed events to the chain, many in one transaction.
  */
 
 /** Maximum number of events in one transaction. */
 const batch = 1000;
 /**
- * After this many consecutive failures of consumers, the events of the batch are placed one at a time, and a consumer
- * is skipped for the events for which it fails. A failing consumer must not stop the chain, and one event must not affect
+ * Number of consecutive failures of consumers after which the events of the batch are placed one at a time. A consumer is
+ * then skipped for events on which it fails. Thus a failing consumer does not stop the chain, and one event does not affect
  * others.
  */
-const patience = 5;
+const maxFailures = 5;
 
 export interface SequencerOptions {
-  /** Consumers produce further statements for the same transaction. */
+  /** Consumers return further statements for the same transaction. */
   consumers: readonly EventConsumer[];
 }
 
 export interface Sequencer {
-  /** Adds one batch of events to the chain. @returns whether more events may wait */
+  /**
+   * Adds one batch of events to the chain.
+   * @returns whether more events may wait
+   */
   place(fence: Fence): Promise<boolean>;
 }
 
-/** The current ends of the chain. */
+/** Returns the first and last link of the chain. */
 export async function readChainEnds({ db }: Pick<Context, 'db'>) {
   const ends = await db.all(chainEnds, {});
   const of = (wanted: (typeof ends)[number]['name']) => {
@@ -50,13 +53,16 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   /** Numbers of events that cannot be hashed. */
   const unreadable = new Set<number>();
 
-  /** @param history number of the last event from before consumers existed */
+  /**
+   * Returns the statements of the consumers.
+   * @param history number of the last event from before consumers existed
+   */
   const follow = async (placed: readonly Placed[], history: number): Promise<Statement[]> => {
     const events = placed.flatMap(({ seq, event }) => (seq > history ? [event] : []));
     return events.length === 0 ? [] : (await Promise.all(consumers.map((consume) => consume(events)))).flat();
   };
 
-  /** Skips rows in an unknown format. They are not added to the chain, and verification reports them. */
+  /** Skips a row with an unknown format. Such a row is not added to the chain, and verification reports it. */
   const passOver = (row: Row, error: unknown) => {
     if (unreadable.has(row.seq)) return;
     unreadable.add(row.seq);
@@ -85,7 +91,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     bus.publish({ type: 'placed', place });
   }
 
-  /** Uses a transaction for each event, so that only the consequences of a failing event are lost. */
+  /** Places each event in its own transaction, so that only the consequences of a failing event are lost. */
   async function placeSingly(fence: Fence, head: Link, placed: readonly Placed[], history: number) {
     let before = head;
     for (const one of placed) {
@@ -111,7 +117,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
       const { head, history } = await readChainEnds(context);
       const placed = chained(head, rows, passOver);
       if (placed.length === 0) return false;
-      if (failures >= patience) await placeSingly(fence, head, placed, history);
+      if (failures >= maxFailures) await placeSingly(fence, head, placed, history);
       else
         try {
           await write(fence, head, placed, await follow(placed, history));
@@ -125,7 +131,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
   };
 }
 
-/** Whether the error is an unavailable database or a concurrent writer, as opposed to a consumer's failure. */
+/** Reports whether an error is caused by the database or a concurrent writer rather than by a consumer. */
 const isOfTheDatabase = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
   (error instanceof MusterError && ['storage_unavailable', 'storage_full', 'draining'].includes(error.code));

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createRefusalBook, type Refused, refusalsEveryMs, roomFor, type Telling } from './refusal-throttle.ts';
+import { createRefusalBook, type DueRefusal, maxEntries, type Refused, refusalsEveryMs } from './refusal-throttle.ts';
 
-const kinds = Object.keys(roomFor) as Refused[];
-const most = Object.values(roomFor).reduce((sum, room) => sum + room + 1, 0);
+const kinds = Object.keys(maxEntries) as Refused[];
+const most = Object.values(maxEntries).reduce((sum, room) => sum + room + 1, 0);
 
 describe('refusal throttle', () => {
   test('reports the first refusal immediately and repetitions hourly, then drops the entry', () => {
@@ -25,11 +25,11 @@ describe('refusal throttle', () => {
   test('reports remaining refusals at shutdown and retries failed reports', () => {
     const book = createRefusalBook<string>();
     const note = (same: string) => book.note('agent', '', same, same, () => 'many', 0);
-    note('a')?.untold();
+    note('a')?.revert();
     expect(note('a')).not.toBeNull();
     note('b');
     note('a');
-    for (const { untold } of book.rest(1)) untold();
+    for (const { revert } of book.rest(1)) revert();
     note('a');
     expect(book.rest(2)).toMatchObject([{ what: 'a', count: 2, since: 0 }]);
     expect(book.rest(3)).toEqual([]);
@@ -45,16 +45,16 @@ describe('refusal throttle', () => {
 
   test.each(kinds)('bounds refusals of kind %s from 100,000 addresses and leaves room for other kinds', (who) => {
     const book = createRefusalBook<string>();
-    const told: Telling<string>[] = [];
+    const told: DueRefusal<string>[] = [];
     for (let at = 0; at < 100_000; at++) {
-      const telling = book.note(who, 'ada', `place ${at}`, 'one', () => 'crowd', at);
-      if (telling !== null) told.push(telling);
+      const refusal = book.note(who, 'ada', `place ${at}`, 'one', () => 'crowd', at);
+      if (refusal !== null) told.push(refusal);
     }
-    expect(told).toHaveLength(roomFor[who] + 1);
+    expect(told).toHaveLength(maxEntries[who] + 1);
     expect(told.at(-1)?.what).toBe('crowd');
-    expect(book.size).toBe(roomFor[who] + 1);
+    expect(book.size).toBe(maxEntries[who] + 1);
     const due = book.due(200_000 + refusalsEveryMs);
-    expect(due).toMatchObject([{ what: 'crowd', count: 100_000 - roomFor[who] - 1 }]);
+    expect(due).toMatchObject([{ what: 'crowd', count: 100_000 - maxEntries[who] - 1 }]);
     for (const other of kinds.filter((kind) => kind !== who))
       expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
     expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
@@ -77,24 +77,24 @@ describe('refusal throttle', () => {
         let noted = 0;
         let told = 0;
         let attempt = 0;
-        const tell = (telling: Telling<string>, first: boolean) => {
+        const tell = (refusal: DueRefusal<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
-            telling.untold();
+            refusal.revert();
             // The first refusal was not counted as recorded yet, so a failed report returns it.
             if (first) noted--;
-          } else told += telling.count || 1;
+          } else told += refusal.count || 1;
         };
         for (const each of steps) {
-          if (each === 'sweep') for (const telling of book.due(now)) tell(telling, false);
+          if (each === 'sweep') for (const refusal of book.due(now)) tell(refusal, false);
           else if ('wait' in each) now += each.wait;
           else {
             noted++;
-            const telling = book.note(each.who, '', `${each.same}`, 'one', () => 'crowd', now);
-            if (telling !== null) tell(telling, telling.count === 0);
+            const refusal = book.note(each.who, '', `${each.same}`, 'one', () => 'crowd', now);
+            if (refusal !== null) tell(refusal, refusal.count === 0);
           }
           expect(book.size).toBeLessThanOrEqual(most);
         }
-        for (const telling of book.rest(now)) told += telling.count;
+        for (const refusal of book.rest(now)) told += refusal.count;
         expect(told).toBe(noted);
       }),
     );

@@ -1,17 +1,18 @@
 /**
- * Throttles audit events for refusals: the first refusal is recorded immediately, repetitions are counted and recorded hourly.
- * A refused party may be hostile and have any number of keys and addresses, so the number of entries is bounded and each
- * lives at least an hour. Refusals beyond the bound are counted together. The bound also limits the events on the disk.
+ * Throttles audit events for refusals. The first refusal is recorded immediately; repetitions are counted and recorded
+ * hourly. A refused party may be hostile and have any number of keys and addresses. The number of entries is therefore
+ * bounded, and refusals beyond the bound are counted together. Each entry exists for at least an hour, so the bound also
+ * limits the events on disk.
  */
 
 /**
- * Category of the refused party. Each category has its own bound: strangers must not use up the entries of authenticated
- * parties, and clients that claim to be one operator must not use up the entries of another.
+ * Category of the refused party. Each category has its own bound, so that unknown parties do not use up the entries of
+ * authenticated ones. Clients that claim to be one operator do not use up the entries of another.
  */
 export type Refused = 'stranger' | 'claimed' | 'signed_in' | 'agent' | 'unknown_agent';
 
 /** Maximum number of entries of a category; for `claimed` and `signed_in`, of each operator in it. */
-export const roomFor: Readonly<Record<Refused, number>> = {
+export const maxEntries: Readonly<Record<Refused, number>> = {
   stranger: 50,
   claimed: 20,
   signed_in: 60,
@@ -23,35 +24,36 @@ export const refusalsEveryMs = 3_600_000;
 interface Entry<T> {
   readonly room: string;
   readonly what: T;
-  /** Whether the entry counts all refusals beyond the bound. */
+  /** Whether the entry counts all refusals beyond the bound together. */
   readonly crowd: boolean;
-  /** Start of the count in `repeated`. */
+  /** Unix milliseconds since which `repeated` is counted. */
   since: number;
   repeated: number;
 }
 
 /** A refusal to record now. */
-export interface Telling<T> {
+export interface DueRefusal<T> {
   readonly what: T;
-  /** Repetitions since `since`; 0 for the first refusal. */
+  /** Number of repetitions since `since`; 0 for the first refusal. */
   readonly count: number;
   readonly since: number;
-  /** Call it when recording failed, so that the refusal is recorded later. */
-  readonly untold: () => void;
+  /** Reverts the record. Call it if writing the refusal failed, so that the refusal is recorded later. */
+  readonly revert: () => void;
 }
 
 export interface RefusalBook<T> {
   /**
-   * @param whose the id of the operator who is refused, or is claimed; empty for others
-   * @param same  key that identifies equal refusals
-   * @param crowd recorded instead when the category is full
-   * @returns null when the refusal is only counted
+   * Counts a refusal.
+   * @param whose the id of the operator who is refused, or whose id is claimed; empty for others
+   * @param same key that identifies equal refusals
+   * @param crowd returns the refusal to record for all refusals beyond the bound
+   * @returns the refusal to record now; null if it is only counted
    */
-  note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): Telling<T> | null;
-  /** Repeated refusals whose hour is over. Drops entries without repetitions. */
-  due(now: number): Telling<T>[];
-  /** All repeated refusals, to record them at shutdown. */
-  rest(now: number): Telling<T>[];
+  note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): DueRefusal<T> | null;
+  /** Returns the repeated refusals whose hour is over, and drops entries without repetitions. */
+  due(now: number): DueRefusal<T>[];
+  /** Returns all repeated refusals, to record them at shutdown. */
+  rest(now: number): DueRefusal<T>[];
   readonly size: number;
 }
 
@@ -72,22 +74,22 @@ export function createRefusalBook<T>(): RefusalBook<T> {
     if (entry.since > now) entry.since = now;
     return now - entry.since >= refusalsEveryMs;
   };
-  const repeated = (entry: Entry<T>, now: number): Telling<T> => {
+  const repeated = (entry: Entry<T>, now: number): DueRefusal<T> => {
     const { what, repeated: count, since } = entry;
     entry.repeated = 0;
     entry.since = now;
-    const untold = () => {
+    const revert = () => {
       entry.repeated += count;
       entry.since = Math.min(since, entry.since);
     };
-    return { what, count, since, untold };
+    return { what, count, since, revert };
   };
 
   return {
     note(who, whose, same, what, crowd, now) {
       const room = `${who} ${whose}`;
       const own = `${room} ${same}`;
-      const full = !entries.has(own) && (taken.get(room) ?? 0) >= roomFor[who];
+      const full = !entries.has(own) && (taken.get(room) ?? 0) >= maxEntries[who];
       const key = full ? room : own;
       const known = entries.get(key);
       if (known) {
@@ -97,11 +99,11 @@ export function createRefusalBook<T>(): RefusalBook<T> {
       const entry = { room, what: full ? crowd() : what, crowd: full, since: now, repeated: 0 };
       entries.set(key, entry);
       if (!full) taken.set(room, (taken.get(room) ?? 0) + 1);
-      return { what: entry.what, count: 0, since: now, untold: () => forget(key, entry) };
+      return { what: entry.what, count: 0, since: now, revert: () => forget(key, entry) };
     },
 
     due(now) {
-      const due: Telling<T>[] = [];
+      const due: DueRefusal<T>[] = [];
       for (const [key, entry] of entries) {
         if (!isOver(entry, now)) continue;
         if (entry.repeated > 0) due.push(repeated(entry, now));

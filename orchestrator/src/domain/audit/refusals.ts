@@ -3,31 +3,31 @@ import type { RefusalCode } from '@muster/protocol/wire';
 import { networkOf } from '../../client-network.ts';
 import { type Context, systemActor } from '../shared/context.ts';
 import { audited, type Happening } from './audit.ts';
-import { createRefusalBook, type Refused, type Telling } from './refusal-throttle.ts';
+import { createRefusalBook, type DueRefusal, type Refused } from './refusal-throttle.ts';
 
-/** Records refusals in the audit log: the first of each kind, then hourly counts of repetitions. */
+/** Records refusals in the audit log: the first of each kind immediately, repetitions as hourly counts. */
 
 type RefusalType = 'auth.refused' | 'auth.forbidden' | 'auth.plaintext_refused' | 'agent.refused';
 
 export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
   type: RefusalType;
   who: Refused;
-  /** The party that is refused, or claimed to be; by default none. */
+  /** The refused party, or the party that it claims to be; none by default. */
   actor?: Happening['actor'];
   code: ErrorCode | RefusalCode;
   ip: string;
   /** Additional data of the first refusal. */
   metadata?: { key_id: string };
-  /** Distinguishes refusals of the same type, code, and address; `anywhere` ignores the address. */
+  /** Distinguishes refusals of the same type, code, and address. `anywhere` ignores the address. */
   same: { of: string; anywhere: boolean };
 }
 
 export interface Refusals {
   /** Records a refusal, or counts it. */
   record(refusal: Refusal): Promise<void>;
-  /** Records the repetitions that are due. */
+  /** Records the counts of repetitions that are due. */
   sweep(): Promise<void>;
-  /** Records all remaining repetitions. */
+  /** Records all remaining counts. */
   close(): Promise<void>;
 }
 
@@ -47,16 +47,16 @@ const crowds: Readonly<Record<Refused, string>> = {
 export function createRefusals(context: Context): Refusals {
   const book = createRefusalBook<Happening<RefusalType>>();
 
-  const tell = async (tellings: readonly Telling<Happening<RefusalType>>[]) => {
-    for (let at = 0; at < tellings.length; at += atOnce) {
-      const part = tellings.slice(at, at + atOnce);
+  const write = async (refusals: readonly DueRefusal<Happening<RefusalType>>[]) => {
+    for (let at = 0; at < refusals.length; at += atOnce) {
+      const part = refusals.slice(at, at + atOnce);
       try {
         await context.db.write({
           name: 'audit/refused',
-          statements: part.map((telling) => audited(context, happeningOf(telling))),
+          statements: part.map((refusal) => audited(context, happeningOf(refusal))),
         });
       } catch (error) {
-        for (const { untold } of tellings.slice(at)) untold();
+        for (const { revert } of refusals.slice(at)) revert();
         throw error;
       }
     }
@@ -66,7 +66,7 @@ export function createRefusals(context: Context): Refusals {
     async record({ type, who, actor = systemActor, target, summary, code, ip, metadata, same }) {
       const address = ip.slice(0, maxAddressLength);
       const about = { type, summary, ...(target ? { target } : {}) };
-      const telling = book.note(
+      const refusal = book.note(
         who,
         who === 'claimed' || who === 'signed_in' ? actor.id : '',
         [type, code, same.of, same.anywhere ? '' : networkOf(address)].join(' '),
@@ -74,14 +74,14 @@ export function createRefusals(context: Context): Refusals {
         () => ({ type, actor: who === 'claimed' || who === 'signed_in' ? actor : systemActor, summary: crowds[who] }),
         context.now(),
       );
-      if (telling !== null) await tell([telling]);
+      if (refusal !== null) await write([refusal]);
     },
-    sweep: () => tell(book.due(context.now())),
-    close: () => tell(book.rest(context.now())),
+    sweep: () => write(book.due(context.now())),
+    close: () => write(book.rest(context.now())),
   };
 }
 
-function happeningOf({ what, count, since }: Telling<Happening<RefusalType>>): Happening<RefusalType> {
+function happeningOf({ what, count, since }: DueRefusal<Happening<RefusalType>>): Happening<RefusalType> {
   if (count === 0) return what;
   return {
     ...what,

@@ -13,9 +13,12 @@ import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
 import { namesOf } from './drift-news.ts';
 
-/** Operators accept drift as known, or revoke the acceptance. drift-news.ts decides on the effect on later checks. */
+/** Lets operators accept drift as known, or revoke the acceptance. drift-news.ts decides on the effect on later checks. */
 
-/** @throws MusterError drift_not_found, not_drifted, drift_superseded */
+/**
+ * Accepts the drift of a record.
+ * @throws MusterError drift_not_found, not_drifted, drift_superseded
+ */
 export async function acceptDrift(
   context: Context,
   actor: Actor,
@@ -54,7 +57,10 @@ export async function acceptDrift(
   return { ...record, accepted };
 }
 
-/** @throws MusterError drift_not_found, drift_superseded */
+/**
+ * Revokes the acceptance of the drift of a record.
+ * @throws MusterError drift_not_found, drift_superseded
+ */
 export async function unacceptDrift(context: Context, actor: Actor, driftId: string): Promise<DriftRecord> {
   const { record, state } = await requireNewest(context, driftId);
   if (!state) {
@@ -85,7 +91,10 @@ export async function unacceptDrift(context: Context, actor: Actor, driftId: str
   return { ...record, accepted: null };
 }
 
-/** The record, with the agent's drift state if this record is its newest. */
+/**
+ * Returns the record, with the agent's drift state if no newer record exists.
+ * @throws MusterError drift_not_found, drift_superseded
+ */
 async function requireNewest(context: Context, driftId: string) {
   const record = await getDrift(context, driftId);
   const state = await context.db.get(driftStateOfRecord, { node_id: record.node_id, drift_id: driftId });

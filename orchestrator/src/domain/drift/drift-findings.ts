@@ -6,27 +6,29 @@ import { fingerprintOf } from './drift-fingerprint.ts';
 
 /** Collects the findings of a check from its results, page by page, within the limits of one record. */
 
-/** Maximum bytes of names and details in one record. Agents create records unprompted, and many are read at a time. */
+/**
+ * Maximum bytes of names and details in one record. Agents create records unprompted, and many records are read at a time.
+ */
 export interface RecordLimits {
   readonly names: number;
   readonly details: number;
 }
 export const usualRecord: RecordLimits = { names: 512 * 1024, details: 256 * 1024 };
-/** For an agent that has exceeded its daily limit, and for all agents while the disk is nearly full. */
+/** Limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */
 export const frugalRecord: RecordLimits = { names: 8 * 1024, details: 0 };
 
 /** A resource that differs from its declaration. */
 export interface Deviation {
   readonly key: string;
-  /** The result; without details when the record exceeds the limit of details. */
+  /** The result, without details if the record exceeds the limit of details. */
   readonly result: ResourceResult;
-  /** The drifted fields. A result without fields, such as of a script that would run, counts as one field. */
+  /** The drifted fields. A result without fields, for example of a script that would run, counts as one field. */
   readonly fields: readonly string[];
   /** Distinguishes this drift from other drift of the same resource. */
   readonly fingerprint: string;
 }
 
-/** `whole`: the check observed every resource. */
+/** The result of a check. `whole` is true if the check observed every resource. */
 export interface Verdict {
   readonly status: DriftRecord['status'];
   readonly deviations: readonly Deviation[];
@@ -69,7 +71,7 @@ export function createFindings(limits: RecordLimits) {
       for (const result of results) take(result);
     },
     summary: (): Summary => summary,
-    /** The verdict of the check. A failed check that found drift counts as drifted. */
+    /** Returns the verdict of the check. A failed check that found drift counts as drifted. */
     verdict(status: 'succeeded' | 'failed' | 'cancelled'): Verdict {
       if (status === 'succeeded') return { status: any ? 'drifted' : 'in_sync', deviations, whole: true };
       return { status: status === 'failed' && wouldChange ? 'drifted' : status, deviations, whole: false };

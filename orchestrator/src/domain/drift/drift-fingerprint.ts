@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { ResourceResult } from '@muster/protocol';
 
-/** Fingerprints by resource key. A fingerprint identifies drift, so that later checks recognize it. */
+/** Fingerprints by resource key. A later check recognizes known drift by its fingerprint. */
 export type Fingerprints = Readonly<Record<string, string>>;
 
 const digestOf = (said: string): string => createHash('sha256').update(said).digest('hex').slice(0, 32);
 
-/** Fingerprint of one result. A hidden value is hashed as displayed, so a further change of the value goes unnoticed. */
+/**
+ * Computes the fingerprint of one result. A hidden value is hashed in its masked form, so a further change of that value
+ * goes unnoticed.
+ */
 export function fingerprintOf({ module, type, identity, action, status, changes, diff }: ResourceResult): string {
   const fields = changes
     .map(({ field, from, to }) => [field, from, to])
@@ -14,7 +17,7 @@ export function fingerprintOf({ module, type, identity, action, status, changes,
   return digestOf(JSON.stringify(['', module, type, identity, action, status, fields, diff]));
 }
 
-/** Fingerprints by key. Several results of one resource are hashed together, in order. */
+/** Computes the fingerprints of results by key. Several results of one resource are hashed together, in order. */
 export function fingerprintsOf(
   deviations: readonly { readonly key: string; readonly fingerprint: string }[],
 ): Fingerprints {
@@ -26,6 +29,6 @@ export function fingerprintsOf(
   return prints;
 }
 
-/** Keys of resources with new or changed drift. */
+/** Returns the keys of resources with new or changed drift. */
 export const otherThan = (before: Fingerprints, now: Fingerprints): string[] =>
   Object.keys(now).filter((key) => before[key] !== now[key]);

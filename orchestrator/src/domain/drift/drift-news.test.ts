@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
 import { deviationOf } from './drift-findings.ts';
-import { type Drifted, movedIn, newIn, without } from './drift-news.ts';
+import { type Drifted, driftedFields, newlyDrifted, without } from './drift-news.ts';
 
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
 
 describe('drifted fields', () => {
   test('names drifted resources and fields, and counts a result without fields as one field', () => {
     expect(
-      movedIn(
+      driftedFields(
         [
           resultOf({ identity: '/b', changes: [change('mode'), change('content')] }),
           resultOf({ type: 'script', identity: 's', action: 'run', changes: [] }),
@@ -21,9 +21,9 @@ describe('drifted fields', () => {
 
   test('counts a newly drifted field as new', () => {
     const before = { a: ['mode'], b: ['content'] };
-    expect(newIn(before, { a: ['mode'] })).toEqual([]);
-    expect(newIn(before, { a: ['content', 'mode'], b: ['content'] })).toEqual(['a']);
-    expect(newIn({}, before)).toEqual(['a', 'b']);
+    expect(newlyDrifted(before, { a: ['mode'] })).toEqual([]);
+    expect(newlyDrifted(before, { a: ['content', 'mode'], b: ['content'] })).toEqual(['a']);
+    expect(newlyDrifted({}, before)).toEqual(['a', 'b']);
   });
 
   test('reports drift once while it lasts, and again after it was corrected', () => {
@@ -34,11 +34,11 @@ describe('drifted fields', () => {
     );
     fc.assert(
       fc.property(drifted, drifted, (before, now) => {
-        expect(newIn(now, now)).toEqual([]);
-        for (const key of newIn(before, now))
+        expect(newlyDrifted(now, now)).toEqual([]);
+        for (const key of newlyDrifted(before, now))
           expect(now[key]?.some((field) => !before[key]?.includes(field))).toBe(true);
         const right = new Set(Object.keys(now));
-        expect(newIn(without(before, right), now).sort()).toEqual([...right].sort());
+        expect(newlyDrifted(without(before, right), now).sort()).toEqual([...right].sort());
       }),
     );
   });

@@ -12,9 +12,9 @@ import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
- * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field that was
- * not in the set causes one event, however many checks find it again. A set that becomes empty causes one event as well. A set
- * that only shrinks causes none.
+ * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field that is
+ * not in the set causes one event, no matter how many checks find it again. A set that becomes empty also causes one event.
+ * A set that only shrinks causes none.
  */
 
 /** Drifted fields by resource key. */
@@ -26,20 +26,20 @@ interface Subject {
   scope: string;
 }
 
-/** The drifted fields of each resource. */
-export function movedIn(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
+/** Returns the drifted fields of each resource. */
+export function driftedFields(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
   const moved: Drifted = {};
   for (const { key, fields } of deviations) moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
   return moved;
 }
 
-/** Keys of resources with newly drifted fields. */
-export const newIn = (before: Drifted, now: Drifted): string[] =>
+/** Returns the keys of resources with newly drifted fields. */
+export const newlyDrifted = (before: Drifted, now: Drifted): string[] =>
   Object.entries(now)
     .filter(([key, fields]) => fields.some((field) => !before[key]?.includes(field)))
     .map(([key]) => key);
 
-/** `before` without these resources. */
+/** Returns `before` without these resources. */
 export const without = (before: Drifted, keys: ReadonlySet<string>): Drifted =>
   Object.fromEntries(Object.entries(before).filter(([key]) => !keys.has(key)));
 
@@ -52,8 +52,11 @@ const together = (one: Drifted, other: Drifted): Drifted => {
 type StateRow = NonNullable<Awaited<ReturnType<typeof findState>>>;
 const findState = ({ db }: Context, { node_id, scope }: Subject) => db.get(driftState, { node_id, scope });
 
-/** Guard: fails when an operator concurrently accepts the drift or revokes the acceptance. The caller then retries. */
-const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
+/**
+ * Returns a guard that fails if an operator concurrently accepts the drift or revokes the acceptance. The caller then
+ * retries.
+ */
+const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statement =>
   statement(
     stillAccepted,
     { node_id, scope, accepted: accepted ?? '' },
@@ -64,7 +67,7 @@ const unlessJudged = ({ node_id, scope, accepted }: StateRow): Statement =>
 export interface CheckNews {
   /** Updates of the machine's state, and an event if the state changed. */
   statements: Statement[];
-  /** The acceptance that covers all drift that the check found; null without one. */
+  /** The acceptance, if it covers all drift that the check found; otherwise null. */
   accepted: DriftAcceptance | null;
 }
 
@@ -88,13 +91,13 @@ export async function checkNews(
   const others = accepted === null ? [] : otherThan(known, prints);
   // The check did not observe all accepted drift, so the state does not change.
   if (accepted !== null && others.length === 0 && !whole) return { statements: [], accepted };
-  // Earlier releases did not record the drifted fields, so the fields of this check may have drifted before.
+  // Earlier releases did not record the drifted fields. The fields that this check found may therefore have drifted before.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
-  const moved = movedIn(seen);
+  const moved = driftedFields(seen);
   const now = whole || before === null ? moved : together(before, moved);
   const still = others.length > 0 ? null : accepted;
   const statements: Statement[] = [
-    ...(row ? [unlessJudged(row)] : []),
+    ...(row ? [unlessAcceptanceChanged(row)] : []),
     statement(putDriftState, {
       node_id,
       scope,
@@ -105,7 +108,7 @@ export async function checkNews(
       accepted: still === null ? null : toJson(still),
     }),
   ];
-  const news = new Set([...(before === null ? [] : newIn(before, now)), ...others]);
+  const news = new Set([...(before === null ? [] : newlyDrifted(before, now)), ...others]);
   if (accepted !== null && still === null)
     statements.push(unaccepted(context, subject, { drift_id: driftId, because: 'another deviation' }));
   if (still === null && news.size > 0) {
@@ -117,7 +120,8 @@ export async function checkNews(
 }
 
 /**
- * Updates drift after an apply, without a check: resources that the apply changed, or found as declared, are no longer drifted.
+ * Updates drift after an apply, without a check. A resource that the apply changed, or found as declared, is no longer
+ * drifted.
  */
 export async function followApply(context: Context, subject: Subject) {
   const { node_id, scope } = subject;
@@ -137,17 +141,17 @@ export async function followApply(context: Context, subject: Subject) {
       }
     },
 
-    /** Call once all results are taken. */
+    /** Returns the statements. Call it after all results were added. */
     statements(operationId: string, succeeded: boolean): Statement[] {
       if (!row) return [];
-      // The drifted fields are unknown, so the drift only ends when all resources are as declared.
+      // The drifted fields are unknown, so the drift ends only if all resources are as declared.
       if (before === null) return allWell ? resolved(context, subject, { operation_id: operationId }) : [];
       const left = without(before, corrected);
       const count = Object.keys(left).length;
       if (count === 0) return resolved(context, subject, { operation_id: operationId });
-      // A successful apply enforces the declared state, so it revokes the acceptance of the remaining drift.
+      // A successful apply enforces the declared state and therefore revokes the acceptance of drift that remains.
       const ends = succeeded && row.accepted !== null;
-      if (count === Object.keys(before).length && !ends) return succeeded ? [unlessJudged(row)] : [];
+      if (count === Object.keys(before).length && !ends) return succeeded ? [unlessAcceptanceChanged(row)] : [];
       const prints = fromJson(row.fingerprints) ?? {};
       const put = statement(putDriftState, {
         node_id,
@@ -158,19 +162,19 @@ export async function followApply(context: Context, subject: Subject) {
         fingerprints: toJson(Object.fromEntries(Object.entries(prints).filter(([key]) => key in left))),
         accepted: ends ? null : row.accepted,
       });
-      if (!ends) return [unlessJudged(row), put];
-      // The record is still the newest one and must no longer be shown as accepted.
+      if (!ends) return [unlessAcceptanceChanged(row), put];
+      // The drift record is still the newest one, and must no longer be shown as accepted.
       const judgedAgain =
         row.drift_id === null ? [] : [statement(setRecordAccepted, { drift_id: row.drift_id, accepted: null })];
       const event = unaccepted(context, subject, { operation_id: operationId, because: 'apply' });
-      return [unlessJudged(row), put, ...judgedAgain, event];
+      return [unlessAcceptanceChanged(row), put, ...judgedAgain, event];
     },
   };
 }
 
-/** Maximum number of resources named in an event; the rest is only counted. */
+/** Maximum number of resources named in an event. Further ones are only counted. */
 const maxNamed = 10;
-/** Maximum characters of each name, because pages contain hundreds of events. */
+/** Maximum characters of each name, because a page may contain hundreds of events. */
 const maxName = 512;
 
 function detected(
@@ -192,7 +196,7 @@ function detected(
   });
 }
 
-/** The names of resources and their number, for an event. */
+/** Returns the names of resources and their number, for an event. */
 export const namesOf = (which: readonly ResourceResult[]) => ({
   resources: which.slice(0, maxNamed).map(({ type, identity }) => `${type} ${identity.slice(0, maxName)}`),
   count: which.length,

@@ -19,7 +19,7 @@ import { expireQueued } from '../operation-end/operation-expiry.ts';
 import { submitOperation } from '../operations/operations.ts';
 import { createLease } from '../shared/leases.ts';
 import { latestDrift, listDrift, submitDriftCheck } from './drift.ts';
-import { nextTurn, type SweepRules, turnOf } from './drift-sweep.ts';
+import { decide, nextDue, type SweepRules } from './drift-sweep.ts';
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
 const rules: SweepRules = { interval: 3600, maxConcurrent: 2, skipRecentlyApplied: 300, random: () => 0.5 };
@@ -30,7 +30,7 @@ const moved = resultOf({
   changes: [{ field: 'mode', from: '0600', to: '0644' }],
 });
 
-describe('turnOf', () => {
+describe('decide', () => {
   const row = {
     status: 'approved',
     connected_at: 900,
@@ -41,31 +41,31 @@ describe('turnOf', () => {
     latest_snapshot: null,
   } as const;
   test('checks a due machine immediately, or as soon as nothing prevents the check', () => {
-    expect(turnOf(row, true, 2000, rules)).toBe('check');
-    expect(turnOf(row, false, 2000, rules)).toEqual({ due: null });
-    expect(turnOf({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
-    expect(turnOf({ ...row, connected_at: 2061 }, false, 2000, rules)).toEqual({ due: null });
-    expect(turnOf({ ...row, status: 'rejected' }, true, 2000, rules)).toEqual({ due: null });
-    expect(turnOf({ ...row, snapshot_operation_id: null }, true, 2000, rules)).toEqual({ due: null });
-    expect(turnOf({ ...row, open_operation: 'o' }, true, 2000, rules)).toEqual({ due: 2015 });
-    expect(turnOf(row, true, 1299, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
-    expect(turnOf(row, true, 1300, rules)).toBe('check');
+    expect(decide(row, true, 2000, rules)).toBe('check');
+    expect(decide(row, false, 2000, rules)).toEqual({ due: null });
+    expect(decide({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
+    expect(decide({ ...row, connected_at: 2061 }, false, 2000, rules)).toEqual({ due: null });
+    expect(decide({ ...row, status: 'rejected' }, true, 2000, rules)).toEqual({ due: null });
+    expect(decide({ ...row, snapshot_operation_id: null }, true, 2000, rules)).toEqual({ due: null });
+    expect(decide({ ...row, open_operation: 'o' }, true, 2000, rules)).toEqual({ due: 2015 });
+    expect(decide(row, true, 1299, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
+    expect(decide(row, true, 1300, rules)).toBe('check');
     // The clock was set back after the apply.
-    expect(turnOf({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
+    expect(decide({ ...row, updated_at: 9000 }, true, 2000, { ...rules, random: () => 0 })).toEqual({ due: 2300 });
   });
 
   test('checks a machine right after an apply when its latest record is outdated', () => {
     const after = { ...row, latest_status: 'drifted', latest_snapshot: 'w' } as const;
-    expect(turnOf(after, true, 1001, rules)).toBe('check');
-    expect(turnOf({ ...after, open_operation: 'o' }, true, 1001, rules)).toEqual({ due: 1016 });
+    expect(decide(after, true, 1001, rules)).toBe('check');
+    expect(decide({ ...after, open_operation: 'o' }, true, 1001, rules)).toEqual({ due: 1016 });
     for (const other of [{ latest_snapshot: 'x' }, { latest_status: 'in_sync' }] as const)
-      expect(turnOf({ ...after, ...other }, true, 1001, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
+      expect(decide({ ...after, ...other }, true, 1001, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
   });
 
   test('spreads the next turns of machines over time', () => {
-    expect(nextTurn(1000, { ...rules, random: () => 0 })).toBe(1000 + 3240);
-    expect(nextTurn(1000, { ...rules, random: () => 0.999_999 })).toBe(1000 + 3960);
-    expect(nextTurn(1000, { ...rules, interval: 1, random: () => 0 })).toBe(1001);
+    expect(nextDue(1000, { ...rules, random: () => 0 })).toBe(1000 + 3240);
+    expect(nextDue(1000, { ...rules, random: () => 0.999_999 })).toBe(1000 + 3960);
+    expect(nextDue(1000, { ...rules, interval: 1, random: () => 0 })).toBe(1001);
   });
 });
 

@@ -12,32 +12,32 @@ import type { Fence } from '../shared/leases.ts';
 import { checkStatements } from './drift.ts';
 
 /**
- * Scheduled drift checks. The row of each machine stores when its next check is due. A restart loses no turn, and a sweep
- * reads only the rows that are due.
+ * Schedules drift checks. The row of each machine stores when its next check is due. Therefore no check is lost in a
+ * restart, and a sweep reads only the rows that are due.
  */
 
 export interface SweepRules {
   /** Average seconds between two checks of a machine. */
   readonly interval: number;
-  /** Maximum number of machines checked at one time. */
+  /** Maximum number of machines checked at the same time. */
   readonly maxConcurrent: number;
-  /** Seconds after an apply in which the machine is not checked, unless its latest record is outdated. */
+  /** Seconds after an apply during which the machine is not checked, unless its latest record is outdated. */
   readonly skipRecentlyApplied: number;
   /** Random number in [0, 1). */
   readonly random: () => number;
 }
 
-/** Delay before a machine with an open operation is considered again, seconds. */
+/** Seconds before a machine with an open operation is considered again. */
 const busySecs = 15;
-/** Maximum seconds between the record of a connection and the agent counting as connected. */
-const welcomeSecs = 60;
-/** Maximum rows read at one time when many must be rescheduled. */
+/** Maximum seconds from the record of a connection until the agent counts as connected. */
+const connectingSecs = 60;
+/** Maximum rows read at a time if many must be rescheduled. */
 const maxAtOnce = 500;
-/** Random share of the interval that is added or subtracted, so that agents that are due together spread over time. */
+/** Random fraction of the interval that is added or subtracted, so that checks that are due together spread over time. */
 const spread = 0.2;
 
-/** The decision on an agent that is due. */
-export type Turn = 'check' | { due: number | null };
+/** The decision on an agent that is due: check it, or reschedule it. A null `due` waits for the agent's next connection. */
+export type Decision = 'check' | { due: number | null };
 
 interface Due {
   status: 'pending' | 'approved' | 'rejected' | null;
@@ -52,57 +52,61 @@ interface Due {
 }
 
 /**
- * Whether the latest record shows drift from before the last apply, which may have corrected the drift. The record should not
- * remain the latest one for a whole interval.
+ * Reports whether the latest record shows drift from before the last apply. The apply may have corrected that drift, so the
+ * record should not remain the latest one for a whole interval.
  */
 const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: Due): boolean =>
   latest_status !== null && latest_status !== 'in_sync' && latest_snapshot !== snapshot_operation_id;
 
-/** @param connected whether the agent is connected now */
-export function turnOf(row: Due, connected: boolean, now: number, rules: SweepRules): Turn {
+/**
+ * Decides on an agent that is due.
+ * @param connected whether the agent is connected now
+ */
+export function decide(row: Due, connected: boolean, now: number, rules: SweepRules): Decision {
   if (row.snapshot_operation_id === null) return { due: null };
   if (row.status !== 'approved') return { due: null };
-  // The machine missed its turn and gets it when it returns. An agent that is just connecting gets it soon.
-  if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < welcomeSecs ? now + busySecs : null };
-  // A wrong clock may have recorded the apply in the future.
+  // A disconnected machine misses its check and gets one when it reconnects. An agent that is just connecting gets one
+  // soon.
+  if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
+  // The apply may have been recorded with a wrong clock, in the future.
   const settled = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
   if (settled > now && !isOutdated(row)) return { due: settled + Math.round(rules.interval * spread * rules.random()) };
   if (row.open_operation !== null) return { due: now + busySecs };
   return 'check';
 }
 
-/** Time of the next turn after one now, Unix seconds: the interval with random spread. */
-export const nextTurn = (now: number, { interval, random }: SweepRules): number =>
+/** Returns when the check after one at `now` is due, in Unix seconds: after the interval with random spread. */
+export const nextDue = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
-/** The latest plausible due time. Later ones were set with another interval or by a wrong clock. */
-const latestTurn = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
+/** Returns the latest plausible due time. A later one was set with another interval or a wrong clock. */
+const latestDue = (now: number, { interval, skipRecentlyApplied }: SweepRules): number =>
   now + Math.ceil(interval * (1 + spread)) + skipRecentlyApplied + busySecs;
 
-/** Makes machines with implausibly late turns due now. */
+/** Makes machines with implausibly late due times due now. */
 export async function pullIn({ db, now }: Context, rules: SweepRules, fence: Fence): Promise<void> {
   const at = seconds(now());
-  const pull = statement(pullInDriftDue, { now: at, latest: latestTurn(at, rules) });
+  const pull = statement(pullInDriftDue, { now: at, latest: latestDue(at, rules) });
   await db.write({ name: 'drift/pull in', statements: [...fence, pull] });
 }
 
-/** Whether any machine is due. */
+/** Reports whether any machine is due. */
 export async function anyDue({ db, now }: Context): Promise<boolean> {
   return (await db.get(dueForDrift, { now: seconds(now()), limit: 1 })) !== undefined;
 }
 
 /**
  * Queues the checks that are due, up to the maximum in progress, and reschedules the other machines that are due.
- * @returns the ids of the operations
+ * @returns the ids of the queuedIds operations
  */
 export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
   const { db, presence } = context;
   const now = seconds(context.now());
-  // The check of a disconnected agent takes no slot.
+  // The check of a disconnected agent does not count toward the maximum.
   const underWay = (await db.all(scheduledChecks, {})).filter(({ node_id }) => presence.isConnected(node_id)).length;
-  const queued: string[] = [];
+  const queuedIds: string[] = [];
   let limit = rules.maxConcurrent - underWay;
-  while (queued.length + underWay < rules.maxConcurrent) {
+  while (queuedIds.length + underWay < rules.maxConcurrent) {
     const rows = await db.all(dueForDrift, { now, limit: Math.min(limit, maxAtOnce) });
     const moved: Statement[] = [];
     const parked: string[] = [];
@@ -110,10 +114,10 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     for (const row of rows) {
       const { node_id } = row;
       const seen = row.drift_due_at ?? 0;
-      const turn = turnOf(row, presence.isConnected(node_id), now, rules);
+      const turn = decide(row, presence.isConnected(node_id), now, rules);
       if (turn === 'check') {
-        if (queued.length + underWay + checks.length >= rules.maxConcurrent) break;
-        checks.push({ ...row, seen, next: nextTurn(now, rules) });
+        if (queuedIds.length + underWay + checks.length >= rules.maxConcurrent) break;
+        checks.push({ ...row, seen, next: nextDue(now, rules) });
       } else {
         moved.push(statement(setDriftDue, { node_id, seen, due_at: turn.due }));
         if (turn.due === null && row.status === 'approved') parked.push(node_id);
@@ -122,23 +126,29 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     if (moved.length > 0) await db.write({ name: 'drift/move', statements: [...fence, ...moved] });
     await unparkReturned(context, parked, now);
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
-    queued.push(...ids.filter((id) => id !== null));
+    queuedIds.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;
     // Many machines must be rescheduled, such as after a downtime of the orchestrator.
     limit = maxAtOnce;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return queued;
+  return queuedIds;
 }
 
-/** Makes agents due that reconnected between the query and the write: the missed turn was not recorded when they connected. */
+/**
+ * Makes agents due that reconnected between the query and the write, because their connection was recorded before the
+ * missed check was.
+ */
 async function unparkReturned({ db, presence }: Context, nodeIds: readonly string[], now: number): Promise<void> {
   const back = nodeIds.filter((nodeId) => presence.isConnected(nodeId));
   const statements = back.map((node_id) => statement(missedDriftDue, { node_id, now }));
   if (statements.length > 0) await db.write({ name: 'drift/missed', statements });
 }
 
-/** @returns null when the agent is no longer due or not approved */
+/**
+ * Queues the check of one agent.
+ * @returns null if the agent is no longer due or not approved
+ */
 async function queueOne(
   context: Context,
   fence: Fence,

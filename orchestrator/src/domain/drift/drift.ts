@@ -23,11 +23,14 @@ import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import type { Verdict } from './drift-findings.ts';
 import { checkNews } from './drift-news.ts';
 
-/** Drift: how a machine differs from its last successful apply. A check is an operation; its drift record has the same id. */
+/**
+ * Drift is how a machine differs from its last successful apply. A check is an operation, and its drift record has the same
+ * id.
+ */
 
 export type DriftTrigger = DriftRecord['trigger'];
 
-/** Lifetime of a queued check. A later result would be of no use. */
+/** Seconds after which a queued check expires, because a later result would be of no use. */
 const checkTtlSecs = 300;
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
@@ -49,7 +52,7 @@ const toRecord = (row: Row): DriftRecord => ({
 /**
  * Queues a drift check.
  * @param also statements for the same transaction
- * @returns its operation id
+ * @returns the id of the operation
  * @throws MusterError agent_not_found, agent_not_approved, nothing_applied, agent_not_connected
  */
 export async function submitDriftCheck(
@@ -71,7 +74,7 @@ export async function submitDriftCheck(
   const operationId = context.newId();
   const check = { operation_id: operationId, node_id: agent.node_id, requested_by: actor.id, trigger };
   const statements = checkStatements(context, { ...check, snapshot_operation_id: snapshot });
-  // Scheduled and watched checks are frequent; only their findings are recorded.
+  // Scheduled and watched checks are frequent, so only their findings are recorded.
   if (trigger === 'operator')
     statements.push(
       audited(context, {
@@ -87,7 +90,7 @@ export async function submitDriftCheck(
   return operationId;
 }
 
-/** The statements that queue a check; the first fails with `agent_not_approved`. */
+/** Returns the statements that queue a check. The first one fails with `agent_not_approved`. */
 export function checkStatements(
   { now }: Pick<Context, 'now'>,
   check: {
@@ -118,8 +121,8 @@ export function checkStatements(
 }
 
 /**
- * Whether a check is queued but not dispatched. Such a check sees all changes so far; a dispatched one may have observed the
- * machine already.
+ * Reports whether a check is queued but not dispatched. Such a check sees all changes so far. A dispatched one may already
+ * have observed the machine.
  */
 export async function driftCheckWaits({ db, now }: Context, nodeId: string): Promise<boolean> {
   const at = seconds(now());
@@ -129,7 +132,10 @@ export async function driftCheckWaits({ db, now }: Context, nodeId: string): Pro
   );
 }
 
-/** Queues a check and waits for its end. @throws MusterError as submitDriftCheck, and agent_timeout when the check takes too long */
+/**
+ * Queues a check and waits for its end.
+ * @throws MusterError as submitDriftCheck; agent_timeout if the check takes too long
+ */
 export async function checkDrift(
   context: Context,
   waiting: Waiting,
@@ -163,16 +169,16 @@ export async function getDrift(context: Context, driftId: string): Promise<Drift
 
 type Status = DriftRecord['status'];
 
-/** Maximum bytes of the records of one page: a record may be close to 1 MiB. */
+/** Maximum bytes of the records of one page. A single record may be close to 1 MiB. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** The records of a page of ids. Returns a shorter page, with `more` set, if the records are large. */
+/** Reads the records of a page of ids. If the records are large, returns fewer of them, and sets `more`. */
 async function readRecords({ db }: Context, { items, more }: Page<string>): Promise<Page<DriftRecord>> {
   const rows = items.length === 0 ? [] : await db.all(driftRecords, { ids: items, bytes: pageBytes });
   return { items: rows.map(toRecord), more: more || rows.length < items.length };
 }
 
-/** Records of one agent, newest first. */
+/** Lists the records of one agent, newest first. */
 export async function listDrift(
   context: Context,
   idOrName: string,
@@ -191,10 +197,10 @@ export async function latestDrift(context: Context, idOrName: string): Promise<D
   return (await listDrift(context, idOrName, { limit: 1, offset: 0 })).items[0] ?? null;
 }
 
-/** Agents matched before yielding to the event loop. */
+/** Maximum number of agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
-/** The latest record of each agent, newest first. With a selector, the page is cut after matching. */
+/** Lists the latest record of each agent, newest first. With a selector, the page is cut after matching. */
 export async function listLatestDrift(
   context: Context,
   filter: PageWish & { status?: Status | undefined; filter?: string | undefined },
@@ -232,8 +238,8 @@ export async function listLatestDrift(
 const none: JsonText<Record<string, string>> = '{}';
 
 /**
- * The statements that record a finished check, with an event if there is one.
- * @param scope the scope of the comparison, see drift-news.ts; null when the check no longer counts
+ * Returns the statements that record a finished check, and its event, if any.
+ * @param scope the scope of the comparison, see drift-news.ts; null if the check no longer counts
  */
 export async function driftStatements(
   context: Context,
@@ -253,7 +259,7 @@ export async function driftStatements(
     scope === null
       ? { accepted: null, statements: [] }
       : await checkNews(context, { node_id, label, scope }, operation_id, verdict);
-  // The drift is already known. The check still failed to observe the other resources.
+  // All drift that was found is known, but the check failed to observe the other resources.
   const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {

@@ -24,13 +24,13 @@ export interface Standing {
   readonly name: string | null;
   /** Worst first. */
   reasons: OffReason[];
-  /** Whether the agent has drifted, accepted or not. */
+  /** Whether the agent has drifted, no matter whether the drift is accepted. */
   drifted: boolean;
   unapplied: number;
   pending_removals: number;
 }
 
-/** Whether any reason is not accepted drift. */
+/** Reports whether the agent has any reason, which accepted drift is not. */
 export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
 
 interface Found {
@@ -40,7 +40,7 @@ interface Found {
   readonly notApplied: readonly { node_id: string; name: string | null; state: string; count: number }[];
 }
 
-/** Merges the findings of each kind by agent. */
+/** Merges the findings of all kinds by agent. */
 export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }: Found): Map<string, Standing> {
   const standings = new Map<string, Standing & { has: Set<OffReason> }>();
   const of = ({ node_id, name }: { node_id: string; name: string | null }) => {
@@ -83,13 +83,13 @@ export function standingsOf({ drifted, failedChecks, failedApplies, notApplied }
   );
 }
 
-/** A worse reason outweighs all lesser ones together. Sort key of {@link byUrgency}. */
+/** Returns the sort key of {@link byUrgency}. A worse reason outweighs all lesser ones together. */
 const weightOf = ({ reasons }: Standing): number =>
   reasons.reduce((sum, reason) => sum + 2 ** (offReasons.length - offReasons.indexOf(reason)), 0);
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Sorts by the worst reason, then by name. */
+/** Sorts agents by their worst reason, then by name. */
 export function byUrgency(standings: Iterable<Standing>): Standing[] {
   return [...standings]
     .map((standing) => ({ standing, weight: weightOf(standing) }))
@@ -102,7 +102,7 @@ export function byUrgency(standings: Iterable<Standing>): Standing[] {
     .map(({ standing }) => standing);
 }
 
-/** All approved agents that are not in their desired state, including those whose drift is accepted. */
+/** Finds all approved agents that are not in their desired state, including those with accepted drift only. */
 export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
   const [drifted, failedChecks, failedApplies, notApplied] = await Promise.all([
     db.all(agentsDrifted, {}),
@@ -113,7 +113,7 @@ export async function findOff({ db }: Context): Promise<Map<string, Standing>> {
   return standingsOf({ drifted, failedChecks, failedApplies, notApplied });
 }
 
-/** Agents matched before yielding to the event loop. */
+/** Maximum number of agents matched before yielding to the event loop. */
 const agentsPerTurn = 500;
 
 export async function listReconcile(
@@ -197,7 +197,7 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   });
 }
 
-/** Maximum bytes of drift states read at a time: agents choose the names in them. */
+/** Maximum bytes of drift states read at a time, because agents choose the names in them. */
 const pageBytes = 1024 * 1024;
 
 async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Map<string, OffAgent['drift']>> {
@@ -208,7 +208,7 @@ async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Ma
     const last = rows.at(-1);
     if (last === undefined) return found;
     for (const { node_id, scope, since, drift_id, checked_at, summary, drifted, accepted } of rows) {
-      // Earlier releases did not store the id of the record.
+      // Earlier releases did not store the id of the drift record.
       if (drift_id === null || checked_at === null || summary === null) continue;
       const counts = fromJson(summary);
       const states = found.get(node_id) ?? [];

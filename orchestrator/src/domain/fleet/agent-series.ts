@@ -1,14 +1,14 @@
 import type { Sample } from '@muster/protocol';
 
 /**
- * Samples as Prometheus series, with the same names for scraping and remote write. Values are in base units. Names of
- * counters end in `_total`; counters restart when the machine does.
+ * Converts samples to Prometheus series, with the same names for scraping and remote write. Values are in base units. Names
+ * of counters end in `_total`. Counters reset when the machine restarts.
  */
 export interface AgentSeries {
   readonly name: string;
   readonly type: 'gauge' | 'counter';
   readonly help: string;
-  /** The value; null when the machine did not measure it. */
+  /** Returns the value; null if the machine did not measure it. */
   readonly of: (sample: Sample) => number | null;
 }
 

@@ -3,9 +3,9 @@ import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, systemActor } from '../shared/context.ts';
 
-/** Decides when the data directory's file system is low on free space, and records each change once. */
+/** Decides when the file system of the data directory is low on free space, and records each change once. */
 
-/** Values from the file system, in bytes. */
+/** Sizes that the file system reports, in bytes. */
 export interface DiskRoom {
   readonly size: number;
   /** Bytes available to this process. */
@@ -13,17 +13,18 @@ export interface DiskRoom {
 }
 
 export interface DiskSpace extends DiskRoom {
-  /** Bytes below which space is low; 0 disables the check. */
+  /** Free bytes below which space is low; 0 disables the check. */
   readonly reserve: number;
   readonly low: boolean;
 }
 
 const usualReserve = 256 * 1024 * 1024;
 const usualShare = 0.02;
-/** Hysteresis: space stays low until this multiple of the reserve is free, so that the state does not flap. */
+/** Space stays low until this multiple of the reserve is free, so that the state does not flap. */
 const recovery = 1.25;
 
 /**
+ * Judges the free space.
  * @param wanted bytes to reserve; null means 256 MiB, or 2 % of a small file system
  * @param before whether space was low at the last check
  */
@@ -33,15 +34,18 @@ export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, befor
 }
 
 /**
- * The reports that agents may send: `ample`, all; `low`, only small ones, so that operations reach an end;
- * `spent`, none, and agents keep their reports. The rest of the reserve is for pruning.
+ * Which reports agents may send. `ample`: all. `low`: only small ones, so that operations can end. `spent`: none, and
+ * agents keep their reports. The rest of the reserve is for pruning.
  */
 export type ReportRoom = 'ample' | 'low' | 'spent';
 
-/** Reports may use the reserve down to this fraction (1/n) of it. */
+/** Reports may use the reserve until this fraction (1/n) of it is left. */
 const floorShare = 4;
 
-/** @param space null when unknown, which counts as ample */
+/**
+ * Decides which reports agents may send.
+ * @param space null if unknown, which counts as ample
+ */
 export function reportRoom(space: DiskSpace | null): ReportRoom {
   if (space === null || !space.low) return 'ample';
   return space.free < space.reserve / floorShare ? 'spent' : 'low';
@@ -49,13 +53,13 @@ export function reportRoom(space: DiskSpace | null): ReportRoom {
 
 const toldKey = 'disk_low';
 
-/** Whether the newest disk-space event says that space is low. */
-export const toldOfLowDisk = async ({ db }: Context): Promise<boolean> =>
+/** Reports whether the newest disk-space event says that space is low. */
+export const isLowRecorded = async ({ db }: Context): Promise<boolean> =>
   (await db.get(setting, { key: toldKey })) !== undefined;
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
-/** Records that space is low, or has recovered. After a restart, nothing is recorded twice. */
+/** Records that space is low or has recovered, unless the newest event already says so. */
 export async function recordDiskSpace(context: Context, { size, free, reserve, low }: DiskSpace): Promise<void> {
   const told = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
   await context.db.write({

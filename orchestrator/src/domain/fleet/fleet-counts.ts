@@ -12,19 +12,19 @@ export interface Census {
   readonly agents: Readonly<Record<AgentStatus, number>>;
   readonly operations: Readonly<Record<'queued' | 'running', number>>;
   readonly terminals: number;
-  /** Messages that wait for delivery, counted up to {@link maxDeliveries}. */
+  /** Number of messages that wait for delivery, counted up to {@link maxDeliveries}. */
   readonly deliveries: number;
-  /** Number of events that are not in the chain yet. */
+  /** Number of events that are not yet in the chain. */
   readonly unplacedEvents: number;
 }
 
 const maxDeliveries = 100_000;
 
-/** The count of a status in grouped rows. */
+/** Returns the count of a status in grouped rows. */
 export const countStatus = (rows: readonly { status: string; count: number }[], status: string): number =>
   Number(rows.find((row) => row.status === status)?.count ?? 0);
 
-/** Agents by status, and open operations. */
+/** Counts agents by status, and open operations. */
 export async function takeCounts({ db }: Context): Promise<Pick<Census, 'agents' | 'operations'>> {
   const [agents, operations] = await Promise.all([db.all(agentsByStatus, {}), db.all(openOperationsByStatus, {})]);
   return {
@@ -56,8 +56,8 @@ export async function takeCensus(context: Context): Promise<Census> {
 const freshMs = 10_000;
 
 /**
- * Takes a census at most every ten seconds; returns the last one while the database fails.
- * @returns null before the first successful one
+ * Creates a function that takes a census at most every ten seconds, and returns the last one while the database fails.
+ * @returns null before the first successful census
  */
 export function createCensus(context: Context): () => Promise<Census | null> {
   let last: Census | null = null;

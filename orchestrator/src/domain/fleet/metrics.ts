@@ -4,12 +4,12 @@ import type { SampleStore } from '../../store/samples/samples.ts';
 import { listAgentNames, requireAgent } from '../agents/agents.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Samples of machines: stored as received, listed individually or as averages, and pruned when they expire. */
+/** Stores samples of machines, lists them individually or as averages, and prunes expired ones. */
 
 /** Maximum seconds by which a sample may be ahead of this clock. */
 const maxAheadSecs = 3600;
 
-/** An approved agent with its machine's newest sample. */
+/** An approved agent, with its machine's newest sample. */
 export interface AgentStanding {
   readonly node_id: string;
   readonly name: string;
@@ -19,33 +19,45 @@ export interface AgentStanding {
 }
 
 export interface Metrics {
-  /** Number of samples that were dropped because of their times. */
+  /** Number of samples dropped because of their times. */
   readonly passedOver: number;
   /**
-   * Stores samples of one agent. Samples that are too old or too far in the future are dropped, and count as delivered.
-   * @throws MusterError storage_full, storage_unavailable: nothing was stored
+   * Stores samples of one agent. Drops samples that are too old or too far in the future.
+   * @throws MusterError storage_full, storage_unavailable if nothing was stored
    */
   record(nodeId: string, samples: readonly Sample[]): Promise<void>;
-  /** @throws MusterError agent_not_found */
+  /**
+   * Lists the samples of an agent.
+   * @throws MusterError agent_not_found
+   */
   list(
     idOrName: string,
     wish: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
   ): Promise<{ node_id: string; samples: Sample[] }>;
-  /** The newest sample; null without samples. @throws MusterError agent_not_found */
+  /**
+   * Returns the newest sample of an agent; null without samples.
+   * @throws MusterError agent_not_found
+   */
   latest(idOrName: string): Promise<Sample | null>;
-  /** The newest samples by node id, for agents that match the selector. @throws MusterError selector_invalid */
+  /**
+   * Returns the newest samples by node id, for agents that match the selector.
+   * @throws MusterError selector_invalid
+   */
   latestOf(filter: string | undefined): Promise<Record<string, Sample>>;
   /**
-   * Every approved agent that matches the selector, with its newest sample unless that is older than `recentSecs`.
-   * Differences of the machine's clock are compensated.
+   * Returns every approved agent that matches the selector, with its newest sample unless that is older than `recentSecs`.
+   * Compensates for differences of the machine's clock.
    * @throws MusterError selector_invalid
    */
   standings(filter: string | undefined, recentSecs: number): Promise<AgentStanding[]>;
-  /** Drops expired samples. Logs a series of failures once. */
+  /** Drops expired samples. Logs only the first of consecutive failures. */
   prune(): Promise<void>;
 }
 
-/** @param stored called with the stored samples; must neither wait nor throw */
+/**
+ * Creates the metrics.
+ * @param stored called with the stored samples; must neither wait nor throw
+ */
 export function createMetrics(
   context: Context,
   samples: SampleStore,
@@ -54,7 +66,7 @@ export function createMetrics(
 ): Metrics {
   const oldest = () => seconds(context.now()) - retentionSecs;
   let passedOver = 0;
-  let saidKept = false;
+  let isFailing = false;
   return {
     get passedOver() {
       return passedOver;
@@ -108,7 +120,7 @@ export function createMetrics(
       return agents.map(({ node_id, name }) => {
         const sample = found.get(node_id);
         const isRecent = sample !== undefined && sample.collected_at - presence.clockAheadSecs(node_id) >= since;
-        // Approved agents always have a name.
+        // Every approved agent has a name.
         return {
           node_id,
           name: name ?? '',
@@ -122,11 +134,11 @@ export function createMetrics(
       try {
         const dropped = await samples.dropBefore(oldest());
         if (dropped > 0) context.log.debug({ slices: dropped }, 'old samples dropped');
-        saidKept = false;
+        isFailing = false;
       } catch (error) {
         if (!(error instanceof MusterError)) throw error;
-        if (!saidKept) context.log.warn({ err: error }, 'failed to drop old samples; will retry');
-        saidKept = true;
+        if (!isFailing) context.log.warn({ err: error }, 'failed to drop old samples; will retry');
+        isFailing = true;
       }
     },
   };

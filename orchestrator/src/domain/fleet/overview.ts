@@ -11,7 +11,7 @@ import { countUnread } from '../notifications/notifications.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { countStatus, takeCounts } from './fleet-counts.ts';
 
-/** A summary of the fleet. Ended operations are not counted, and healthy agents are only counted. */
+/** Returns a summary of the fleet. Leaves out ended operations, and only counts healthy agents. */
 export async function getOverview(context: Context, operatorId: string): Promise<Overview> {
   const { db, presence } = context;
   const now = context.now();
@@ -44,7 +44,7 @@ export async function getOverview(context: Context, operatorId: string): Promise
       connected: Math.max(0, Math.min(agents.approved, presence.count - waiting)),
       lost: Number(lost?.count ?? 0),
     },
-    // The queries do not share a snapshot, so the difference could be negative.
+    // The queries do not share a snapshot, so the difference may be negative.
     drift: { ...drift, unchecked: Math.max(0, agents.approved - known) },
     off: {
       agents: standings.filter(isOff).length,

@@ -11,8 +11,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Settles a database that was restored from a backup. Operations that were in progress at the time of the backup have since
- * progressed to an unknown point, so they end here, and agents do not repeat them.
+ * Settles a database that was restored from a backup. Operations that were in progress at the time of the backup have
+ * continued since then, with unknown progress. They end here, and agents do not repeat them.
  */
 
 export const restoredKey = 'restored_from';
@@ -25,7 +25,10 @@ export interface RestoredFrom {
 const atOnce = 500;
 const reason = 'the orchestrator was restored from a backup: the outcome is unknown';
 
-/** @returns the restored backup; null if the database was not restored, or is already settled. Call it before agents are admitted. */
+/**
+ * Settles the database. Call it before agents are admitted.
+ * @returns the restored backup; null if the database was not restored, or is already settled
+ */
 export async function settleRestored(context: Context): Promise<RestoredFrom | null> {
   const { db } = context;
   const found = await db.get(setting, { key: restoredKey });
@@ -48,7 +51,8 @@ export async function settleRestored(context: Context): Promise<RestoredFrom | n
   }
   for (const { run_id } of await db.all(openRuns, {}))
     await haltRun(context, run_id, 'the orchestrator was restored from a backup');
-  // The uses of tokens since the backup are unknown. This step runs last, so that an interrupted start repeats the others.
+  // The uses of tokens since the backup are unknown. This step is the last one, so that an interrupted start repeats the
+  // others.
   await db.write({
     name: 'restored/settle',
     statements: [

@@ -13,18 +13,18 @@ import {
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Deletes old records in small batches, so that no other write waits long. */
+/** Deletes old records in small batches, so that no other write waits for long. */
 
 export interface Retention {
-  /** Days that drift records are kept; 0 keeps them forever. */
+  /** Days for which drift records are kept; 0 keeps them forever. */
   readonly driftDays: number;
-  /** Days that operations and runs are kept after their end; 0 keeps them forever. */
+  /** Days for which operations and runs are kept after their end; 0 keeps them forever. */
   readonly operationDays: number;
 }
 
 const atOnce = 200;
 const daySecs = 86_400;
-/** Unused payloads are kept for a while, because the same desired set or an applied plan may need them again soon. */
+/** Seconds for which unused payloads are kept, because the same desired set or an applied plan may need them again soon. */
 const payloadKeptSecs = daySecs;
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));
@@ -59,7 +59,10 @@ async function pruneDrift({ db }: Context, before: number): Promise<void> {
   }
 }
 
-/** Deletes records requested before a time in one pass: ids increase with time, and records that must stay are skipped. */
+/**
+ * Deletes records that were requested before a time, in one pass. This works because ids increase with time. Skips records
+ * that must be kept.
+ */
 async function pruneById(
   { db }: Context,
   name: string,
@@ -84,7 +87,7 @@ export async function pruneHistory(context: Context, { driftDays, operationDays 
   if (driftDays > 0) await pruneDrift(context, now - driftDays * daySecs);
   if (operationDays === 0) return;
   const before = Math.max(0, now - operationDays * daySecs);
-  // Runs are deleted first, because their results refer to operations.
+  // Runs are deleted before operations, because their results refer to operations.
   await pruneById(
     context,
     'runs/prune',

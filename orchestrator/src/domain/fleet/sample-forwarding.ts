@@ -10,15 +10,15 @@ export interface ForwardedSample {
   readonly sample: Sample;
 }
 
-/** Samples of one agent in order of time. */
+/** Samples of one agent in order of time, with the agent's name. */
 export interface NamedSamples {
   readonly nodeId: string;
-  /** Null when the agent was removed after the sample was stored. */
+  /** Null if the agent was removed after the sample was stored. */
   readonly name: string | null;
   readonly samples: readonly Sample[];
 }
 
-/** Writes a batch once and returns the result. Never rejects. */
+/** Tries to write a batch once, and returns the result. Never rejects. */
 export type WriteSeries = (
   batch: readonly NamedSamples[],
   limits: { readonly timeoutMs: number; readonly signal?: AbortSignal },

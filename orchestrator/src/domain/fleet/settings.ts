@@ -7,11 +7,12 @@ type Source = Settings['sources'][string];
 
 const masked = '••••';
 
-/** Names of keys that contain a secret. The path of a secret file, and a public key, are not secret. */
+/** Matches the names of keys that contain a secret. A public key and the path of a secret file are not secret. */
 const secretName = /(^|_)(secret|password|passphrase|token|credential|private_key|encryption_key|master_key|key)s?$/i;
 const openNames: ReadonlySet<string> = new Set(['bootstrap_key', 'tls_key']);
 
 /**
+ * Returns the settings for display.
  * @param configuration the complete effective configuration
  * @param sources by dotted key, for values that are not the default
  */
@@ -37,7 +38,7 @@ export function describeSettings(
   return { settings: describe(configuration, ''), sources: origins };
 }
 
-/** Some values define how they are displayed. */
+/** Converts values with a `toJSON` method, which defines how they are displayed. */
 const asJson = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function'
     ? value.toJSON()
@@ -55,7 +56,7 @@ function maskInText(text: string): string {
   if (/\b(password|passwd|pwd)\s*=/i.test(text) && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return masked;
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : null;
-  // The URL cannot be parsed, so any part may be a secret.
+  // Any part of a URL that cannot be parsed may be a secret.
   if (url === null) return text.includes('@') || text.includes('?') ? masked : text;
   let changed = false;
   for (const name of new Set(url.searchParams.keys()))

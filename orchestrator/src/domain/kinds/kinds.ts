@@ -19,15 +19,18 @@ function describe(name: ResourceType): KindWithFields {
   };
 }
 
-/** Made once, at the start. */
+/** All kinds with their fields, created once at startup. */
 const byName: ReadonlyMap<string, KindWithFields> = new Map(resourceTypes.map((name) => [name, describe(name)]));
 const kinds: readonly Kind[] = [...byName.values()].map(({ fields, exclusive, ...kind }) => kind);
 
-/** In the order of docs/module-kinds.md: packages, files, accounts, services, and others. */
+/** Lists the kinds in the order of docs/module-kinds.md: packages, files, accounts, services, and others. */
 export const listKinds = (wish: PageWish): Promise<Page<Kind>> =>
   readPage(wish, async ({ limit, offset }) => kinds.slice(offset, offset + limit));
 
-/** @throws MusterError kind_not_found, with the name that was probably meant */
+/**
+ * Returns a kind with its fields.
+ * @throws MusterError kind_not_found, with a suggestion for a misspelled name
+ */
 export function getKind(name: string): KindWithFields {
   const found = byName.get(name);
   if (found === undefined)

@@ -9,15 +9,15 @@ import { readStream } from './live-stream.ts';
 import { LiveTail } from './live-tail.ts';
 
 /**
- * Streams audit events as they occur. The end of the chain is read once for all followers that are up to date. A
- * follower that reconnects or falls behind reads separate pages, at its own speed, and then joins the others. A
- * follower that stops reading is disconnected.
+ * Streams audit events as they occur. All followers that are up to date share one read of the end of the chain. A follower
+ * that reconnects or falls behind reads separate pages at its own speed, and then joins the others. A follower that stops
+ * reading is disconnected.
  */
 
-/** Interval at which sign-in sessions are rechecked, and lost hints are recovered. */
+/** Interval at which sign-in sessions are rechecked and lost hints are recovered, in milliseconds. */
 const tickMs = 500;
 const heartbeatMs = 15_000;
-/** A follower that reads nothing for this time is disconnected. */
+/** Milliseconds without reading after which a follower is disconnected. */
 const stalledMs = 30_000;
 const maxFollowers = 1_000;
 const maxPerSession = 32;
@@ -33,7 +33,7 @@ export interface LiveEvents {
 }
 
 export interface LiveStream extends AsyncIterable<string> {
-  /** Aborted when the stream is over: the sign-in session ended, or the follower stopped reading. */
+  /** Aborted when the stream ends, because the sign-in session ended or the follower stopped reading. */
   readonly ended: AbortSignal;
 }
 
@@ -60,7 +60,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
 
   const isFree = (follower: Follower) => tail.has(follower) && follower.isFree;
 
-  const tell = (passing: Passing, followers: Iterable<Follower>) => {
+  const send = (passing: Passing, followers: Iterable<Follower>) => {
     for (const follower of followers) {
       const { filter, session } = follower.wish;
       if (!wantsPassing(filter, passing, session.operator_id)) continue;
@@ -71,14 +71,14 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   const those = (ofOneAgent: boolean) =>
     [...followers].filter(({ wish }) => (wish.filter.node_id !== undefined) === ofOneAgent);
 
-  /** Followers of a single agent get each hint; the others get one combined hint for many changes. */
-  const pass = (passing: Passing) => {
-    tell(passing, those(true));
+  /** Forwards a change. Followers of a single agent get each one; the others get one combined change for many. */
+  const forward = (passing: Passing) => {
+    send(passing, those(true));
     const atOnce = crowd.take(passing);
-    if (atOnce !== null) tell(atOnce, those(false));
+    if (atOnce !== null) send(atOnce, those(false));
   };
 
-  const tellMissed = (follower: Follower) => {
+  const sendMissed = (follower: Follower) => {
     if (!follower.missed || !isFree(follower)) return;
     follower.missed = false;
     for (const { category, frame } of [allAgents, allOperations])
@@ -86,20 +86,20 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   };
 
   const checkSession = (follower: Follower) => {
-    const judge = (session: object | null) => {
+    const endIfNull = (session: object | null) => {
       if (session === null) end(follower);
     };
     const found = sessions.find(follower.wish.session.token_hash);
     if (found instanceof Promise)
-      found.then(judge, (error: unknown) => log.warn({ err: error }, 'failed to look up session'));
-    else judge(found);
+      found.then(endIfNull, (error: unknown) => log.warn({ err: error }, 'failed to look up sign-in session'));
+    else endIfNull(found);
   };
 
   const tick = () => {
-    for (const passing of crowd.turn()) tell(passing, those(false));
+    for (const passing of crowd.turn()) send(passing, those(false));
     for (const follower of followers) {
       checkSession(follower);
-      tellMissed(follower);
+      sendMissed(follower);
       const now = clock.monotonic();
       if (follower.restsSince !== null && now - follower.restsSince >= stalledMs) end(follower);
       else if (tail.has(follower) && now - follower.heardAt >= heartbeatMs)
@@ -119,7 +119,7 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     else if (hint.type === 'session_ended') endWhere(({ token_hash }) => token_hash === hint.token_hash);
     else {
       const passing = passingOf(hint);
-      if (passing !== null) pass(passing);
+      if (passing !== null) forward(passing);
     }
   });
 
@@ -140,7 +140,10 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   };
 }
 
-/** @throws MusterError rate_limited */
+/**
+ * Checks the limits on open streams.
+ * @throws MusterError rate_limited
+ */
 function requireRoom(followers: ReadonlySet<Follower>, { session }: LiveWish): void {
   const mine = [...followers].filter(({ wish }) => wish.session.token_hash === session.token_hash);
   if (mine.length >= maxPerSession || followers.size >= maxFollowers)
@@ -148,6 +151,7 @@ function requireRoom(followers: ReadonlySet<Follower>, { session }: LiveWish): v
 }
 
 /**
+ * Determines where a stream begins.
  * @param after the position of the last event that the client received; null starts at the end
  * @param chain the position of the newest event, and the position before the oldest kept event
  * @returns the position after which the stream begins, and its first frames
@@ -165,7 +169,7 @@ const streamOf = (source: AsyncGenerator<string>, follower: Follower, end: () =>
   ended: follower.ended,
   [Symbol.asyncIterator]: () => ({
     next: () => source.next(),
-    // The source may be waiting for a frame, and `return` only takes effect after that wait.
+    // Ends the stream first, because the source may be waiting for a frame and `return` only takes effect after that wait.
     return: () => {
       end();
       return source.return(undefined);

@@ -1,11 +1,11 @@
 import type { LiveFilter } from './live-frames.ts';
 
-/** Maximum frames and bytes buffered for a follower. A follower beyond them has fallen behind. */
+/** Maximum frames and bytes buffered for a follower. A follower with more has fallen behind. */
 const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
-/** A follower with this many buffered frames gets no passing hints. */
+/** Number of buffered frames from which a follower gets no further hints. */
 const busyFrames = 500;
-/** Maximum size of a chunk of frames. */
+/** Maximum size of a chunk of frames, in characters. */
 const pieceBytes = 64 * 1024;
 
 export interface LiveWish {
@@ -14,13 +14,13 @@ export interface LiveWish {
   after: number | null;
 }
 
-/** A client that follows live events, and the frames that wait until it reads. */
+/** A client that follows live events, with its unread frames. */
 export class Follower {
   readonly wish: LiveWish;
   readonly #over = new AbortController();
   #frames: { place: number; text: string }[] = [];
   #bytes = 0;
-  /** Wakes a reader that waits for a frame. */
+  /** Wakes up a reader that waits for a frame. */
   #wake: (() => void) | null = null;
   /** The position of the last event that was buffered for the follower, or that its filter skipped. */
   place: number;
@@ -28,7 +28,7 @@ export class Follower {
   taken: number;
   /** Whether a passing hint was dropped because the follower was busy. */
   missed = false;
-  /** When the client last stopped reading, monotonic milliseconds; null while it waits for frames. */
+  /** When the client last stopped reading, in monotonic milliseconds; null while it waits for frames. */
   restsSince: number | null = null;
   heardAt: number;
 
@@ -40,7 +40,7 @@ export class Follower {
     this.heardAt = now;
   }
 
-  /** Aborted when the stream is over. */
+  /** Aborted when the stream ends. */
   get ended(): AbortSignal {
     return this.#over.signal;
   }
@@ -54,7 +54,10 @@ export class Follower {
     return this.#frames.length < busyFrames;
   }
 
-  /** Buffers a frame. @returns false if the follower has fallen behind: it must resume after the last event that it read */
+  /**
+   * Buffers a frame.
+   * @returns false if the follower has fallen behind and must resume after the last event that it read
+   */
   give(text: string, now: number): boolean {
     this.#frames.push({ place: this.place, text });
     this.#bytes += text.length;
@@ -70,7 +73,7 @@ export class Follower {
     return keepsUp;
   }
 
-  /** Takes buffered frames, up to the size of a chunk. */
+  /** Removes and returns buffered frames, up to the size of a chunk. */
   take(): string {
     let count = 0;
     for (let size = 0; count < this.#frames.length && size < pieceBytes; count++)
@@ -82,7 +85,7 @@ export class Follower {
     return piece;
   }
 
-  /** Resolves at the next frame, or when the stream ends. */
+  /** Resolves when a frame arrives or the stream ends. */
   async arrival(): Promise<void> {
     await new Promise<void>((wake) => {
       this.#wake = wake;

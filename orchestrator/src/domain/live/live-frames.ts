@@ -15,31 +15,31 @@ export function wants({ categories, node_id }: LiveFilter, event: PlacedEvent): 
   return node_id === undefined || event.target_id === node_id || event.actor_id === node_id;
 }
 
-/** The frame of an audit event. The frame id is the event's position, from which a disconnected client resumes. */
+/** Formats the frame of an audit event. The frame id is the event's position, from which a disconnected client resumes. */
 export function eventFrame(event: PlacedEvent): string {
   const data = JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) });
   return `id: ${event.place}\ndata: ${data}\n\n`;
 }
 
-/** The first frame of a stream. A frame with an id and no data only updates the client's position. */
+/** Formats the first frame of a stream. A frame with an id and no data only updates the client's position. */
 export const openingFrame = (place: number): string => `retry: 2000\nid: ${place}\n\n`;
 
 export const heartbeatFrame = (place: number): string => `: still here\nid: ${place}\n\n`;
 
-/** The requested position does not exist, so the client must reload its view. */
+/** Formats the frame that reports a missing position. The client must then reload its view. */
 export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>
   `event: gap\ndata: ${JSON.stringify(gap)}\n\n`;
 
-/** A change without an id that tells a view to reload. Followers that connect later do not get it. */
+/** A change that makes a view reload. Its frame has no id, and followers that connect later do not get it. */
 export interface Passing {
   readonly event: 'operation' | 'operations' | 'output' | 'run' | 'agent' | 'agents' | 'window' | 'notification';
   readonly category: string;
   readonly node_id: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly frame: string;
-  /** Restricts the change to streams of this operator. */
+  /** The change is only sent to streams of this operator. */
   readonly operator_id?: string;
-  /** Thousands of these may occur each second, so only followers that name the category, or an agent, get them. */
+  /** Thousands of these may occur each second, so only followers that request the category, or an agent, get them. */
   readonly onlyOnRequest?: true;
 }
 
@@ -58,7 +58,7 @@ const changeOf = {
   agent_removed: 'removed',
 } as const;
 
-/** The frame for a hint; null for hints that are internal to the orchestrator. */
+/** Returns the change for a hint; null for hints that are internal to the orchestrator. */
 export function passingOf(hint: Hint): Passing | null {
   switch (hint.type) {
     case 'operation_ended': {
@@ -91,7 +91,10 @@ export function passingOf(hint: Hint): Passing | null {
   }
 }
 
-/** @param operatorId owner of the stream */
+/**
+ * Reports whether a stream gets a change.
+ * @param operatorId owner of the stream
+ */
 export const wantsPassing = ({ categories, node_id }: LiveFilter, passing: Passing, operatorId: string): boolean =>
   (categories?.has(passing.category) ?? (node_id !== undefined || passing.onlyOnRequest !== true)) &&
   (node_id === undefined || passing.node_id === node_id) &&

@@ -6,7 +6,7 @@ import { eventFrame, wants } from './live-frames.ts';
 import { type LiveTail, pageSize, readPlaced } from './live-tail.ts';
 
 /**
- * Yields the frames of a follower: first the missed events, in separate pages, then the live events.
+ * Yields the frames of a follower: first the missed events, read in separate pages, then the live events.
  * @param opening the first frames
  */
 export async function* readStream(
@@ -16,16 +16,16 @@ export async function* readStream(
   follower: Follower,
   opening: string,
 ): AsyncGenerator<string> {
-  yield* hand(clock, follower, opening);
+  yield* yieldText(clock, follower, opening);
   while (!follower.ended.aborted) {
     if (!tail.has(follower)) yield* catchUp(context, clock, tail, follower);
     else if (follower.isEmpty) await follower.arrival();
-    else yield* hand(clock, follower, follower.take());
+    else yield* yieldText(clock, follower, follower.take());
   }
 }
 
-/** Yields text. The time until the client reads again counts as stalled. */
-async function* hand(clock: Clock, follower: Follower, text: string): AsyncGenerator<string> {
+/** Yields text. The follower counts as stalled until the client reads again. */
+async function* yieldText(clock: Clock, follower: Follower, text: string): AsyncGenerator<string> {
   follower.restsSince = clock.monotonic();
   yield text;
   follower.restsSince = null;
@@ -37,13 +37,13 @@ async function* catchUp(context: Context, clock: Clock, tail: LiveTail, follower
     if (follower.ended.aborted) return;
     const last = rows.at(-1);
     if (last) follower.place = last.place;
-    // Missing positions below the tail were pruned.
+    // The positions between the last row and the tail were pruned.
     else follower.place = Math.max(follower.place, tail.place ?? follower.place);
     const text = rows
       .filter((event) => wants(follower.wish.filter, event))
       .map(eventFrame)
       .join('');
-    if (text !== '') yield* hand(clock, follower, text);
+    if (text !== '') yield* yieldText(clock, follower, text);
     follower.taken = follower.place;
     if (rows.length < pageSize && tail.join(follower)) return;
     await nextTurn();

@@ -12,7 +12,7 @@ export class LiveTail {
   readonly #context: Context;
   readonly #monotonic: () => number;
   readonly #live = new Set<Follower>();
-  /** The position of the last event that live followers received; meaningless without live followers. */
+  /** The position of the last event that live followers received. Has no meaning without live followers. */
   #place = 0;
   #reading = false;
   #again = false;
@@ -31,7 +31,10 @@ export class LiveTail {
     return this.#live.has(follower);
   }
 
-  /** @returns whether the follower is up to date and gets live events from now */
+  /**
+   * Adds a follower if it is up to date.
+   * @returns whether the follower gets live events from now on
+   */
   join(follower: Follower): boolean {
     if (this.#live.size === 0) this.#place = follower.place;
     else if (follower.place < this.#place) return false;
@@ -44,17 +47,17 @@ export class LiveTail {
     this.#live.delete(follower);
   }
 
-  /** Buffers a frame for a live follower. A follower that has fallen behind is no longer live. */
+  /** Buffers a frame for a live follower. A follower that has fallen behind is removed from the tail. */
   give(follower: Follower, frame: string): void {
     if (!follower.give(frame, this.#monotonic())) this.#live.delete(follower);
   }
 
-  /** Records that the chain has grown up to a position. */
+  /** Records that the chain has grown to a position. */
   grown(place: number): void {
     if (place > this.#place) void this.read();
   }
 
-  /** Reads new events at the end of the chain for all live followers. Never rejects. */
+  /** Reads new events at the end of the chain, and buffers them for all live followers. Never rejects. */
   async read(): Promise<void> {
     this.#again = true;
     if (this.#reading) return;
@@ -65,7 +68,7 @@ export class LiveTail {
         for (let more = true; more && this.#live.size > 0; ) {
           const from = this.#place;
           const rows = await readPlaced(this.#context, from);
-          // All followers left during the read and another one joined, so the tail has moved.
+          // During the read, all followers left and another one joined, so the tail has moved.
           if (from !== this.#place) {
             this.#again = true;
             break;
@@ -95,6 +98,6 @@ export class LiveTail {
   }
 }
 
-/** @returns one page of events after a position */
+/** Reads one page of events after a position. */
 export const readPlaced = async ({ db }: Pick<Context, 'db'>, after: number): Promise<PlacedEvent[]> =>
   (await db.all(placedEvents, { after, limit: pageSize })) as unknown as PlacedEvent[];

@@ -36,7 +36,7 @@ const toAssignment = (row: Row): Assignment => ({
   created_by: row.created_by,
 });
 
-/** All assignments, sorted by name. The order is their precedence. */
+/** Lists all assignments by name. Their order is their precedence. */
 export async function listAssignments({ db }: Context): Promise<Assignment[]> {
   return (await db.all(assignments, {})).map(toAssignment);
 }
@@ -68,7 +68,7 @@ export interface NewAssignment {
   parameters?: Assignment['parameters'] | undefined;
 }
 
-/** Faults of parameter values that do not match the declarations of the modules. */
+/** Returns the faults of parameter values that do not match the declarations of the modules. */
 async function parameterFaults(context: Context, parameters: Assignment['parameters']): Promise<Fault[]> {
   const given = Object.entries(parameters);
   const modules = await context.documents.load(given.map(([module]) => module));
@@ -80,7 +80,10 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
   );
 }
 
-/** @throws MusterError invalid_input, selector_invalid, unknown_module */
+/**
+ * Checks the selector, modules, and parameters of an assignment.
+ * @throws MusterError invalid_input, selector_invalid, unknown_module
+ */
 async function requireFitting(
   context: Context,
   wanted: Pick<NewAssignment, 'modules' | 'selector' | 'parameters'>,
@@ -103,6 +106,7 @@ async function requireFitting(
 }
 
 /**
+ * Creates an assignment.
  * @throws MusterError invalid_input, selector_invalid, unknown_module, name_taken
  */
 export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
@@ -146,10 +150,13 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
   return requireAssignment(context, wanted.name);
 }
 
-/** A change of an assignment. Absent fields keep their value. */
+/** A change of an assignment. Absent fields keep their values. */
 export type AssignmentChange = { [K in keyof Omit<NewAssignment, 'name'>]?: NewAssignment[K] | undefined };
 
-/** @throws MusterError invalid_input, assignment_not_found, selector_invalid, unknown_module, assignment_changed */
+/**
+ * Changes an assignment.
+ * @throws MusterError invalid_input, assignment_not_found, selector_invalid, unknown_module, assignment_changed
+ */
 export async function updateAssignment(
   context: Context,
   actor: Actor,
@@ -172,7 +179,7 @@ export async function updateAssignment(
     name: 'assignments/update',
     statements: [
       ...modules.map((module) => statement(moduleByName, { name: module }, { expect: 'row', else: 'unknown_module' })),
-      // The fields depend on each other, so none may have been changed concurrently.
+      // The fields depend on each other, so a concurrent change of any field fails the update.
       statement(
         updateAssignmentFields(Object.fromEntries(changed.map((field) => [field, true]))),
         {
@@ -188,7 +195,7 @@ export async function updateAssignment(
         },
         { expect: 'changed', else: 'assignment_changed' },
       ),
-      // Agents that no longer match, and modules that were removed, cause no drift of this assignment.
+      // Agents that no longer match, and removed modules, no longer cause drift of this assignment.
       ...(changed.includes('selector') ||
       changed.includes('mode') ||
       before.modules.some((one) => !modules.includes(one))

@@ -14,17 +14,23 @@ import { type JsonText, toJson } from '../../store/json-text.ts';
 /** Computes the desired state of an agent. Pure functions. */
 
 export interface DesiredModules {
-  /** In order of precedence: modules of the assignments by assignment name, then requested ones; without duplicates. */
+  /**
+   * The modules in order of precedence, without duplicates: first those of the assignments by assignment name, then
+   * requested ones.
+   */
   modules: string[];
   /** Parameters set by assignments, by module. */
   parameters: Assignment['parameters'];
-  /** Modules that are not applied now, but whose resources stay in place. */
+  /** Modules that are not applied now, but whose resources are not removed. */
   keep: string[];
 }
 
 const selectors = new Map<string, Selector | null>();
 
-/** The parsed selector, from a cache: a few selectors are each used for every agent. Null when the text no longer parses. */
+/**
+ * Returns the parsed selector, or null if the text no longer parses. Cached, because each of a few selectors is used for
+ * every agent.
+ */
 function selectorOf(text: string): Selector | null {
   let selector = selectors.get(text);
   if (selector === undefined) {
@@ -46,13 +52,14 @@ export interface Wish {
   modules: readonly string[];
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;
-  /** Name of the assignment that is requested. It is included even if it audits or waits for a maintenance window. */
+  /** Name of the requested assignment. It is included even if it audits, or waits for a maintenance window. */
   including?: string;
 }
 
 /**
+ * Determines the desired modules of an agent.
  * @param assignments every assignment, by name
- * @throws MusterError module_conflict when two assignments set one parameter of a module differently
+ * @throws MusterError module_conflict if two assignments set one parameter of a module differently
  */
 export function desiredModules(
   assignments: readonly Assignment[],
@@ -61,7 +68,7 @@ export function desiredModules(
 ): DesiredModules {
   const modules = new Set<string>();
   const kept = new Set<string>();
-  // Maps, because a module or parameter may be called `constructor`.
+  // Uses maps, because a module or parameter may be called `constructor`.
   const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
   const faults: Fault[] = [];
   for (const assignment of assignments) {
@@ -98,7 +105,7 @@ export function desiredModules(
   };
 }
 
-/** Whether the desired state of an agent is different inside a maintenance window. */
+/** Reports whether the desired state of an agent is different inside a maintenance window. */
 export const dependsOnWindow = (
   assignments: readonly Assignment[],
   agent: Pick<Agent, 'tags' | 'attributes'>,
@@ -111,7 +118,7 @@ export const dependsOnWindow = (
 export interface Payload {
   resources: UnfilledResource[];
   keep_modules: string[];
-  /** Checks to run after an apply. Only set when a module declares some. */
+  /** Checks to run after an apply. Absent if no module declares any. */
   verify?: UnfilledVerification[];
 }
 
@@ -134,12 +141,12 @@ export function resolvePayload(
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
 }
 
-/** Maximum size as JSON: the limit of one message on the link, minus room for secrets. */
+/** Maximum size as JSON: the limit of one message on the link, minus space for secrets. */
 const maxPayloadBytes = 48 * 1024 * 1024;
 
 /**
- * Encodes a payload as text with its digest.
- * @throws MusterError module_unresolved when the payload is too large to send
+ * Encodes a payload as text, and computes its digest.
+ * @throws MusterError module_unresolved if the payload is too large to send
  */
 export function encodePayload(payload: Payload): { digest: string; text: JsonText<Payload> } {
   const text = toJson(payload);

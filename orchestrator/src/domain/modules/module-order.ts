@@ -17,7 +17,7 @@ import { requireAgent } from '../agents/agents.ts';
 import { requireTags } from '../agents/tags.ts';
 import type { Context } from '../shared/context.ts';
 
-/** The order of modules' resources, with their dependencies. */
+/** Computes the order of the resources of modules, with their dependencies. */
 
 export interface OrderWish {
   modules: readonly string[];
@@ -29,9 +29,10 @@ export interface OrderWish {
 }
 
 /**
- * Resolves the modules for an agent, or for given attributes and tags. Without either, orders the modules as written.
- * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input when both an
- * agent and facts are given
+ * Orders the resources of modules. Resolves the modules for an agent, or for given attributes and tags, or else uses them
+ * as written.
+ * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an agent
+ * and attributes or tags are given
  */
 export async function orderModules(context: Context, wish: OrderWish): Promise<ModuleOrder> {
   const { agent: named, attributes, tags, parameters } = wish;
@@ -77,7 +78,7 @@ function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly U
   };
 }
 
-/** The order of modules as written, independent of an agent. Dependencies stay within a module. */
+/** Orders modules as written, independently of an agent. Dependencies do not cross modules. */
 function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
   const declared = modules.flatMap((module) => module.resources.map((resource) => ({ module: module.name, resource })));
   const indexOf = new Map(
@@ -95,7 +96,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
     return { depends_on, reload_on, restart_on, rerun_on };
   });
   const sorted = stableOrder(edges.map(({ depends_on }) => depends_on));
-  // Uploads refuse modules with cycles.
+  // Modules with cycles are refused at upload.
   if (!sorted.ok) throw new Error('a stored module has a cycle');
   const placeOf = new Map(sorted.order.map((index, place) => [index, place]));
   const places = (indices: readonly number[]) =>
@@ -108,7 +109,7 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
       return {
         module,
         id: resource.id,
-        ...whatIs(resource),
+        ...typeAndIdentity(resource),
         depends_on: places(edge.depends_on),
         reload_on: places(edge.reload_on),
         restart_on: places(edge.restart_on),
@@ -121,8 +122,8 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
 const triggeredBy = ({ variants }: ResourceDeclaration, trigger: Trigger): string[] =>
   variants.flatMap(({ resource }) => resource.triggers[trigger] ?? []);
 
-/** Type and identity of a resource. Fields are null where the variants differ. */
-function whatIs({ variants }: ResourceDeclaration): Pick<Entry, 'type' | 'identity'> {
+/** Returns the type and identity of a resource. Fields are null if the variants differ in them. */
+function typeAndIdentity({ variants }: ResourceDeclaration): Pick<Entry, 'type' | 'identity'> {
   const only = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? (values[0] as T) : null);
   return {
     type: only(variants.map(({ resource }) => resource.type)),

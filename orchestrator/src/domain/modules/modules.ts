@@ -18,9 +18,9 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Modules: the uploaded texts of all revisions. */
+/** Modules are stored as uploaded texts, in all revisions. */
 
-/** All modules, sorted by name. */
+/** Lists all modules by name. */
 export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
   const rows = await readPage(wish, (page) => db.all(modules, page));
   return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
@@ -31,7 +31,10 @@ export function validateModule(content: string) {
   return { valid: parsed.ok, faults: parsed.ok ? [] : parsed.faults, warnings: parsed.ok ? parsed.warnings : [] };
 }
 
-/** @throws MusterError module_invalid with all faults; invalid_input when the name differs from the one in the text */
+/**
+ * Stores a text as the next revision of a module.
+ * @throws MusterError module_invalid with all faults; invalid_input if the name differs from the one in the text
+ */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)
     throw new MusterError('body_too_large', `a module is at most ${moduleLimits.bytes} bytes`);
@@ -48,7 +51,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
   }
   const { db } = context;
   const uploaded_at = seconds(context.now());
-  // If another upload commits first, its revision number is taken, and this upload uses the next one.
+  // If a concurrent upload takes this revision number, this upload uses the next one.
   for (let attempt = 0; ; attempt++) {
     const revision = ((await db.get(lastRevision, { name }))?.revision ?? 0) + 1;
     try {
@@ -88,7 +91,10 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
 const unknown = (name: string) =>
   new MusterError('module_not_found', `there is no module ${JSON.stringify(name.slice(0, 128))}`);
 
-/** @param revision the newest revision when undefined */
+/**
+ * Returns a revision of a module.
+ * @param revision undefined for the newest revision
+ */
 export async function getModule({ db }: Context, name: string, revision?: number) {
   const row = await db.get(moduleByName, { name });
   if (!row) throw unknown(name);
@@ -98,7 +104,7 @@ export async function getModule({ db }: Context, name: string, revision?: number
   return { name, uploaded_at, uploaded_by, content, revision: text.revision };
 }
 
-/** Revisions of a module, newest first. */
+/** Lists the revisions of a module, newest first. */
 export async function listRevisions({ db }: Context, name: string, wish: PageWish) {
   if (!(await db.get(moduleByName, { name }))) throw unknown(name);
   return readPage(wish, (page) => db.all(moduleRevisions, { name, ...page }));

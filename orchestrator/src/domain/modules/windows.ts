@@ -25,12 +25,15 @@ interface OpenWindow {
 }
 export type OpenWindows = readonly OpenWindow[];
 
-/** Windows that are open at a time. @param at Unix seconds; now when undefined */
+/**
+ * Returns the windows that are open at a time.
+ * @param at Unix seconds; undefined for now
+ */
 export async function openWindows(context: Context, at = seconds(context.now())): Promise<OpenWindows> {
   const open: OpenWindow[] = [];
   for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
     const parsed = selector === null ? null : parseSelector(selector);
-    // Only occurs when a newer release parses selectors more strictly. The window then matches no agent.
+    // Only possible if a newer release parses selectors more strictly. The window then matches no agent.
     if (parsed !== null && !parsed.ok)
       context.log.warn({ window_id: id }, 'failed to parse selector of maintenance window');
     else open.push({ selector: parsed === null ? null : parsed.selector, ends_at });
@@ -38,11 +41,11 @@ export async function openWindows(context: Context, at = seconds(context.now()))
   return open;
 }
 
-/** Whether one of the windows matches this agent. */
+/** Reports whether one of the windows matches this agent. */
 export const covers = (windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): boolean =>
   coveredUntil(windows, agent) !== null;
 
-/** End of the last open window that matches, Unix seconds; null when none is open. */
+/** Returns the end of the last open window that matches, in Unix seconds; null if none is open. */
 export function coveredUntil(windows: OpenWindows, agent: Pick<Agent, 'tags' | 'attributes'>): number | null {
   const ends = windows
     .filter(({ selector }) => selector === null || (!isEmpty(selector) && matchesSelector(selector, agent)))
@@ -63,7 +66,7 @@ const toWindow = (row: Row): Window => ({
   ...warningsOf(row.selector),
 });
 
-/** Warns about selectors on attributes: a compromised agent can choose its attributes to match a window. */
+/** Returns warnings about selectors on attributes: a compromised agent can choose its attributes to match a window. */
 function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
   const parsed = selector === null ? null : parseSelector(selector);
   const attributes = parsed?.ok ? attributesOf(parsed.selector) : [];
@@ -73,12 +76,15 @@ function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
   return { warnings: [warning] };
 }
 
-/** Windows, latest start first. */
+/** Lists windows, latest start first. */
 export async function listWindows({ db }: Context, wish: PageWish): Promise<Page<Window>> {
   return mapPage(await readPage(wish, (page) => db.all(windowRows, page)), toWindow);
 }
 
-/** @throws MusterError window_not_found */
+/**
+ * Returns a window.
+ * @throws MusterError window_not_found
+ */
 export async function getWindow(context: Context, id: string): Promise<Window> {
   const row = await findRow(context, id);
   if (!row)
@@ -112,7 +118,10 @@ export interface NewWindow {
   selector?: string | undefined;
 }
 
-/** @throws MusterError invalid_input unless the window ends after it starts; selector_invalid */
+/**
+ * Creates a window.
+ * @throws MusterError invalid_input unless the window ends after it starts; selector_invalid
+ */
 export async function createWindow(context: Context, actor: Actor, wanted: NewWindow): Promise<Window> {
   requireOrder(wanted.starts_at, wanted.ends_at);
   if (wanted.selector !== undefined) requireSelector(wanted.selector, '/selector');
@@ -132,7 +141,10 @@ export async function createWindow(context: Context, actor: Actor, wanted: NewWi
   return window;
 }
 
-/** Undefined fields keep their value. @throws MusterError window_not_found; invalid_input unless the window ends after it starts */
+/**
+ * Changes a window. Undefined fields keep their values.
+ * @throws MusterError window_not_found; invalid_input unless the window ends after it starts
+ */
 export async function updateWindow(
   context: Context,
   actor: Actor,
@@ -151,7 +163,7 @@ export async function updateWindow(
   await context.db.write({
     name: 'windows/update',
     statements: [
-      // Writes only the requested fields, because other fields may be changed concurrently.
+      // Only the requested fields are written, because other fields may be changed concurrently.
       statement(
         setWindow({ ends_at: 'ends_at' in changed, reason: 'reason' in changed }),
         { id, ...changed },
@@ -164,7 +176,10 @@ export async function updateWindow(
   return getWindow(context, id);
 }
 
-/** @throws MusterError window_not_found */
+/**
+ * Removes a window.
+ * @throws MusterError window_not_found
+ */
 export async function removeWindow(context: Context, actor: Actor, id: string): Promise<void> {
   const window = await getWindow(context, id);
   await context.db.write({

@@ -9,7 +9,7 @@ import {
 } from '@muster/protocol/http';
 import { mayReach } from './network-address.ts';
 
-/** The config of a channel: reading, validating, and masking it. */
+/** Parses, validates, and masks the configs of channels. */
 
 type AnyConfig = ChannelConfigs[ChannelType];
 type Texts = Readonly<Record<string, string>>;
@@ -25,13 +25,13 @@ function shownAddress(text: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${url.search === '' ? '' : `?${maskedSecret}`}`;
 }
 
-/** Masks everything except the origin, because the path of such a URL is the credential. */
+/** Masks everything after the origin, because the path of such a URL is the credential. */
 const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedSecret}`;
 
-/** Origin of an ntfy server; empty for the public one. */
+/** Returns the origin of an ntfy server; empty for the public server. */
 const originOf = (url: string | undefined): string => (url === undefined ? '' : new URL(url).origin);
 
-/** How each field is displayed. */
+/** Defines how each field is displayed. */
 const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfigs[T]]-?: (text: string) => string } } =
   {
     webhook: { url: shownAddress, secret: hidden },
@@ -42,7 +42,7 @@ const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfig
 
 const addresses: readonly string[] = ['url', 'webhook_url'];
 
-/** A config with its secrets masked. */
+/** Returns a config with its secrets masked. */
 export function showConfig({ channel_type, config }: ChannelTarget): Record<string, string> {
   const show = shown[channel_type] as Readonly<Record<string, (text: string) => string>>;
   return Object.fromEntries(
@@ -51,8 +51,8 @@ export function showConfig({ channel_type, config }: ChannelTarget): Record<stri
 }
 
 /**
- * Reads a config.
- * @param stored the config to replace: fields that are sent masked keep their value
+ * Parses a config.
+ * @param stored the config to replace; fields that are sent masked keep their values
  * @throws MusterError invalid_input with all faults; no fault contains a value
  */
 export function readConfig(
@@ -87,8 +87,8 @@ export function readConfig(
       config[field] = text;
     }
   }
-  // A masked token is only kept for the same server. Otherwise an operator who may not read the token could have it sent
-  // to their own server.
+  // A masked token is only kept for the same server. Otherwise an operator who may not read the token could redirect it to
+  // their own server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
       faults.push({ path: pathOf('token'), message: 'is for another server; send it again' });
@@ -97,8 +97,8 @@ export function readConfig(
 }
 
 /**
- * The fault of a URL, or null. A host name is checked at delivery by the addresses it resolves to; a literal address,
- * in any notation, is checked here.
+ * Returns the fault of a URL, or null. Checks literal addresses in any notation. A host name is checked at delivery by the
+ * addresses that it resolves to.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {
   if (/[\s\p{Cc}]/u.test(text)) return 'must not hold spaces or control characters';
@@ -113,7 +113,7 @@ function addressFault(text: string, rule: { denyPrivate: boolean }): string | nu
   return null;
 }
 
-/** The host of a URL without brackets. The URL parser has normalized IP addresses. */
+/** Returns the host of a URL without brackets. The URL parser has normalized IP addresses. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '');
 
 const pathOf = (...segments: PropertyKey[]): string =>

@@ -16,11 +16,11 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { readConfig, showConfig } from './channel-config.ts';
 import { type Deliver, delivered, describeAttempt, type Message } from './delivery.ts';
 
-/** Notification channels. */
+/** Notification channels: creating, changing, removing, and testing them. */
 
 /** Maximum number of channels, because every notification is sent to each of them. */
 const maxChannels = 100;
-/** Timeout of a delivery attempt in milliseconds. */
+/** Timeout of a delivery attempt, in milliseconds. */
 export const attemptMs = 10_000;
 
 export interface ChannelRule {
@@ -31,14 +31,17 @@ export interface ChannelRule {
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, id: string) => db.get(channelById, { channel_id: id });
 
-/** @throws MusterError channel_not_found */
+/**
+ * Returns the row of a channel.
+ * @throws MusterError channel_not_found
+ */
 async function requireRow(context: Context, id: string): Promise<Row> {
   const row = await findRow(context, id);
   if (!row) throw new MusterError('channel_not_found', `there is no channel ${JSON.stringify(id.slice(0, 64))}`);
   return row;
 }
 
-/** The decrypted target of a channel; null when its config cannot be decrypted. */
+/** Returns the decrypted target of a channel; null if its config cannot be decrypted. */
 export function targetOf(
   context: Context,
   row: { channel_id: string; channel_type: ChannelType; key_id: string; sealed: string },
@@ -60,12 +63,15 @@ function toChannel(context: Context, row: Row): Channel {
   };
 }
 
-/** Channels, oldest first. */
+/** Lists channels, oldest first. */
 export async function listChannels(context: Context): Promise<Channel[]> {
   return (await context.db.all(channels, { limit: maxChannels })).map((row) => toChannel(context, row));
 }
 
-/** @throws MusterError channel_not_found */
+/**
+ * Returns a channel.
+ * @throws MusterError channel_not_found
+ */
 export async function getChannel(context: Context, id: string): Promise<Channel> {
   return toChannel(context, await requireRow(context, id));
 }
@@ -83,7 +89,10 @@ const happened = (
   metadata,
 });
 
-/** @throws MusterError invalid_input, too_many_channels */
+/**
+ * Creates a channel.
+ * @throws MusterError invalid_input, too_many_channels
+ */
 export async function createChannel(
   context: Context,
   actor: Actor,
@@ -120,7 +129,10 @@ export async function createChannel(
   return getChannel(context, id);
 }
 
-/** Undefined fields keep their value. @throws MusterError channel_not_found, invalid_input */
+/**
+ * Changes a channel. Undefined fields keep their values.
+ * @throws MusterError channel_not_found, invalid_input
+ */
 export async function updateChannel(
   context: Context,
   actor: Actor,
@@ -143,7 +155,7 @@ export async function updateChannel(
       name: 'channels/update',
       statements: [
         statement(
-          // Writes only the requested fields, because other fields may be changed concurrently.
+          // Only the requested fields are written, because other fields may be changed concurrently.
           setChannel({ name: renamed, config: sealed !== null }),
           { channel_id: id, name, ...sealed },
           { expect: 'changed', else: 'channel_not_found' },
@@ -157,7 +169,10 @@ export async function updateChannel(
   return getChannel(context, id);
 }
 
-/** @throws MusterError channel_not_found */
+/**
+ * Removes a channel.
+ * @throws MusterError channel_not_found
+ */
 export async function removeChannel(context: Context, actor: Actor, id: string): Promise<void> {
   const { name, channel_type } = await requireRow(context, id);
   await context.db.write({
@@ -171,7 +186,7 @@ export async function removeChannel(context: Context, actor: Actor, id: string):
 
 /**
  * Sends a test message immediately, without retries.
- * @throws MusterError channel_not_found; channel_failed with the answer of the receiver
+ * @throws MusterError channel_not_found; channel_failed with the receiver's answer
  */
 export async function testChannel(
   context: Context,
@@ -216,5 +231,5 @@ export async function testChannel(
   return { delivered: true, status: attempt.status };
 }
 
-/** Error for a channel whose encryption key is missing. */
+/** Error text for a channel whose encryption key is missing. */
 export const undecipherable = 'its config is encrypted under a key that this orchestrator does not have';

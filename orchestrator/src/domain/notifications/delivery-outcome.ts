@@ -1,24 +1,24 @@
 import type { Attempt } from './delivery.ts';
 
-/** Decides on the retry after a failed attempt, and on reporting the channel as failing. */
+/** Decides after a failed attempt when to retry, and whether to report the channel as failing. */
 
-/** Initial backoff, milliseconds. It doubles with each further failure. */
+/** Initial backoff in milliseconds. Doubles with each further failure. */
 const minBackoffMs = 2_000;
 const maxBackoffMs = 600_000;
-/** Maximum pause that a receiver can request, milliseconds. Longer than any backoff. */
+/** Maximum pause that a receiver can request, in milliseconds. Longer than any backoff. */
 export const longestPauseMs = 3_600_000;
-/** Number of consecutive failures, about half a minute, after which the channel is reported as failing. */
+/** Number of consecutive failures after which the channel is reported as failing: about half a minute. */
 const failuresToReport = 5;
-/** Statuses that reject the message itself. Such a message must not hold up later ones. */
-const blaming: readonly number[] = [400, 413, 414, 422];
+/** HTTP statuses that reject the message itself. Such a message must not delay later ones. */
+const rejecting: readonly number[] = [400, 413, 414, 422];
 const blamesToDrop = 3;
 
 export interface FailingBefore {
-  /** Failed attempts of the channel since the last delivery. */
+  /** Number of the channel's failed attempts since the last delivery. */
   readonly failures: number;
-  /** Unix seconds; null when the channel was not reported as failing. */
+  /** Unix seconds; null if the channel was not reported as failing. */
   readonly failing_since: number | null;
-  /** Failed attempts of this message. */
+  /** Number of failed attempts of this message. */
   readonly attempts: number;
 }
 
@@ -31,7 +31,10 @@ export interface AfterFailure {
   readonly drop: boolean;
 }
 
-/** @param random random number in [0, 1) */
+/**
+ * Decides what follows a failed attempt.
+ * @param random random number in [0, 1)
+ */
 export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: number, random: number): AfterFailure {
   const failures = before.failures + 1;
   const whole = Math.min(minBackoffMs * 2 ** Math.min(before.failures, 30), maxBackoffMs);
@@ -42,6 +45,6 @@ export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: num
     failures,
     retryAtMs: Math.ceil(nowMs + Math.max(wait, asked)),
     tell: before.failing_since === null && failures >= failuresToReport,
-    drop: attempt.status !== null && blaming.includes(attempt.status) && before.attempts + 1 >= blamesToDrop,
+    drop: attempt.status !== null && rejecting.includes(attempt.status) && before.attempts + 1 >= blamesToDrop,
   };
 }

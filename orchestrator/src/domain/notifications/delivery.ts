@@ -2,20 +2,20 @@ import type { AuditEvent, ChannelTarget } from '@muster/protocol/http';
 
 /** A message to a channel. */
 export interface Message {
-  /** Equal for every attempt, so that receivers can detect duplicates. */
+  /** The same for every attempt, so that receivers can detect duplicates. */
   readonly delivery_id: string;
   readonly channel: { readonly id: string; readonly name: string };
   readonly event: AuditEvent;
 }
 
-/** Result of one attempt. */
+/** The result of one attempt. */
 export type Attempt =
-  /** The receiver answered. A status below 300 means delivered. */
+  /** The receiver answered. A status below 300 means that the message was delivered. */
   | {
       readonly status: number;
       /** Pause requested by the receiver, in milliseconds. */
       readonly retryAfterMs: number | null;
-      /** Beginning of the receiver's answer to a refused message. Untrusted text. */
+      /** Beginning of the receiver's answer if it refused the message. Untrusted text. */
       readonly text?: string;
     }
   /** The receiver did not answer. `reason` contains no secrets. */
@@ -31,7 +31,7 @@ export type Deliver = (
 export const delivered = (attempt: Attempt): attempt is Attempt & { status: number } =>
   attempt.status !== null && attempt.status >= 200 && attempt.status < 300;
 
-/** The attempt as a text for display. */
+/** Describes the attempt for display. */
 export function describeAttempt(attempt: Attempt): string {
   if (attempt.status === null) return attempt.reason;
   const { status } = attempt;

@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Classifies message destinations by the bytes of their address, so that spelling makes no difference.
- * `public`: routed on the internet. `private`: this machine, local networks, anything not publicly routed.
- * `refused`: never a destination: link-local, cloud metadata services, multicast, broadcast, unspecified, reserved.
+ * Classes of message destinations, by the bytes of the address, so that its notation makes no difference.
+ * `public`: routed on the internet. `private`: this machine, local networks, and anything not publicly routed.
+ * `refused`: never a destination. Link-local, cloud metadata services, multicast, broadcast, unspecified, reserved.
  */
 export type AddressClass = 'public' | 'private' | 'refused';
 
@@ -33,14 +33,14 @@ const refused6 = ranges(
   'ff00::/8', // multicast
 );
 
-/** The only IPv6 range allocated for the internet so far. */
+/** The only IPv6 range that is allocated for the internet so far. */
 const globalUnicast = ranges('2000::/3');
 
 const within = (address: ipaddr.IPv4 | ipaddr.IPv6, list: readonly Range[]): boolean =>
   list.some(([range, bits]) => address.kind() === range.kind() && address.match(range as never, bits));
 
-/** IPv6 prefixes that embed an IPv4 address, with the offset of its first byte. */
-const carriers: readonly [prefix: Range, at: number][] = [
+/** IPv6 prefixes that embed an IPv4 address, with the offset of the address's first byte. */
+const embeddingPrefixes: readonly [prefix: Range, at: number][] = [
   ['::/96', 12], // IPv4-compatible, withdrawn
   ['::ffff:0:0/96', 12], // IPv4-mapped
   ['::ffff:0:0:0/96', 12], // IPv4-translated
@@ -48,13 +48,16 @@ const carriers: readonly [prefix: Range, at: number][] = [
   ['2002::/16', 2], // 6to4
 ].map(([prefix, at]) => [ranges(prefix as string)[0] as Range, at as number]);
 
-/** ISATAP: the interface identifier is 0000:5efe or 0200:5efe followed by an IPv4 address; any prefix. */
+/**
+ * Reports whether an address is ISATAP: any prefix, then the interface identifier 0000:5efe or 0200:5efe, then an IPv4
+ * address.
+ */
 const isIsatap = (bytes: readonly number[]): boolean =>
   (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
 
-function carried(address: ipaddr.IPv6): ipaddr.IPv4 | null {
+function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4 | null {
   const bytes = address.toByteArray();
-  const place = carriers.find(([prefix]) => within(address, [prefix]))?.[1] ?? (isIsatap(bytes) ? 12 : null);
+  const place = embeddingPrefixes.find(([prefix]) => within(address, [prefix]))?.[1] ?? (isIsatap(bytes) ? 12 : null);
   return place === null ? null : new ipaddr.IPv4(bytes.slice(place, place + 4));
 }
 
@@ -62,9 +65,9 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
   if (within(address, address.kind() === 'ipv4' ? refused4 : refused6)) return 'refused';
   if (address.kind() === 'ipv6') {
     const v6 = address as ipaddr.IPv6;
-    // Loopback would otherwise match the IPv4-compatible 0.0.0.1.
+    // Loopback would otherwise match as the IPv4-compatible address 0.0.0.1.
     if (v6.range() === 'loopback') return 'private';
-    const v4 = carried(v6);
+    const v4 = embeddedIpv4(v6);
     if (v4 !== null) return classOf(v4);
     if (!within(v6, globalUnicast)) return 'private';
   }
@@ -72,18 +75,19 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
 }
 
 /**
+ * Classifies an address.
  * @param text an address as returned by a resolver or the URL parser, without brackets; a zone is ignored
- * @returns `refused` even when the text is not an address
+ * @returns `refused` also if the text is not an address
  */
 export function classOfAddress(text: string): AddressClass {
   const bare = text.replace(/%.*$/s, '');
-  // The library also accepts 0x7f.1 and 010.0.0.1. Such text was not normalized by a parser, so the other end may read it
+  // The library also accepts 0x7f.1 and 010.0.0.1. No parser has normalized such a text, so the receiver may read it
   // differently.
   if (!ipaddr.IPv6.isValid(bare) && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return 'refused';
   return classOf(ipaddr.parse(bare));
 }
 
-/** Whether messages may be sent to this address. */
+/** Reports whether messages may be sent to this address. */
 export function mayReach(address: string, rule: { denyPrivate: boolean }): boolean {
   const kind = classOfAddress(address);
   return kind === 'public' || (kind === 'private' && !rule.denyPrivate);

@@ -29,50 +29,50 @@ import { covers, type OpenWindows, openWindows } from '../modules/windows.ts';
 import { inSession } from '../shared/acting.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Notifications for operators, and what each operator has read. */
+/** Notifications of operators, and which of them each operator has read. */
 
 const notifying: ReadonlySet<string> = new Set(notifyingEvents);
 /**
- * Event types that a maintenance window mutes: work on a machine may cause them. Security events, such as a cloned key, are
- * never muted, because an attacker could wait for a window.
+ * Event types that a maintenance window mutes, because work on a machine may cause them. Security events, such as a cloned
+ * key, are never muted, because an attacker could wait for a window.
  */
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /**
- * Event types that others can cause in any number. Each type has one hourly limit for known agents and one for unknown
- * agents. The last notification within the limit says that further ones are in the audit log only.
+ * Event types that agents and strangers can cause in any number. Each type has one hourly limit for known agents and one
+ * for unknown agents. The last notification within a limit says that further ones are only in the audit log.
  */
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;
 const hourMs = 3_600_000;
-/** Limits on the part of an event that is sent to channels. Longer texts are only in the audit log. */
+/** Limits on the parts of an event that are sent to channels. Longer texts are only in the audit log. */
 const maxSummaryLength = 1_000;
 const maxMetadataLength = 16_384;
 
 /**
- * Turns events into notifications and queues channel deliveries in the outbox, in the same transaction that chains the events, so
- * that each happens exactly once.
+ * Turns events into notifications, and queues channel deliveries in the outbox. Both happen exactly once, because they are
+ * written in the transaction that chains the events.
  */
 export function notificationsOf(context: Context): EventConsumer {
   return async (events) => {
     const statements: Statement[] = [];
-    for (const event of events) if (event.event_type.startsWith('operator.')) statements.push(...readingBegins(event));
-    const told = await withinLimits(
+    for (const event of events) if (event.event_type.startsWith('operator.')) statements.push(...startAsRead(event));
+    const allowed = await withinLimits(
       context,
       events.filter(({ event_type }) => notifying.has(event_type)),
     );
-    if (told.length === 0) return statements;
-    const covered = await coveredBy(context, told);
+    if (allowed.length === 0) return statements;
+    const covered = await mutedByWindow(context, allowed);
     statements.push(
       statement(insertNotifications, {
-        rows: jsonRows(told.map((event) => toRow(context, event, covered.has(event)))),
+        rows: jsonRows(allowed.map((event) => toRow(context, event, covered.has(event)))),
       }),
     );
     const channels = await context.db.all(channelIds, {});
-    const deliveries = told
+    const deliveries = allowed
       .filter((event) => !covered.has(event))
       .flatMap((event) =>
         channels
-          // A channel does not report its own failure.
+          // A channel does not send its own failure.
           .filter(({ channel_id }) => channel_id !== event.target_id)
           .map(({ channel_id }) => ({ delivery_id: context.newId(), channel_id, place: event.place })),
       );
@@ -82,8 +82,11 @@ export function notificationsOf(context: Context): EventConsumer {
   };
 }
 
-/** A new operator starts with all notifications read. Removing an operator deletes the read marks. */
-function readingBegins({ event_type, target_id, place }: PlacedEvent): Statement[] {
+/**
+ * Returns the statement that makes a new operator start with all notifications read. Removing an operator deletes the read
+ * marks.
+ */
+function startAsRead({ event_type, target_id, place }: PlacedEvent): Statement[] {
   const operator = { operator_id: target_id };
   if (event_type === 'operator.added') return [statement(raiseReadUpTo, { ...operator, place })];
   if (event_type !== 'operator.removed') return [];
@@ -96,16 +99,16 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
   if (times.length === 0) return events;
   const shareOf = (type: string, nodeId: string | null) => `${type} ${nodeId === null ? 'stranger' : 'agent'}`;
   const happened_after = Math.min(...times) - hourMs;
-  const told = (await context.db.all(notificationsSince, { types: [...limited], happened_after })).map(
+  const allowed = (await context.db.all(notificationsSince, { types: [...limited], happened_after })).map(
     ({ event_type, node_id, timestamp_ms }) => ({ share: shareOf(event_type, node_id), at: timestamp_ms }),
   );
   return events.flatMap((event) => {
     if (!limited.has(event.event_type)) return [event];
     const share = shareOf(event.event_type, nodeIdOf(event));
     const at = event.timestamp_ms;
-    const count = told.filter((one) => one.share === share && Math.abs(at - one.at) < hourMs).length;
+    const count = allowed.filter((one) => one.share === share && Math.abs(at - one.at) < hourMs).length;
     if (count >= limitedAnHour) return [];
-    told.push({ share, at });
+    allowed.push({ share, at });
     if (count < limitedAnHour - 1) return [event];
     const summary = `${event.summary.slice(0, maxSummaryLength - 200)}; further ones within the hour are in the audit log only: muster audit list --type ${event.event_type}`;
     return [{ ...event, summary }];
@@ -114,8 +117,8 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
 
 const nodeIdOf = ({ target_type, target_id }: PlacedEvent) => (target_type === 'agent' ? target_id : null);
 
-/** Events during a maintenance window. Each event counts by the windows that were open at its time. */
-async function coveredBy(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
+/** Returns the events that a maintenance window mutes. Each event counts for the windows that were open at its time. */
+async function mutedByWindow(context: Context, events: readonly PlacedEvent[]): Promise<ReadonlySet<PlacedEvent>> {
   const covered = new Set<PlacedEvent>();
   const candidates = events.filter(
     ({ event_type, target_type }) => suppressible.has(event_type) && target_type === 'agent',
@@ -134,7 +137,7 @@ async function coveredBy(context: Context, events: readonly PlacedEvent[]): Prom
     ]),
   );
   for (const event of within) {
-    // A removed agent has no tags or attributes, so only windows for all agents cover it.
+    // A removed agent has no tags or attributes, so only windows for all agents match it.
     const agent = agents.get(event.target_id) ?? { tags: {}, attributes: {} };
     if (covers(open.get(seconds(event.timestamp_ms)) ?? [], agent)) covered.add(event);
   }
@@ -163,7 +166,7 @@ const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
   }),
 });
 
-/** Notifications, newest first, with the read marks of this operator. */
+/** Lists notifications, newest first, with the read marks of this operator. */
 export async function listNotifications(
   { db }: Context,
   operatorId: string,
@@ -195,14 +198,17 @@ export async function listNotifications(
   };
 }
 
-/** The number of unread notifications, counted up to {@link mostUnreadCounted}. */
+/** Returns the number of unread notifications, counted up to {@link mostUnreadCounted}. */
 export async function countUnread({ db }: Context, operatorId: string): Promise<number> {
   const operator = { operator_id: operatorId };
   const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
   return (await db.get(unreadCount, { ...operator, read_up_to, limit: mostUnreadCounted }))?.count ?? 0;
 }
 
-/** @throws MusterError notification_not_found */
+/**
+ * Marks a notification as read for this operator.
+ * @throws MusterError notification_not_found
+ */
 export async function readNotification(context: Context, actor: Actor, id: string): Promise<void> {
   const { db, bus } = context;
   const found = await db.get(notificationById, { notification_id: id });
@@ -232,11 +238,11 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
   bus.publish({ type: 'notifications_read', operator_id: actor.id });
 }
 
-/** Maximum number of stored notifications, which bounds the cost of lists and counts. */
+/** Maximum number of stored notifications. Bounds the cost of lists and counts. */
 const maxKept = 10_000;
 const pruneAtOnce = 500;
 
-/** Deletes old notifications that have no outstanding delivery. The audit log has its own retention. */
+/** Deletes old notifications without an outstanding delivery. The audit log has its own retention. */
 export async function pruneNotifications(context: Context, retentionDays: number): Promise<void> {
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;

@@ -17,15 +17,15 @@ import { targetOf } from './channels.ts';
 import { type Attempt, describeAttempt, type Message } from './delivery.ts';
 import { afterFailure, longestPauseMs } from './delivery-outcome.ts';
 
-/** The outbox of messages to channels, and the outcomes of deliveries. The caller ensures that only one process sends. */
+/** The outbox of messages to channels, with the outcomes of deliveries. The caller ensures that only one process sends. */
 
-/** A channel with its next messages. */
+/** A channel with its next messages to send. */
 export interface Sending {
   readonly channelId: string;
   readonly name: string;
-  /** Null when the channel's config cannot be decrypted. */
+  /** Null if the channel's config cannot be decrypted. */
   readonly target: ChannelTarget | null;
-  /** The encrypted config as read. An outcome only counts while the config is unchanged. */
+  /** The encrypted config at the time of the read. An outcome only counts while the config is unchanged. */
   readonly sealed: string;
   readonly failures: number;
   readonly failing_since: number | null;
@@ -33,19 +33,19 @@ export interface Sending {
   readonly messages: readonly { readonly message: Message; readonly attempts: number }[];
 }
 
-/** Ids of channels that have messages to send now. */
+/** Returns the ids of channels that have messages to send now. */
 export async function channelsToSend({ db, now }: Context): Promise<string[]> {
   return (await db.all(dueChannels, { now_ms: now(), beyond_ms: now() + longestPauseMs })).map(
     ({ channel_id }) => channel_id,
   );
 }
 
-/** @returns null when the channel was deleted, has no messages, or is backing off */
+/** Returns the next messages of a channel; null if the channel was deleted, has no messages, or is backing off. */
 export async function nextToSend(context: Context, channelId: string, limit: number): Promise<Sending | null> {
   const row = await context.db.get(channelById, { channel_id: channelId });
   if (!row) return null;
   const pause = row.retry_at_ms - context.now();
-  // A pause beyond the maximum was written with a wrong clock.
+  // A pause beyond the maximum was written with a wrong clock, so it is ignored.
   if (pause > 0 && pause <= longestPauseMs) return null;
   const waiting = await context.db.all(oldestDeliveries, { channel_id: channelId, limit });
   if (waiting.length === 0) return null;
@@ -77,7 +77,7 @@ export async function recordDelivered({ db }: Context, deliveryIds: readonly str
   await db.write({ name: 'deliveries/delivered', statements });
 }
 
-/** Records the first delivery after failures: the channel is healthy again. */
+/** Records the first delivery after failures, which means that the channel is healthy again. */
 export async function recordRecovered(context: Context, sending: Sending): Promise<void> {
   const { channelId, sealed, failing_since } = sending;
   const now = seconds(context.now());
@@ -98,7 +98,10 @@ export async function recordRecovered(context: Context, sending: Sending): Promi
   ]);
 }
 
-/** @param random random number in [0, 1) */
+/**
+ * Records a failed attempt.
+ * @param random random number in [0, 1)
+ */
 export async function recordFailure(
   context: Context,
   sending: Sending,
@@ -185,7 +188,7 @@ interface Health {
   failingSince: number | null;
 }
 
-/** Guards an outcome: it is ignored when the config has changed since the send. */
+/** Returns the statement that records a channel's health. It changes nothing if the config has changed since the send. */
 const healthOf = ({ channelId, sealed, failures, retryAtMs, failingSince }: Health) =>
   statement(
     setChannelHealth,

@@ -16,7 +16,8 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFinished } from './operation-end.ts';
 
 /**
- * Cancels an operation: immediately if it was not dispatched; otherwise sends a cancellation request to the agent, which reports the end.
+ * Cancels an operation. An undispatched operation ends immediately. A dispatched one ends when the agent reports its end,
+ * after a cancellation request.
  * @throws MusterError operation_not_found, operation_finished
  */
 export async function cancelOperation(context: Context, actor: Actor, operationId: string): Promise<void> {
@@ -31,7 +32,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // The operation was dispatched, undispatched, or ended since it was read.
+      // The operation was dispatched, undispatched, or ended after it was read.
       if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }
@@ -70,16 +71,16 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
 }
 
 /**
- * Ends all open operations of an agent, in the transaction that rejects or removes it.
- * @returns statements, which fail with `agent_changed` when the open operations have changed; and a function to call
- * with the result after the commit
+ * Returns what ends all open operations of an agent in the transaction that rejects or removes the agent.
+ * @returns statements, which fail with `agent_changed` if the open operations have changed; and a function to call with the
+ * result after the commit
  */
 export async function cancelling(context: Context, actor: Actor, nodeId: string, label: string, reason: string) {
   const finished_at = seconds(context.now());
   const end = statement(endAllOpen, { node_id: nodeId, status: 'cancelled', finished_at, error: reason });
   const open = await context.db.all(openOperations, { node_id: nodeId });
   const ids = open.map(({ operation_id }) => operation_id);
-  // The event names each operation, so the recorded and the ended operations must be the same.
+  // The event names each operation, so the operations must not change between the read and the write.
   const isSame = { expect: 'no_row', else: 'agent_changed' } as const;
   const statements: Statement[] = [
     statement(openBeside, { node_id: nodeId, ids }, isSame),

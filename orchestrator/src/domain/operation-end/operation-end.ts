@@ -8,13 +8,13 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 
-/** Ends operations. Every operation ends here, exactly once. */
+/** Ends operations. Every operation ends exactly once, by statements from this file. */
 
 export interface Ending {
   status: Exclude<OperationStatus, 'queued' | 'running'>;
   error: string | null;
   summary: Summary | null;
-  /** Unix seconds; null when the operation never started, or to keep the recorded time. */
+  /** Unix seconds. Null if the operation never started, or to keep the recorded time. */
   startedAt: number | null;
 }
 
@@ -27,8 +27,8 @@ export interface EndingOperation {
 }
 
 /**
- * The statements that end an operation, for the caller's transaction. The first one fails with `operation_finished`
- * when the operation has already ended, which rolls the transaction back.
+ * Returns the statements that end an operation, for the caller's transaction. If the operation has already ended, the first
+ * statement fails with `operation_finished` and rolls back the transaction.
  * @param undispatched end the operation only if it was not dispatched
  */
 export function endStatements(
@@ -43,10 +43,10 @@ export function endStatements(
   const finished_at = seconds(context.now());
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
-  // A drift check leaves only its drift record; the operation itself is deleted.
+  // Of a drift check, only the drift record is kept. The operation itself is deleted.
   if (kind === 'drift') {
     const gone = statement(deleteOpenOperation, { operation_id }, precondition);
-    // The check did not run, so the machine is due again.
+    // The check did not run, so the machine becomes due again.
     const missed = status === 'expired' || status === 'interrupted';
     return missed ? [gone, statement(driftDueAgain, { node_id, now: finished_at })] : [gone];
   }
@@ -98,7 +98,7 @@ export function announceEnd(
   bus.publish({ type: 'operation_ended', operation_id, node_id, run_id, status });
 }
 
-/** Swallows the refusal of a second end and rethrows any other error. */
+/** Ignores the error of ending an operation that has already ended. Throws any other error. */
 export function ignoreFinished(error: unknown): void {
   if (!(error instanceof Error && 'code' in error && error.code === 'operation_finished')) throw error;
 }

@@ -7,9 +7,9 @@ import { announceEnd, type Ending, type EndingOperation, endStatements, ignoreFi
 
 /** Ends operations after their time limits. */
 
-/** Maximum operations read at a time; their transactions share commits. */
+/** Maximum number of operations read at a time. Their transactions share commits. */
 const atOnce = 500;
-/** Seconds after which an agent that does not return is assumed to have lost its dispatched operations. */
+/** Seconds without a connection after which an agent is assumed to have lost its dispatched operations. */
 const lostAfterSecs = 86_400;
 
 /** Ends queued operations that were not dispatched within their TTL. */
@@ -27,7 +27,7 @@ export async function expireQueued(context: Context): Promise<void> {
   }
 }
 
-/** Ends operations that were dispatched to lost agents. Their outcome stays unknown. */
+/** Ends operations that were dispatched to lost agents. Their outcomes remain unknown. */
 export async function endLost(context: Context): Promise<void> {
   const now = seconds(context.now());
   const seen_before = now - lostAfterSecs;
@@ -62,7 +62,7 @@ async function endAll(
   );
 }
 
-/** Deletes expired sign-in sessions and codes, which are already refused, to keep the tables small. */
+/** Deletes expired sign-in sessions and codes to keep the tables small. Both are already refused. */
 export async function expireSessions(context: Context): Promise<void> {
   const now = seconds(context.now());
   const expire = [statement(deleteExpiredSessions, { now }), statement(deleteExpiredWebCodes, { now })];

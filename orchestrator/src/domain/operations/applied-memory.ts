@@ -1,12 +1,13 @@
 /**
- * Remembers the last apply of each agent that changed nothing. Another apply of the same desired set without changes does not
- * change applied state, so that applied state need not be read. This holds as long as no other apply has ended since,
- * which the caller checks in its write.
+ * Remembers the last apply of each agent that changed nothing. If the next apply of the same desired set changes nothing
+ * either, applied state stays the same and need not be read. The caller's write verifies that no other apply has ended
+ * between the two.
  */
 export interface AppliedMemory {
   /**
-   * @param payloadDigest digest of an apply that changed nothing; null when it changed something
-   * @returns the previous operation with the same set and without changes; null when applied state must be read
+   * Finds an earlier apply of the same set that changed nothing.
+   * @param payloadDigest digest of an apply that changed nothing; null if it changed something
+   * @returns the earlier operation; null if applied state must be read
    */
   sameAs(nodeId: string, payloadDigest: string | null): string | null;
   /** Remembers an apply that changed nothing. Call it after the commit. */
@@ -14,7 +15,7 @@ export interface AppliedMemory {
   forget(nodeId: string): void;
 }
 
-/** Maximum number of agents; the oldest are evicted. */
+/** Maximum number of agents. The oldest are evicted. */
 const kept = 20_000;
 
 export function createAppliedMemory(): AppliedMemory {

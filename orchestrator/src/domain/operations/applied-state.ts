@@ -2,8 +2,8 @@ import type { ResourceResult } from '@muster/protocol';
 import { isResourceType, kinds } from '@muster/protocol/module';
 
 /**
- * Applied state: the resources that applies have put in place on an agent. Pure functions. The content comes from the
- * dispatched desired sets; the agent's results only contribute the status of each resource.
+ * Computes applied state: the resources that applies have put in place on an agent. Pure functions. The content comes from
+ * the dispatched desired sets. The agent's results contribute only the status of each resource.
  */
 
 export interface Applied {
@@ -13,7 +13,7 @@ export interface Applied {
   type: string;
   identity: string;
   operation_id: string;
-  /** When the resource entered this state, Unix seconds. */
+  /** When the resource entered `state`, Unix seconds. */
   since: number;
   state: 'applied' | 'pending_removal' | 'unapplied';
   reason: string | null;
@@ -30,7 +30,7 @@ export interface SentResource {
   identity: string;
   /** Keys of the resources that this one depends on. */
   depends_on: readonly string[];
-  /** The condition that the agent evaluates on its machine. */
+  /** The condition that the agent evaluates on its machine; absent without one. */
   only_if?: unknown;
 }
 
@@ -40,8 +40,8 @@ export interface SentSet {
   readonly keep_modules: readonly string[];
 }
 
-/** A result with its position: first the resources of the set in order, then the removals. */
-export type Told = readonly [position: number, result: ResourceResult];
+/** A result with its position: resources of the set come first, in their order, then removals. */
+export type ReportedResult = readonly [position: number, result: ResourceResult];
 
 /** Changes that an apply makes to the applied state of its agent. */
 export interface AppliedChanges {
@@ -50,35 +50,35 @@ export interface AppliedChanges {
   /** Keys of resources to remove from applied state. */
   gone: string[];
   /**
-   * Keys of reported resources that remain. Rows that were never in place are dropped unless they are listed here.
-   * Null when the apply did not get through the set.
+   * Keys of reported resources that remain. Rows that were never in place are dropped unless they are listed here. Null if
+   * the apply did not process the whole set.
    */
   stay: string[] | null;
-  /** Whether all removals were reported too. Then only the resources of `stay` and of kept modules remain. */
+  /** Whether all removals were reported, too. If so, only the resources of `stay` and of kept modules remain. */
   whole: boolean;
-  /** Whether everything in the set was as declared, and nothing was to be removed. */
+  /** Whether every resource of the set was as declared, and nothing was removed. */
   unchanged: boolean;
 }
 
-/** Maximum characters of a reason, and of all reasons of one apply. The operation's results have the full message. */
+/** Maximum characters of a reason, and of all reasons of one apply. The operation's results contain the full messages. */
 const maxReason = 1000;
 const maxReasons = 1024 * 1024;
 
-/** The key of a resource, computed from the type and identity of a result. */
+/** Computes the key of a resource from the type and identity in a result. */
 export function keyOf(type: string, identity: string): string {
   if (!isResourceType(type)) return `${type}:${identity}`;
   const kind = kinds[type];
   return `${kind.space}:${kind.canonical?.(identity) ?? identity}`;
 }
 
-/** Whether the condition of a resource did not hold: it was skipped although no dependency had failed. */
+/** Reports whether a resource was skipped because its own condition was false, not because a dependency had failed. */
 const isUnmet = (
   { only_if, depends_on }: SentResource,
   { status }: ResourceResult,
   failed: ReadonlySet<string>,
 ): boolean => status === 'skipped' && only_if !== undefined && !depends_on.some((key) => failed.has(key));
 
-/** @returns a function that returns the reason of a result, cut to the limits of one apply */
+/** Returns a function that returns the reason in a result, cut to the limits of one apply. */
 function createReasons(): (result: ResourceResult) => string {
   let left = maxReasons;
   return ({ status, message }) => {
@@ -94,7 +94,7 @@ const isHealthy = ({ status }: ResourceResult): boolean => status === 'unchanged
 /**
  * Collects the results of one apply, in pages.
  * @param now Unix seconds
- * @param ending how the apply ended: a cancelled apply also skips resources whose condition holds
+ * @param ending how the apply ended; a cancelled apply also skips resources whose condition is true
  */
 export function createAppliedChanges(
   set: SentSet,
@@ -107,27 +107,28 @@ export function createAppliedChanges(
   const put = new Map<string, Applied>();
   const gone = new Set<string>();
   const failed = new Set<string>();
-  let told = 0;
+  let reported = 0;
   let removals = 0;
   let unchanged = 0;
   const reasonOf = createReasons();
 
-  const keyAt = ([position, { type, identity }]: Told): string => resources[position]?.key ?? keyOf(type, identity);
+  const keyAt = ([position, { type, identity }]: ReportedResult): string =>
+    resources[position]?.key ?? keyOf(type, identity);
 
   function takeWanted(sent: SentResource, result: ResourceResult, earlier: Applied | undefined): void {
     const { key, id: resource_id, module, type, identity } = sent;
-    told++;
+    reported++;
     const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
     if (ending !== 'cancelled' && isUnmet(sent, result, failed)) {
-      // A resource in place keeps its state. A resource that was never in place is not desired now.
+      // A resource that is in place keeps its state. A resource that was never in place is not desired now.
       if (earlier?.in_place === 0) gone.add(key);
       else if (earlier !== undefined && earlier.state !== 'applied')
         put.set(key, { ...earlier, operation_id: operationId, since: now, state: 'applied', reason: null });
       return;
     }
     if (!well) failed.add(key);
-    // The agent's record of the resource is unchanged, so its state keeps the names with which it was applied.
+    // The apply did not touch the resource, so its state keeps the names with which it was last applied.
     const untouched = earlier?.in_place === 1 && !well && (result.status === 'skipped' || earlier.type !== type);
     const names = untouched ? namesOf(earlier) : { module, resource_id, type, identity };
     const state = well ? 'applied' : 'unapplied';
@@ -153,7 +154,7 @@ export function createAppliedChanges(
 
   function takeRemoval(key: string, result: ResourceResult, earlier: Applied | undefined): void {
     removals++;
-    // A removal does not add a resource that was in no operation of this agent, or that is desired again.
+    // A removal adds no row for a resource that is unknown, or that is desired again.
     if (earlier === undefined || wanted.has(key)) return;
     if (isHealthy(result)) {
       put.delete(key);
@@ -167,11 +168,14 @@ export function createAppliedChanges(
   }
 
   return {
-    /** The keys for which `take` needs rows. */
-    keysOf: (page: readonly Told[]): string[] => page.map(keyAt),
+    /** Returns the keys for which `take` needs rows. */
+    keysOf: (page: readonly ReportedResult[]): string[] => page.map(keyAt),
 
-    /** @param earlier rows of applied state from before this apply, by key; at least the existing ones of `keysOf` */
-    take(page: readonly Told[], earlier: ReadonlyMap<string, Applied>): void {
+    /**
+     * Adds a page of results.
+     * @param earlier rows of applied state before this apply, by key; at least the existing ones of `keysOf`
+     */
+    take(page: readonly ReportedResult[], earlier: ReadonlyMap<string, Applied>): void {
       for (const one of page) {
         const [position, result] = one;
         const key = keyAt(one);
@@ -182,9 +186,9 @@ export function createAppliedChanges(
     },
 
     changes(): AppliedChanges {
-      // A failed apply may have stopped before its removals, or immediately.
-      const whole = ending !== 'failed' && told === resources.length;
-      const through = whole || (told === resources.length && told + removals > 0);
+      // A failed apply may have stopped before its removals, or before its first resource.
+      const whole = ending !== 'failed' && reported === resources.length;
+      const through = whole || (reported === resources.length && reported + removals > 0);
       const pending = [...put.values()].filter(({ state }) => state === 'pending_removal');
       return {
         put: [...put.values()],

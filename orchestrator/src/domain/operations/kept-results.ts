@@ -1,17 +1,23 @@
 import type { ResourceResult } from '@muster/protocol';
 
-/** Sizes of stored results. Agents decide how much they report, so the stored amount is bounded. */
+/** Computes the sizes of stored results. Agents decide how much they report, so the stored amount is bounded. */
 
 /** Overhead of a row in bytes. */
 export const rowBytes = 128;
 
-/** Bytes that a result counts. @param text the result as stored */
+/**
+ * Returns the bytes that a result counts.
+ * @param text the result as stored
+ */
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
 
 /** Maximum characters of the message in a bare result. */
 const maxWords = 200;
 
-/** The result without its long fields. @param because the reason, for display */
+/**
+ * Returns the result without its long fields.
+ * @param because the reason to display
+ */
 export function bare(result: ResourceResult, because: string): ResourceResult {
   const words = result.message === null ? '' : `${result.message.slice(0, maxWords).toWellFormed()} `;
   return {
@@ -25,11 +31,11 @@ export function bare(result: ResourceResult, because: string): ResourceResult {
 
 const sizeOf = (text: string | null): number => (text === null ? 0 : Buffer.byteLength(text));
 
-/** Bytes of a result's names, and of its row. */
+/** Returns the bytes of a result's names and of its row. */
 export const namesOf = ({ module, id, type, identity }: ResourceResult): number =>
   rowBytes + sizeOf(module) + sizeOf(id) + sizeOf(type) + sizeOf(identity);
 
-/** Bytes of a result besides its names. */
+/** Returns the bytes of a result without its names. */
 export const detailsOf = ({ diff, message, changes, triggered_by }: ResourceResult): number =>
   sizeOf(diff) +
   sizeOf(message) +

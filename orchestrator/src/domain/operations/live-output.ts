@@ -7,13 +7,13 @@ import { createPayloads } from './payloads.ts';
 import { createOperationScrub } from './report-secrets.ts';
 
 /**
- * Output of running programs, for live viewers. Kept in memory only: the newest part of the agent's current operation.
- * The final report contains everything that is stored.
+ * Keeps the output of running programs for live viewers. Only the newest part of each agent's current operation is kept,
+ * and only in memory. The agent's final report contains the output that is stored.
  */
 
 export interface LiveOutput {
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
-  /** Output by `module/identity`; empty once the operation has ended. */
+  /** Returns the output by `module/identity`; empty once the operation has ended. */
   of(nodeId: string, operationId: string): Promise<Record<string, Shown>>;
   close(): void;
 }
@@ -21,13 +21,13 @@ export interface LiveOutput {
 export interface Shown {
   stdout: string;
   stderr: string;
-  /** Whether output is missing before or within the text. */
+  /** Whether output is missing before the text or within it. */
   truncated: boolean;
 }
 
-/** Maximum number of programs kept for one operation. One is running; the earlier ones have been reported. */
+/** Maximum number of programs kept for one operation. One is running, and the others have already been reported. */
 const maxPrograms = 4;
-/** Maximum characters for all agents. Beyond it, the agents with the oldest output are evicted. */
+/** Maximum characters for all agents. The agents with the oldest output are evicted. */
 const maxCharacters = 32 * 1024 * 1024;
 
 interface Watched {
@@ -36,7 +36,7 @@ interface Watched {
 }
 
 export function createLiveOutput(context: Context, capacity = maxCharacters): LiveOutput {
-  /** Output by node id, the most recently updated last. */
+  /** Output by node id, in the order of the last update. */
   const agents = new Map<string, Watched>();
   let characters = 0;
   const scrubOf = createOperationScrub(context, { secretsOf: () => undefined }, createPayloads(context));
@@ -55,7 +55,7 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
       forget(hint.node_id);
   });
 
-  /** Whether the operation is open and belongs to the agent. */
+  /** Reports whether the operation is open and belongs to the agent. */
   const isWatchable = async (nodeId: string, operation_id: string): Promise<boolean> => {
     const row = await context.db.get(reportedOperation, { operation_id });
     return row !== undefined && row.node_id === nodeId && row.kind !== 'drift' && !hasEnded(row.status);

@@ -4,36 +4,43 @@ import type { SentSecret } from '../secrets/secret-access.ts';
 import { newTally, type Tally } from './report-limits.ts';
 
 /**
- * Cache of open operations, so that neither their dispatch nor their reports need a lookup. The database is authoritative: the
- * write that marks an operation as dispatched verifies it, and the database refuses reports after its end.
+ * Caches open operations, so that dispatching them and storing their reports need no lookup. The database is authoritative:
+ * the write that marks an operation as dispatched verifies the operation, and the database refuses reports after its end.
  */
 export interface OperationCache {
   /**
-   * Takes an operation that a hint announced.
-   * @returns the operation that may be the only queued one of the agent. Each operation is returned once
+   * Removes and returns an operation that a hint announced.
+   * @returns null if the agent may have several queued operations, or none
    */
   takeQueued(nodeId: string): QueuedOperation | null;
-  /** @param secrets the secrets in the dispatched message; null when other values may have been sent */
+  /**
+   * Records that an operation was sent.
+   * @param secrets the secrets in the message; null if other values may have been sent
+   */
   sent(operation: ReportedOperation, secrets: readonly SentSecret[] | null): void;
   find(operationId: string): ReportedOperation | undefined;
-  /** The encrypted secrets in the dispatched message of an operation; undefined when unknown to this process. */
+  /** Returns the encrypted secrets in the message of an operation; undefined if this process does not know them. */
   secretsOf(operationId: string): readonly SentSecret[] | undefined;
-  /** Totals of the stored reports of an operation; incomplete when another process sent it. */
+  /**
+   * Returns the totals of the stored reports of an operation. They are incomplete if another process sent the operation.
+   */
   tallyOf(operationId: string): Tally;
-  /** Remembers the totals after they were committed. */
+  /** Stores the totals. Call it after the commit. */
   tally(operationId: string, kept: Tally): void;
   close(): void;
 }
 
-/** Maximum number of queued operations. The oldest are evicted and read from the database when they are due. */
+/** Maximum number of queued operations. The oldest are evicted, and read from the database when they are due. */
 const maxQueued = 10_000;
-/** Maximum number of sent operations. The oldest are evicted and looked up again. */
+/** Maximum number of sent operations. The oldest are evicted, and looked up when needed. */
 const maxSent = 50_000;
-/** Maximum number of tallies: twice `maxSent`, because tallies also cover operations that an earlier process sent. */
+/**
+ * Maximum number of tallies: twice `maxSent`, because there are also tallies of operations that an earlier process sent.
+ */
 const maxTallies = 2 * maxSent;
-/** Maximum characters of encrypted secrets in the cache. Secrets of further operations are looked up. */
+/** Maximum characters of encrypted secrets in the cache. Secrets of further operations are looked up when needed. */
 const maxSecretCharacters = 16 * 1024 * 1024;
-/** Maximum number of removals remembered for all operations. Beyond it, the oldest tallies drop theirs. */
+/** Maximum number of removals stored for all operations. The oldest tallies drop theirs first. */
 const maxRemovals = 500_000;
 
 export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCache {
@@ -92,7 +99,7 @@ export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCach
   };
 }
 
-/** Queued operations by agent, from hints. */
+/** Creates the cache of queued operations, which hints announce. */
 function createQueued() {
   const byNode = new Map<string, QueuedOperation>();
   return {
@@ -105,7 +112,7 @@ function createQueued() {
       if (hint.type === 'operation_ended') {
         if (byNode.get(hint.node_id)?.operation_id === hint.operation_id) byNode.delete(hint.node_id);
       } else if (hint.type === 'work') {
-        // If an agent has several queued operations, the rows decide their order.
+        // If an agent has several queued operations, their rows decide the order, so none is cached.
         if (byNode.delete(hint.node_id) || hint.operation === undefined) return;
         if (byNode.size >= maxQueued) byNode.delete(byNode.keys().next().value as string);
         byNode.set(hint.node_id, hint.operation);

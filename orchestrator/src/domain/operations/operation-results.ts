@@ -3,12 +3,12 @@ import { fromJson, type JsonText } from '../../store/json-text.ts';
 import { resultPage } from '../../store/queries/operation-results.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Reads results of an operation in pages, because agents choose their number and size. */
+/** Reads the results of an operation in pages, because agents choose their number and size. */
 
 /** Maximum bytes of a page. */
 export const pageBytes = 1024 * 1024;
 
-/** Pages of stored results in order of position. Yields to the event loop before each page but the first. */
+/** Yields stored results in pages, in order of position. Yields to the event loop before each page but the first. */
 export async function* storedResults(
   { db }: Pick<Context, 'db'>,
   operationId: string,
@@ -24,9 +24,9 @@ export async function* storedResults(
 }
 
 /**
- * Pages of results in order of position: stored results merged with those of a report that is not committed yet.
+ * Yields results in pages, in order of position: stored results, merged with those of a report that is not yet committed.
  * @param fresh uncommitted results by position; they replace stored ones
- * @param total number of results as reported by the agent. If all are fresh, nothing is read
+ * @param total number of results that the agent reported; if all are fresh, nothing is read
  */
 export async function* reportedResults(
   context: Pick<Context, 'db'>,

@@ -1,9 +1,9 @@
 import type { Context } from '../shared/context.ts';
 
-/** Requests that wait for the end of an operation or a run. */
+/** Lets requests wait for the end of an operation or a run. */
 export interface Waiting {
   /**
-   * Resolves when a hint reports the end, at the timeout, or when the signal aborts. The caller then reads the rows.
+   * Resolves at a hint of the end, at the timeout, or when the signal aborts. The caller then reads the rows.
    * @param id the id of an operation or a run
    */
   untilEnded(id: string, milliseconds: number, signal?: AbortSignal): Promise<void>;
@@ -47,10 +47,10 @@ export function createWaiting({ bus }: Pick<Context, 'bus'>): Waiting {
 }
 
 /**
- * Reads until a result exists, each time a hint wakes it.
- * @param look reads the result; null while it does not exist
+ * Repeats a read until it finds a result. Each repetition waits for a hint.
+ * @param look reads the result; null if it does not exist yet
  * @param deadline Unix milliseconds
- * @returns null when the deadline passed or the signal aborted first
+ * @returns null if the deadline passed or the signal aborted first
  */
 export async function untilFound<T>(
   context: Pick<Context, 'now'>,

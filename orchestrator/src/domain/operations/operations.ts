@@ -22,13 +22,13 @@ import { keepPayload } from './payloads.ts';
 import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
 import { presentSet } from './resolve-agent.ts';
 
-/** Operations: plans and applies of single agents, from the request to the result. */
+/** Plans and applies of single agents, from the request to the result. */
 
 export interface OperationRequest {
   kind: 'apply' | 'plan';
   modules: readonly string[];
   ttl?: number | undefined;
-  /** For an apply: the plan of this agent to apply exactly. */
+  /** The plan of this agent that an apply must match exactly. */
   plan_id?: string | undefined;
   /** Whether to queue the operation even if the agent is not connected. */
   queue: boolean;
@@ -57,12 +57,15 @@ const toEntry = (row: Row): OperationEntry => ({
   error: row.error,
 });
 
-/** When a queued operation expires. An apply for a maintenance window expires when the window closes; a plan changes nothing. */
+/**
+ * Returns when a queued operation expires, in Unix seconds. An apply for a maintenance window expires with the window at
+ * the latest. A plan does not, because it changes nothing.
+ */
 export const expiryOf = (kind: 'apply' | 'plan', expiresAt: number, windowEnd: number | null): number =>
   kind === 'apply' && windowEnd !== null ? Math.min(expiresAt, windowEnd) : expiresAt;
 
 /**
- * Decides the agent's desired state and queues the operation that applies it.
+ * Determines the agent's desired state and queues the operation.
  * @returns the id of the queued operation
  * @throws MusterError agent_not_found, agent_not_approved, module_not_found, module_unresolved, module_conflict,
  * agent_not_connected; for an apply bound to a plan also operation_not_found, plan_stale
@@ -128,7 +131,7 @@ export async function submitOperation(
     payload_digest: payload.digest,
     label,
   };
-  // An apply that is bound to a plan is not put into the hint, because it is compared with the plan again at dispatch.
+  // An apply that is bound to a plan is left out of the hint, because it is compared with the plan again at dispatch.
   context.bus.publish({ type: 'work', node_id, ...(plan === null ? { operation: queued } : {}) });
   return operationId;
 }
@@ -152,14 +155,17 @@ export async function awaitOperation(
   return { operation, ended: hasEnded(operation.status) };
 }
 
-/** Whether an apply was refused because its plan was stale. Nothing was applied. */
+/** Reports whether an apply was refused because its plan was stale. Such an apply changed nothing. */
 export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
   plan_id !== null && status === 'failed' && error?.startsWith('plan_stale') === true;
 
-/** An operation whose results are read page by page while they are sent. */
+/** An operation whose results are read page by page while the answer is sent. */
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 
-/** @throws MusterError operation_not_found */
+/**
+ * Reads an operation.
+ * @throws MusterError operation_not_found
+ */
 export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift')
@@ -180,7 +186,7 @@ export interface OperationFilter {
   offset?: number | undefined;
 }
 
-/** A page of operations, newest first; empty for an unknown agent. */
+/** Returns a page of operations, newest first; an empty one for an unknown agent. */
 export async function listOperations(context: Context, filter: OperationFilter) {
   const limit = filter.limit ?? 50;
   const offset = filter.offset ?? 0;
@@ -226,15 +232,16 @@ export async function listOperations(context: Context, filter: OperationFilter) 
 
 type Printed = OperationOutput['output'][string];
 
-/** Output whose entries are streamed, one for each resource. */
+/** Output whose entries are streamed, one per resource. */
 export interface OutputInPages {
   operation_id: string;
   output: AsyncIterable<readonly (readonly [resource: string, printed: JsonText<Printed>])[]>;
 }
 
 /**
- * The recorded output. For a program that is running, or whose report has not arrived, the output so far.
- * @throws MusterError operation_not_found, even when the operation exists but belongs to another agent
+ * Returns the recorded output of an operation. Of a program that is running, or whose report has not arrived, returns the
+ * output so far.
+ * @throws MusterError operation_not_found, also if the operation belongs to another agent
  */
 export async function readOutput(
   context: Context,
@@ -245,7 +252,8 @@ export async function readOutput(
   const agent = await requireAgent(context, idOrName);
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift' || row.node_id !== agent.node_id) throw new MusterError('operation_not_found');
-  // In this order, output that is reported between the two reads is in both rather than in neither.
+  // Live output was read before the stored one. In this order, output that is reported between the two reads appears in
+  // both rather than in neither.
   const running = hasEnded(row.status) ? {} : await live.of(row.node_id, operationId);
   return { operation_id: operationId, output: outputTexts(context, operationId, new Map(Object.entries(running))) };
 }

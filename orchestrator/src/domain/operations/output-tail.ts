@@ -1,4 +1,4 @@
-/** The newest part of one stream of a program, assembled from pieces. */
+/** Keeps the newest part of one output stream of a program, assembled from pieces. */
 
 interface Piece {
   from: number;
@@ -8,21 +8,18 @@ interface Piece {
 
 /** Maximum characters kept of a stream. */
 const kept = 16 * 1024;
-/**
- * Maximum number of runs of text, with gaps between them. A working agent causes few. Each run costs memory even if it is
- * empty.
- */
+/** Maximum number of runs of text with gaps between them. A correct agent causes few. Even an empty run costs memory. */
 const maxRuns = 64;
 
 export class OutputTail {
-  /** Runs of text in order, with a gap between each two. */
+  /** Runs of text in order, with a gap between neighbors. */
   #runs: Piece[] = [];
 
   get length(): number {
     return this.#runs.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** Whether output is missing before or within the kept text. */
+  /** Whether output is missing before the kept text or within it. */
   get isCut(): boolean {
     return this.#runs.length > 1 || (this.#runs[0]?.from ?? 0) > 0;
   }
@@ -30,7 +27,7 @@ export class OutputTail {
   add({ from, to, text }: Piece): void {
     if (text === '') return;
     const last = this.#runs.at(-1);
-    // The offset went back, so the agent was restarted and runs the program again.
+    // The offset went back, so the agent restarted and runs the program again.
     if (last !== undefined && from < last.to) this.#runs = [];
     if (last !== undefined && from === last.to) {
       last.to = to;
@@ -40,8 +37,9 @@ export class OutputTail {
   }
 
   /**
-   * @param hide removes secrets from lines. With it, incomplete lines are left out, because it cannot find a partial
-   * secret
+   * Returns the kept text, with a note for each gap.
+   * @param hide removes secrets from lines; null to hide nothing. Incomplete lines are left out if it is given, because it
+   * cannot find a part of a secret
    */
   text(hide: ((lines: string) => string) | null): string {
     let end = 0;
@@ -76,6 +74,6 @@ const missing = (bytes: number): string => `[… ${bytes} bytes not shown while 
 
 function linesOf({ from, text }: Piece): string {
   const start = from === 0 ? 0 : text.indexOf('\n') + 1;
-  // The run is a part of a line, without its beginning and its end.
+  // Drops the partial lines at the beginning and the end of the run.
   return from !== 0 && start === 0 ? '' : text.slice(start, text.lastIndexOf('\n') + 1);
 }

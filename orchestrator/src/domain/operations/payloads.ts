@@ -9,8 +9,9 @@ import { type SentSecret, secretValues } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 
 /**
- * The statements that store a payload, in the transaction that writes its operation. An existing payload is kept.
- * The read of an existing payload makes PostgreSQL abort this transaction, or a concurrent one that deletes the payload.
+ * Returns the statements that store a payload. Use them in the transaction that writes its operation. An existing payload
+ * is kept: the statement reads it, so that PostgreSQL aborts either this transaction or a concurrent one that deletes the
+ * payload.
  */
 export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>): Statement[] => [
   statement(putPayload, { digest, payload: text }),
@@ -18,15 +19,15 @@ export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>):
 ];
 
 /**
- * Cache of resolved desired sets. A run sends the same set to thousands of agents, so it is read once. Cached sets
- * contain no secrets; dispatch fills those in for each agent.
+ * Caches resolved desired sets. A run sends the same set to thousands of agents, so it is read once. Cached sets contain no
+ * secrets, which dispatch adds for each agent.
  */
 export interface Payloads {
-  /** @returns the payload to send to the agent, or the reason why it cannot be sent */
+  /** Returns the payload to send to the agent, or the reason why it cannot be sent. */
   load(digest: string | null, nodeId: string): Promise<Loaded>;
-  /** Names of the secrets that a payload uses; empty when it is no longer stored. */
+  /** Returns the names of the secrets that a payload uses; empty if the payload is no longer stored. */
   secretsOf(digest: string): Promise<readonly string[]>;
-  /** The desired set without secret values; null when it is no longer stored. */
+  /** Returns the desired set without secret values; null if it is no longer stored. */
   setOf(digest: string): Promise<Payload | null>;
 }
 
@@ -43,12 +44,12 @@ export type Loaded =
 interface Kept {
   payload: Payload;
   secrets: { used: string[]; required: string[] };
-  /** The payload, if it is equal for every agent; null when it contains secrets. */
+  /** The payload if it is the same for every agent; null if it contains secrets. */
   common: Loaded | null;
   length: number;
 }
 
-/** Maximum characters of JSON in the cache. A larger payload is read and parsed for each agent. */
+/** Maximum characters of JSON in the cache. A larger payload is read and parsed again for each agent. */
 const keptLength = 32 * 1024 * 1024;
 const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
 

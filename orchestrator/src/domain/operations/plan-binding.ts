@@ -3,13 +3,13 @@ import { fromJson } from '../../store/json-text.ts';
 import { planById, plansOfRun } from '../../store/queries/operations.ts';
 import type { Context } from '../shared/context.ts';
 
-/** Binds an apply to a plan: the apply makes exactly the planned changes, or none. */
+/** Binds an apply to a plan: the apply makes exactly the planned changes, or it fails. */
 
 export interface BoundPlan {
   operation_id: string;
   status: string;
   payload_digest: string | null;
-  /** Digest of the plan as reported by the agent; null from agents that are too old to report it. */
+  /** Digest of the plan as reported by the agent; null if the agent is too old to report it. */
   plan_digest: string | null;
   secret_versions: string | null;
 }
@@ -44,7 +44,7 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since this was planned`);
 }
 
-/** The plans of these agents in a run, by node id. */
+/** Returns the plans of these agents in a run, by node id. */
 export async function plansIn(
   { db }: Context,
   runId: string,
@@ -54,7 +54,10 @@ export async function plansIn(
   return new Map(rows.map((row) => [row.node_id, row]));
 }
 
-/** @throws MusterError operation_not_found unless the agent has this plan */
+/**
+ * Returns a plan of an agent.
+ * @throws MusterError operation_not_found if the agent has no such plan
+ */
 export async function requirePlan({ db }: Context, planId: string, nodeId: string) {
   const plan = await db.get(planById, { operation_id: planId });
   if (plan?.node_id !== nodeId || plan.kind !== 'plan')
@@ -63,8 +66,8 @@ export async function requirePlan({ db }: Context, planId: string, nodeId: strin
 }
 
 /**
- * The modules that the plan was requested with.
- * @throws MusterError invalid_input when the request names other modules
+ * Returns the modules that the plan was requested with.
+ * @throws MusterError invalid_input if the request names other modules
  */
 export function modulesOfPlan(
   plan: Awaited<ReturnType<typeof requirePlan>>,
@@ -79,7 +82,10 @@ export function modulesOfPlan(
   return planned;
 }
 
-/** Runs `work`; a desired set that no longer resolves counts as changed. @throws MusterError plan_stale */
+/**
+ * Calls `work`, and reports a desired set that no longer resolves as a changed one.
+ * @throws MusterError plan_stale
+ */
 export async function orStale<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -5,16 +5,18 @@ import { bare, rowBytes, weightOf } from './kept-results.ts';
 import { outputName, printOf, type SentNames } from './sent-names.ts';
 
 /**
- * Decides how much of an operation's reports is stored. Pure functions. Every operation reaches an end, even if
- * its agent reports too much: beyond the limits results lose their details, outputs their text, and removals their rows.
+ * Decides how much of an operation's reports is stored. Pure functions. Every operation can end, even if its agent reports
+ * too much: beyond the limits, results lose their details, outputs their text, and removals their rows.
  */
 
 export interface ReportLimits {
   /** Maximum bytes of results and outputs of one operation. */
   readonly operationBytes: number;
-  /** Maximum bytes of the reduced rows of removals beyond `operationBytes`. The agent chooses the names of removals. */
+  /**
+   * Maximum bytes of rows without details, for removals beyond `operationBytes`. The agent chooses the names of removals.
+   */
   readonly removalBytes: number;
-  /** Reason for leaving out details, displayed to operators. */
+  /** Why details are left out, displayed to operators. */
   readonly because: string;
 }
 
@@ -26,7 +28,7 @@ export const usualLimits: ReportLimits = {
   because: `those of this operation total more than ${32} MiB`,
 };
 
-/** For an agent that has exceeded its daily limit, and for all agents while the disk is nearly full. */
+/** Returns limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */
 export const frugalLimits = (because: string): ReportLimits => ({
   operationBytes: 64 * 1024,
   removalBytes: 64 * 1024,
@@ -38,8 +40,8 @@ export interface Tally {
   readonly bytes: number;
   readonly removalBytes: number;
   /**
-   * Hashes of the names of removals that have output; null when unknown because another process received them. The set
-   * only grows, because all tallies of one operation share it.
+   * Hashes of the names of removals, which may have output; null if unknown because another process received them. All
+   * tallies of one operation share the set, and it only grows.
    */
   readonly removals: Set<number> | null;
 }
@@ -53,7 +55,7 @@ export interface Fault {
   readonly fault: string;
 }
 
-/** The names in the dispatched operation; null when unknown, in which case only sizes are checked. */
+/** The names in the dispatched operation. Null if unknown, in which case only sizes are checked. */
 type Sent = SentNames | null;
 type Kind = 'apply' | 'plan' | 'drift';
 
@@ -64,7 +66,10 @@ export interface KeptResult {
   readonly text: string;
 }
 
-/** @returns the rows to store, or the fault */
+/**
+ * Decides what is stored of a report of results.
+ * @returns the rows to store, or the fault
+ */
 export function keepResults(
   report: Of<'results'>,
   kind: Kind,
@@ -111,7 +116,10 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
     : `it has a result of ${named(result)} at position ${position}, where another resource was sent`;
 }
 
-/** Removals are at positions after the sent resources. Only the agent knows them, because another orchestrator may have applied them. */
+/**
+ * Returns the fault of a removal, or null. Removals have positions after the sent resources. Only the agent knows them,
+ * because another orchestrator may have applied their resources.
+ */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
     return `it has a result at position ${position}, and ${count} resources were sent`;
@@ -122,7 +130,10 @@ function removalFault(position: number, count: number, result: ResourceResult, s
 
 const named = ({ type, identity }: ResourceResult): string => JSON.stringify(toldName(`${type} ${identity}`, 100));
 
-/** @returns the output to store, cut if necessary; null to store none */
+/**
+ * Decides what is stored of a report of output.
+ * @returns the output to store, cut if necessary, or null to store none; or the fault
+ */
 export function keepOutput(
   report: Of<'output'>,
   sent: Sent,
@@ -135,7 +146,7 @@ export function keepOutput(
     return {
       fault: `operation ${operation_id}: it has an output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
     };
-  // The name is stored both in the row and in the index.
+  // The name is stored twice: in the row and in the index.
   const row = rowBytes + 2 * Buffer.byteLength(resource);
   const bytes = tally.bytes + row + Buffer.byteLength(stdout) + Buffer.byteLength(stderr);
   if (bytes <= allowed.operationBytes) return { output: report, tally: { ...tally, bytes } };

@@ -8,12 +8,12 @@ import type { Context } from '../shared/context.ts';
 import type { OperationCache } from './operation-cache.ts';
 import type { Payloads } from './payloads.ts';
 
-/** Finds the secret values that an agent's reports could contain, and removes them. */
+/** Finds the secret values that an agent's reports may contain, and removes them. */
 
 type Looking = Pick<Context, 'db' | 'secretKeys'>;
 
 /**
- * Names of the secrets that may appear in reports of an operation: those of its payload, and those that the last
+ * Returns the names of the secrets that reports of an operation may contain: those of its payload, and those that the last
  * successful apply left on the machine.
  */
 async function namesIn({ db }: Looking, payloads: Pick<Payloads, 'secretsOf'>, operationId: string): Promise<string[]> {
@@ -31,11 +31,11 @@ async function namesOf(
 }
 
 /**
+ * Adds to the sent secrets those that may be on the machine from earlier.
  * @param sent the secrets in an operation message
- * @param digests digests of the set to apply and of the previously applied one, as far as they are known
- * @returns `sent`, plus the other secrets that may be on the machine
+ * @param digests digests of the set to apply and of the previously applied one, if known
  */
-export async function withThoseThere(
+export async function withEarlierSecrets(
   context: Looking,
   payloads: Pick<Payloads, 'secretsOf'>,
   operationId: string,
@@ -48,7 +48,7 @@ export async function withThoseThere(
   return names.length === 0 ? sent : [...sent, ...(await context.db.all(sealedSecrets, { names }))];
 }
 
-/** Returns the scrub for the secret values of an operation; null when the operation has none. */
+/** Returns the function that removes the secret values of an operation; null if the operation has none. */
 export type OperationScrub = (operationId: string) => Promise<Scrub | null>;
 
 /** Removes secret values from reports. */
@@ -59,11 +59,11 @@ export function createOperationScrub(
   cache: Pick<OperationCache, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): OperationScrub {
-  /** Used after a restart and for drift checks. Any stored value may have been sent, so all values are hidden. */
+  /** Used after a restart, and for drift checks. Hides all stored values, because any of them may have been sent. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];
-    // Former values are read last, so that a value replaced between the reads is in both rather than in neither.
+    // Former values are read last. A value that is replaced between the reads then appears in both rather than in neither.
     const present = await context.db.all(sealedSecrets, { names });
     return [...present, ...(await context.db.all(formerSecretsNamed, { names }))];
   }
@@ -72,7 +72,7 @@ export function createOperationScrub(
   async function valuesOf(operationId: string): Promise<string[]> {
     const sent = cache.secretsOf(operationId);
     let values = sent === undefined ? null : open(sent);
-    // After a key rotation, the values in the database are encrypted with the new key.
+    // After a key rotation, only the values in the database can be decrypted.
     if (values === null || values.includes(null)) values = open(await lookUp(operationId));
     return values.filter((value) => value !== null);
   }

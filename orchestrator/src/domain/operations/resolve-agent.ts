@@ -20,11 +20,15 @@ export interface AgentSet {
   payload: ReturnType<typeof encodePayload>;
   resolved: Payload;
   secrets: SecretVersions;
-  /** End of the maintenance window on which the set depends, Unix seconds: it must not be applied later. Null without such a window. */
+  /**
+   * End of the maintenance window on which the set depends, in Unix seconds; null without such a window. The set must not
+   * be applied later.
+   */
   until: number | null;
 }
 
 /**
+ * Determines the current desired set of an agent.
  * @param modules modules of the request, in addition to those of assignments
  * @throws MusterError module_not_found, module_unresolved, module_conflict
  */
@@ -40,7 +44,10 @@ export async function presentSet(context: Context, agent: Agent, modules: readon
 
 type Plan = Awaited<ReturnType<typeof requirePlan>>;
 
-/** @throws MusterError plan_stale when the desired set differs from the planned one */
+/**
+ * Checks that a plan still matches the desired set of its agent.
+ * @throws MusterError plan_stale
+ */
 export async function requirePlanHolds(context: Context, plan: Plan): Promise<void> {
   const { payload, secrets } = await orStale(async () => {
     const agent = await getAgent(context, plan.node_id);

@@ -5,13 +5,13 @@ import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**
- * The resources of a dispatched operation, as hashes, small enough to keep for every open operation. Reports are
+ * The resources of a dispatched operation, stored as hashes, so that they can be kept for every open operation. Reports are
  * compared with them, so that nothing is stored under a name that the agent invented.
  */
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 
-/** 48 bits of a digest. A collision only lets an agent use a name that the orchestrator could have sent anyway. */
+/** Returns 48 bits of a digest. A collision only lets an agent use a name that the orchestrator could have sent anyway. */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
 const resourcePrint = ({ module, type, identity }: Named): number =>
@@ -23,7 +23,7 @@ const resourcePrint = ({ module, type, identity }: Named): number =>
     ].join('\0'),
   );
 
-/** The resource name that agents use for an output. */
+/** Returns the resource name that agents use for an output. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
   toldName(`${module}/${identity}`, limits.outputResourceLength);
 
@@ -42,28 +42,31 @@ export class SentNames {
     return this.#resources.length;
   }
 
-  /** Whether the operation has this resource at this position. */
+  /** Reports whether the operation has this resource at this position. */
   isAt(position: number, resource: Named): boolean {
     return this.#resources[position] === resourcePrint(resource);
   }
 
-  /** Whether the operation has this resource at any position. */
+  /** Reports whether the operation has this resource at any position. */
   has(resource: Named): boolean {
     return this.#known.has(resourcePrint(resource));
   }
 
-  /** @param resource name as in an output */
+  /**
+   * Reports whether the operation has a resource with this output.
+   * @param resource name of the output
+   */
   hasOutput(resource: string): boolean {
     return this.#outputs.has(printOf(resource));
   }
 }
 
-/** Maximum number of resources in all cached sets, about 100 bytes each. */
+/** Maximum number of resources in all cached sets. Each takes about 100 bytes. */
 const maxKept = 250_000;
 
 /**
- * The names in a dispatched operation, cached by payload.
- * @returns null when the payload is no longer stored, or an earlier release did not store it
+ * Returns the names in a dispatched operation, cached by payload.
+ * @returns null if the payload is no longer stored, or an earlier release did not store it
  */
 export type SentNamesOf = (sent: SentOperation) => Promise<SentNames | null>;
 
@@ -74,7 +77,7 @@ export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf 
     if (digest === null) return null;
     const known = kept.get(digest);
     if (known) {
-      // Moves the entry to the end, because the least recently used one is evicted first.
+      // Moves the entry to the end, because the first entry is evicted next.
       kept.delete(digest);
       kept.set(digest, known);
       return known;

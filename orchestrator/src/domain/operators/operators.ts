@@ -32,9 +32,14 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Operators: who may sign in, and their roles. Removed operators stay recorded, and their keys and names stay taken. */
+/**
+ * Operators, who may sign in, and their roles. Removed operators stay recorded, and their keys and names cannot be reused.
+ */
 
-/** @throws MusterError key_invalid */
+/**
+ * Parses the public key of an operator.
+ * @throws MusterError key_invalid
+ */
 export function operatorKey(hex: string): Buffer {
   const raw = /^[0-9a-fA-F]{64}$/.test(hex) ? Buffer.from(hex, 'hex') : null;
   if (raw === null || !isUsablePublicKey(raw))
@@ -58,7 +63,7 @@ const toOperator = (row: Row): Operator => ({
   removed_by: row.removed_by,
 });
 
-/** Operators, sorted by name. */
+/** Lists operators by name. */
 export async function listOperators({ db }: Context, includeRemoved: boolean, wish: PageWish): Promise<Page<Operator>> {
   const query = operators({ removed: includeRemoved });
   return mapPage(await readPage(wish, (page) => db.all(query, page)), toOperator);
@@ -113,7 +118,7 @@ export async function addOperator(context: Context, actor: Actor, wanted: NewOpe
 }
 
 /**
- * Creates the first operator from the configuration. Does nothing when an operator exists.
+ * Creates the first operator from the configuration. Does nothing if an operator exists.
  * @returns whether it created one
  */
 export async function bootstrapOperator(context: Context, wanted: Omit<NewOperator, 'role'>): Promise<boolean> {
@@ -122,18 +127,18 @@ export async function bootstrapOperator(context: Context, wanted: Omit<NewOperat
   return true;
 }
 
-/** The sessions and work that ended with an operator's removal, and the records that an admin should review. */
+/** The sessions and work that ended with an operator's removal, and the objects that an admin should review. */
 export type Removed = z.output<typeof removedOperatorSchema>;
 
 /**
- * Removes an operator and, in the same transaction, every credential with which the operator could regain access. When
- * this resolves, the operator's sign-in sessions are invalid, and its streams and terminals have ended.
+ * Removes an operator. The same transaction removes every credential with which the operator could regain access. When this
+ * resolves, the operator's sign-in sessions are invalid, and its streams and terminals have ended.
  * @throws MusterError operator_not_found, last_admin
  */
 export async function removeOperator(context: Context, actor: Actor, operatorId: string): Promise<Removed> {
   const { bus } = context;
   const operator = await getOperator(context, operatorId);
-  const told = async () => {
+  const announceRemoval = async () => {
     bus.publish({ type: 'operator_removed', operator_id: operatorId });
     await bus.delivered();
   };
@@ -141,12 +146,12 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   try {
     if (operator.removed_at === null) ended = await remove(context, actor, operator);
   } catch (error) {
-    // The removal may have been committed, so all streams and terminals of the operator are closed.
-    if (error instanceof OutcomeUnknown) await told();
-    // A concurrent request removed the operator, which has the requested effect.
+    // The removal may have been committed, so the operator's streams and terminals are closed.
+    if (error instanceof OutcomeUnknown) await announceRemoval();
+    // A concurrent request has already removed the operator.
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
-  await told();
+  await announceRemoval();
   const { live, gone } = await addedBy(context, operatorId);
   return {
     operator: await getOperator(context, operatorId),
@@ -156,7 +161,10 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
   };
 }
 
-/** Operators that this one added, directly or through removed operators: an operator can add another one that removes it. */
+/**
+ * Returns the operators that this one added, directly or through operators that were removed since. Otherwise operators
+ * could hide whom they added by removing the operator in between.
+ */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
   const gone = new Set<string>();
@@ -174,7 +182,7 @@ async function addedBy({ db }: Context, operatorId: string) {
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
-/** Objects of these operators that stay effective without them. */
+/** Returns the objects of these operators that remain effective without them. */
 async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
   const [modules, assignments, channels, runs, operations] = await Promise.all([
     db.all(modulesUploadedBy, { ids }),
@@ -193,7 +201,7 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
 }
 
 const mostOperationsListed = 500;
-/** Maximum number of revoked tokens listed in the event. Beyond it, the event has only their number. */
+/** Maximum number of revoked tokens listed in the event. With more tokens, the event has only their number. */
 const maxTokensListed = 500;
 
 async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
@@ -213,7 +221,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
     const unit: Unit = {
       name: 'operators/remove',
       statements: [
-        // The event is written first, because operators who remove themselves act with a session that ends here.
+        // The event comes first, because the session of operators who remove themselves ends in this transaction.
         audited(context, {
           type: 'operator.removed',
           actor,
@@ -226,9 +234,9 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
           { operator_id, removed_at: now, removed_by: actor.id },
           { expect: 'changed', else: 'operator_not_found' },
         ),
-        // This check follows the removal in the same transaction, so that two admins who remove each other cannot both succeed.
+        // Checked after the removal in the same transaction, so that two admins who remove each other cannot both succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event counts the revoked tokens. A token that was created after the event was composed restarts the removal.
+        // The event counts the revoked tokens. If a token was created after the count, the removal starts again.
         statement(
           newerEnrolmentTokenOf,
           { operator_id, now, newest: newest ?? '' },

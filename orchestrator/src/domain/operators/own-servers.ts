@@ -1,9 +1,9 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 
-/** The server names that a sign-in may use for this orchestrator; see docs/security.md, "Sign-in". */
+/** Determines the server names that a sign-in may use for this orchestrator. See docs/security.md, "Sign-in". */
 
-/** The API's addresses from the configuration. Request headers such as `Host` are not used. */
+/** The API's addresses from the configuration. Request headers such as `Host` are never used. */
 export interface Served {
   /** PEM of the API's certificate; null for plain HTTP. */
   readonly certificate: string | null;
@@ -17,7 +17,7 @@ export interface Served {
 
 export interface OwnServers {
   readonly anywhere: ReadonlySet<string>;
-  /** Loopback origins. Every machine has them, so they are valid only for clients on this machine. */
+  /** Loopback origins. They are valid only for clients on this machine, because every machine has them. */
   readonly onLoopback: ReadonlySet<string>;
 }
 
@@ -44,11 +44,14 @@ export function ownServers(served: Served): OwnServers {
   return { anywhere, onLoopback };
 }
 
-/** @param loopback whether the client is on this machine */
+/**
+ * Reports whether a name or address is one of this server's.
+ * @param loopback whether the client is on this machine
+ */
 export const isOwnServer = ({ anywhere, onLoopback }: OwnServers, server: string, loopback: boolean): boolean =>
   anywhere.has(server) || (loopback && onLoopback.has(server));
 
-/** The exact names and addresses of a certificate. A wildcard is left out because it does not identify this server. */
+/** Returns the exact names and addresses of a certificate. Leaves out wildcards, which do not identify this server. */
 const namesOf = ({ subjectAltName }: X509Certificate): string[] =>
   [...(subjectAltName ?? '').matchAll(/(?:^|, )(?:DNS|IP Address):([A-Za-z0-9.:_-]+)(?=,|$)/g)].map(
     ([, name]) => name as string,
@@ -59,7 +62,10 @@ const keyDigestOf = (certificate: X509Certificate): string =>
     .update(certificate.publicKey.export({ format: 'der', type: 'spki' }))
     .digest('hex');
 
-/** Whether the name or address reaches the machine itself. @param hostname in the form of `URL.hostname` */
+/**
+ * Reports whether a name or address leads to the machine itself.
+ * @param hostname in the form of `URL.hostname`
+ */
 const isLoopback = (hostname: string): boolean =>
   /^(?:(?:.+\.)?localhost|localhost\.localdomain|ip6-(?:localhost|loopback))\.?$/.test(hostname) ||
   /^(?:127\.[\d.]+|0\.0\.0\.0|\[::1?\]|\[::ffff:(?:7f[\da-f]{2}:[\da-f]+|0:0)\])$/.test(hostname);

@@ -12,9 +12,9 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
-/** Sign-in sessions: opening, finding, renewing, and ending them. */
+/** Opens, finds, renews, and ends sign-in sessions. */
 
-/** A live sign-in session, attached to every signed-in request. */
+/** A live sign-in session. Every signed-in request has one. */
 export interface Session {
   token_hash: string;
   operator_id: string;
@@ -31,7 +31,7 @@ export const actorOf = (session: Pick<Session, 'operator_id' | 'username'>): Act
   name: session.username,
 });
 
-/** Actor of a session. Its changes are only written while the session is live. */
+/** Returns the actor of a session. Its changes are only written while the session is live. */
 export const actorIn = (session: Pick<Session, 'operator_id' | 'username' | 'token_hash'>): Actor => ({
   ...actorOf(session),
   session: session.token_hash,
@@ -48,23 +48,23 @@ export interface SignedIn {
 export interface SessionRules {
   /** Lifetime of a token in seconds. */
   readonly tokenLifeSecs: number;
-  /** Whether signatures that do not name the server, and sessions opened by such signatures, are refused. */
+  /** Whether to refuse signatures that do not name the server, and sessions that such signatures opened. */
   readonly requireBound: boolean;
 }
 
-/** A session. `bound` is 1 if its signature named this server. */
+/** A stored session. `bound` is 1 if its signature named this server. */
 export type KeptSession = Session & { readonly bound: number };
 
-/** Seconds after the signature in which a session can be renewed. */
+/** Seconds after the signature during which a session can be renewed. */
 const renewableSecs = 12 * 3600;
-/** Maximum number of sessions in memory. Others are read from the database. */
+/** Maximum number of sessions in memory. Others are read from the database when needed. */
 const cachedSessions = 10_000;
 
 export class Sessions {
   readonly #context: Context;
   readonly #rules: SessionRules;
   readonly #cache = new Map<string, KeptSession>();
-  /** Number of ended sessions. A row that was read before an end is not cached after it. */
+  /** Number of ended sessions. A row that was read before a session ended is not cached after it. */
   #removals = 0;
 
   constructor(context: Context, rules: SessionRules) {
@@ -72,7 +72,7 @@ export class Sessions {
     this.#rules = rules;
   }
 
-  /** The live session under the SHA-256 (hex) of a token, or null. */
+  /** Returns the live session of a token, by its SHA-256 (hex), or null. */
   find(tokenHash: string): Session | null | Promise<Session | null> {
     const cached = this.#cache.get(tokenHash);
     if (!cached) return this.read(tokenHash);
@@ -81,7 +81,10 @@ export class Sessions {
     return null;
   }
 
-  /** Reads from the database. Repeats the read when a session ended in the meantime, since it may have been this one. */
+  /**
+   * Reads a session from the database. Repeats the read if a session ended in the meantime, because it may have been this
+   * one.
+   */
   async read(tokenHash: string): Promise<KeptSession | null> {
     for (;;) {
       const removals = this.#removals;
@@ -95,15 +98,15 @@ export class Sessions {
     }
   }
 
-  /** Whether the session is refused now because its signature names no server. */
+  /** Reports whether the session must be refused because its signature names no server. */
   isRefused({ bound }: { bound: number }): boolean {
     return bound === 0 && this.#rules.requireBound;
   }
 
   /**
    * Opens a session.
-   * @param signedInAt when the signature was given, in Unix seconds
-   * @param more further statements: preconditions, and the event
+   * @param signedInAt when the signature was made, in Unix seconds
+   * @param more further statements: preconditions and the event
    */
   async open(
     { operator_id, username, role }: SignedIn['operator'],
@@ -124,7 +127,7 @@ export class Sessions {
     await this.#context.db.write({
       name: 'auth/issue session',
       statements: [
-        // The same transaction requires a live operator, so that an operator removed concurrently gets no session.
+        // Checks the operator in the same transaction, so that an operator who is removed concurrently gets no session.
         statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
         statement(insertSession, { ...session, created_at: now }),
         ...more,
@@ -133,7 +136,10 @@ export class Sessions {
     return { token, expires_at: session.expires_at, operator: { operator_id, username, role } };
   }
 
-  /** @throws MusterError unauthenticated, when the signature was given too long ago */
+  /**
+   * Renews a session.
+   * @throws MusterError unauthenticated if the signature was made too long ago
+   */
   async renew(tokenHash: string): Promise<{ token: string; expires_at: number }> {
     const session = await this.read(tokenHash);
     if (!session) throw new MusterError('unauthenticated');
@@ -169,7 +175,7 @@ export class Sessions {
   }
 
   /**
-   * Ends the sessions whose signature named no server. Call it when `requireBound` is set.
+   * Ends the sessions whose signatures named no server. Call it if `requireBound` is set.
    * @returns the number of ended sessions
    */
   async endUnbound(): Promise<number> {
@@ -205,7 +211,7 @@ export class Sessions {
     for (const [hash, session] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);
   }
 
-  /** Resolves once the streams and terminals of the session have ended. */
+  /** Announces the end of a session. Resolves once its streams and terminals have ended. */
   async #ended(tokenHash: string, renewedAs: string | null): Promise<void> {
     this.#removals++;
     this.#cache.delete(tokenHash);

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Nonces of sign-in challenges. Each is valid once, for a minute. Times are milliseconds of a monotonic clock: if a wall
- * clock were set back, an answered, expired nonce could become valid again.
+ * Nonces of sign-in challenges. Each is valid once, for a minute. Times are monotonic milliseconds: if a wall clock were
+ * set back, an expired nonce that was answered could become valid again.
  */
 
 const lifeMs = 60_000;
@@ -11,12 +11,12 @@ const randomBytes = 10;
 const tagBytes = 16;
 
 /**
- * Stateless nonces: time, random bytes, and a MAC over both and the operator. Only answered nonces are stored, so that
+ * Stateless nonces: a time, random bytes, and a MAC over both and the operator. Only answered nonces are stored, so
  * requests in the name of an operator cannot displace a nonce.
  */
 export class BoundNonces {
   readonly #secret: Buffer;
-  /** Answered nonces with their time of issue. Only a signature of the operator adds one. */
+  /** Answered nonces, with the time when they were issued. Only a valid signature of the operator adds one. */
   readonly #spent = new Map<string, number>();
 
   /** @param secret 32 random bytes; nonces made with another secret are invalid */
@@ -24,7 +24,10 @@ export class BoundNonces {
     this.#secret = secret;
   }
 
-  /** @param random at least 10 bytes */
+  /**
+   * Issues a nonce.
+   * @param random at least 10 bytes
+   */
   issue(operatorId: string, now: number, random: Buffer): Buffer {
     const head = Buffer.alloc(timeBytes + randomBytes);
     head.writeUIntBE(Math.floor(now), 0, timeBytes);
@@ -32,7 +35,7 @@ export class BoundNonces {
     return Buffer.concat([head, this.#tag(operatorId, head)]);
   }
 
-  /** Whether the nonce was issued for this operator less than a minute ago and is not answered. */
+  /** Reports whether the nonce was issued for this operator less than a minute ago and has not been answered. */
   isLive(operatorId: string, nonce: Buffer, now: number): boolean {
     if (nonce.length !== timeBytes + randomBytes + tagBytes) return false;
     const head = nonce.subarray(0, timeBytes + randomBytes);
@@ -41,7 +44,7 @@ export class BoundNonces {
     return age >= 0 && age < lifeMs && !this.#spent.has(nonce.toString('hex'));
   }
 
-  /** Call for a live nonce whose signature verified. */
+  /** Marks a live nonce as answered. Call it after its signature was verified. */
   spend(nonce: Buffer, now: number): void {
     for (const [text, issued] of this.#spent) if (now - issued >= lifeMs) this.#spent.delete(text);
     this.#spent.set(nonce.toString('hex'), nonce.readUIntBE(0, timeBytes));
@@ -52,9 +55,9 @@ export class BoundNonces {
   }
 }
 
-/** Maximum live bare nonces of one key from one network. */
+/** Maximum number of live bare nonces of one key from one network. */
 const perNetwork = 8;
-/** Maximum for all networks together, which bounds memory and the signature checks of one answer. */
+/** Maximum number for all networks together. Bounds memory, and the signature checks of one answer. */
 const perOperator = 64;
 
 interface Entry {
@@ -64,7 +67,7 @@ interface Entry {
 }
 
 /**
- * Bare nonces. Their answer does not name the nonce, so they are stored. Each network has its own limit, so that
+ * Bare nonces. An answer does not name its nonce, so all nonces are stored. Each network has its own limit, so that
  * requests by a stranger in the name of an operator do not displace the operator's nonces.
  */
 export class BareNonces {
@@ -79,7 +82,7 @@ export class BareNonces {
     this.#live.set(operatorId, [...live, { nonce, until: now + lifeMs, network }]);
   }
 
-  /** Live nonces. Nonces of the network come first. */
+  /** Returns the live nonces of an operator, those of the network first. */
   candidates(operatorId: string, network: string, now: number): Buffer[] {
     const live = this.#of(operatorId, now);
     const [own, others] = [true, false].map((is) => live.filter((entry) => (entry.network === network) === is));

@@ -30,32 +30,43 @@ export interface Bound {
 }
 
 export interface SignInRules extends SessionRules {
-  /** Whether the server named in a signature is this one. */
+  /** Reports whether the server named in a signature is this one. */
   isOwnServer(server: string, loopback: boolean): boolean;
 }
 
 export interface SignIn {
   /**
+   * Issues a challenge.
    * @param bound whether the signature will name the server
    * @throws MusterError key_invalid, operator_unknown, sign_in_unbound
    */
   challenge(publicKey: string, bound?: boolean, from?: From): Promise<{ nonce: string }>;
   /**
-   * @param bound null when the signature covers the nonce alone
+   * Verifies the answer to a challenge, and opens a session.
+   * @param bound null if the signature covers only the nonce
    * @throws MusterError key_invalid, signature_malformed, signature_invalid, sign_in_unbound, sign_in_server_unknown
    */
   verify(publicKey: string, signature: string, bound?: Bound | null, from?: From): Promise<SignedIn>;
-  /** The live session under the SHA-256 (hex) of a token, or null. */
+  /** Returns the live session of a token, by its SHA-256 (hex), or null. */
   find(tokenHash: string): Session | null | Promise<Session | null>;
-  /** @throws MusterError unauthenticated, when the signature was given too long ago */
+  /**
+   * Renews a session.
+   * @throws MusterError unauthenticated if the signature was made too long ago
+   */
   renew(tokenHash: string): Promise<{ token: string; expires_at: number }>;
   logout(tokenHash: string): Promise<void>;
-  /** A single-use code that a browser exchanges for its own session. @throws MusterError unauthenticated */
+  /**
+   * Issues a single-use code that a browser exchanges for its own session.
+   * @throws MusterError unauthenticated
+   */
   webCode(tokenHash: string): Promise<string>;
-  /** @throws MusterError login_code_invalid */
+  /**
+   * Exchanges a code for a session.
+   * @throws MusterError login_code_invalid
+   */
   redeem(code: string, ip?: string): Promise<SignedIn>;
   /**
-   * Ends the sessions whose signature named no server. Call it when `requireBound` is set.
+   * Ends the sessions whose signatures named no server. Call it if `requireBound` is set.
    * @returns the number of ended sessions
    */
   endUnbound(): Promise<number>;
@@ -101,12 +112,12 @@ export function createSignIn(
 /** The result of a valid signature. */
 interface Proved {
   readonly operator: SignedIn['operator'];
-  /** End of the event's sentence, after "NAME signed in". */
+  /** End of the event's summary, after "NAME signed in". */
   readonly how: string;
   readonly metadata: { readonly bound: boolean; readonly server?: string };
 }
 
-/** Challenges, and the signatures that answer them. */
+/** Issues challenges, and verifies the signatures that answer them. */
 class Signatures {
   readonly #context: Context;
   readonly #refusals: Pick<Refusals, 'record'>;
@@ -137,7 +148,7 @@ class Signatures {
     const operatorId = await idOfKey(operatorKey(publicKey));
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (!operator || operator.removed_at !== null) {
-      // The answer is equal for a removed and an unknown key. The audit log distinguishes them.
+      // The answer is the same for a removed and an unknown key. Only the audit log distinguishes them.
       const why = operator ? 'the operator was removed' : 'the key is not known';
       const refusal = { operator, code: 'operator_unknown', why, ip: from.ip, keyId: operatorId } as const;
       await recordSignInRefusal(this.#refusals, refusal);
@@ -178,7 +189,10 @@ class Signatures {
     throw new MusterError('sign_in_unbound');
   }
 
-  /** @returns the details of the sign-in event once the nonce is used up; null when the signature does not verify */
+  /**
+   * Verifies a bound signature, and uses up its nonce.
+   * @returns the details of the sign-in event; null if the signature is invalid
+   */
   async #judgeBound(operatorId: string, key: Buffer, signature: Buffer, bound: Bound, from: From) {
     const { server } = bound;
     const now = this.#clock.monotonic();
@@ -188,7 +202,7 @@ class Signatures {
       this.#boundNonces.isLive(operatorId, nonce, now) &&
       verifySignature(null, signed, publicKeyFromRaw(key), signature);
     if (!this.#rules.isOwnServer(server, from.loopback)) {
-      // The signature is valid for another server, which may relay sign-ins.
+      // The signature is valid for another server, so that server may relay sign-ins.
       if (good) {
         const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
         const why = `the signature is for ${server}`;

@@ -15,12 +15,15 @@ import { type Context, seconds } from '../shared/context.ts';
 import { actorIn, actorOf, hashOfToken, type Sessions, type SignedIn } from './sessions.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 
-/** Single-use codes that a browser exchanges for a new sign-in session. */
+/** Issues and redeems single-use codes that a browser exchanges for a new sign-in session. */
 
-/** Seconds that a code is valid. */
+/** Seconds for which a code is valid. */
 const codeSecs = 60;
 
-/** @throws MusterError unauthenticated */
+/**
+ * Issues a code for the session of a token.
+ * @throws MusterError unauthenticated
+ */
 export async function issueWebCode(context: Context, sessions: Sessions, tokenHash: string): Promise<string> {
   const session = await sessions.read(tokenHash);
   if (!session) throw new MusterError('unauthenticated');
@@ -46,7 +49,10 @@ export async function issueWebCode(context: Context, sessions: Sessions, tokenHa
   return code;
 }
 
-/** @throws MusterError login_code_invalid */
+/**
+ * Exchanges a code for a session.
+ * @throws MusterError login_code_invalid
+ */
 export async function redeemWebCode(
   context: Context,
   sessions: Sessions,
@@ -65,7 +71,7 @@ export async function redeemWebCode(
     const now = seconds(context.now());
     return await sessions.open(operator, row.signed_in_at, asked.bound, [
       statement(consumeWebCode, { code_hash, now }, { expect: 'changed', else: 'login_code_invalid' }),
-      // Signing out revokes the code.
+      // The code is revoked when its operator signs out.
       statement(liveSession, { session: row.session_hash, now }, { expect: 'row', else: 'login_code_invalid' }),
       audited(context, {
         type: 'auth.signed_in',
@@ -76,7 +82,7 @@ export async function redeemWebCode(
     ]);
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
-    // A client without a valid code learns no reason.
+    // A client without a valid code does not learn the reason.
     const why = 'the code of a web sign-in is not valid';
     await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip });
     throw invalid();

@@ -5,15 +5,15 @@ import { defaultTtlSecs } from '../operations/operations.ts';
 import type { Revisions } from '../shared/module-documents.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** The terms of a run. They are fixed when it is requested, so that all its agents get the same. */
+/** The terms of a run. They are fixed when the run is requested, so that all its agents get the same modules. */
 
 export interface RunRequest {
   kind: 'apply' | 'plan';
-  /** Maximum number of agents at the same time: a number, or a percentage of all agents of the run. */
+  /** Maximum number of agents at the same time: a number, or a percentage of the run's agents. */
   batch?: number | string | undefined;
-  /** Maximum number of failures before the run is halted. */
+  /** Maximum number of failures. The run is halted when it is exceeded. */
   max_failures?: number | undefined;
-  /** Number of canaries. They go first, and the others follow only after all canaries have succeeded. */
+  /** Number of canaries. They go first, and the others follow only if all canaries succeed. */
   canary?: number | undefined;
   offline?: 'report' | 'queue' | undefined;
   ttl?: number | undefined;
@@ -23,7 +23,7 @@ export interface RunRequest {
 /** The options that are stored with the run. */
 export interface RunOptions {
   offline: 'report' | 'queue';
-  /** Number of agents; null uses the configured maximum. */
+  /** Number of agents; null means the configured maximum. */
   batch: number | null;
   max_failures: number | null;
   canary: number;
@@ -31,15 +31,15 @@ export interface RunOptions {
   plan_run_id: string | null;
 }
 
-/** The larger part of the terms, stored in a separate table. */
+/** The terms that take much space, stored in a separate table. */
 export interface RunBasis {
-  /** Null for a run on named agents, to which `modules` apply. */
+  /** Null for a run on named agents, which get `modules`. */
   assignment: Assignment | null;
   /** Modules in addition to those of assignments; runs of earlier releases have none. */
   modules?: readonly string[];
   /** All assignments at the time of the request, by name. */
   assignments: Assignment[];
-  /** The revision of each module that an assignment names. */
+  /** Revision of each module that an assignment names. */
   revisions: Record<string, number>;
 }
 
@@ -55,7 +55,10 @@ export interface RunTerms extends RunOptions {
   readonly startedAt: number;
 }
 
-/** @param agents number of agents of the run */
+/**
+ * Returns the options to store.
+ * @param agents number of agents of the run
+ */
 export function optionsOf(request: RunRequest, agents: number): RunOptions {
   return {
     offline: request.offline ?? 'report',
@@ -67,21 +70,25 @@ export function optionsOf(request: RunRequest, agents: number): RunOptions {
   };
 }
 
-/** Converts a percentage to a number of agents, at least one; null uses the configured maximum. */
+/** Converts a percentage to a number of agents, at least one. Null means the configured maximum. */
 export function batchOf(batch: number | string | undefined, agents: number): number | null {
   if (batch === undefined) return null;
   if (typeof batch === 'number') return batch;
   return Math.max(1, Math.floor((agents * Number.parseInt(batch, 10)) / 100));
 }
 
-/** @param maxConcurrent configured maximum for all runs */
+/**
+ * Returns the rules for the waves of a run.
+ * @param maxConcurrent configured maximum for all runs
+ */
 export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
   const paced = options.batch !== null || options.canary > 0;
   return {
     limit: Math.min(options.batch ?? maxConcurrent, maxConcurrent),
     canary: options.canary,
     maxFailures: options.max_failures,
-    // A paced run holds absent agents. Otherwise all of them would begin at the same time when they return.
+    // A paced run holds absent agents until they connect. If their operations were queued, all of them would begin at the
+    // same time.
     absent: options.offline === 'report' ? 'report' : paced ? 'hold' : 'queue',
   };
 }
@@ -103,7 +110,7 @@ export function termsOf(row: Row, basisText: JsonText<unknown>): RunTerms {
   };
 }
 
-/** Runs of earlier releases lack some fields. */
+/** Parses stored options. Those of earlier releases lack some fields. */
 export const optionsIn = (text: JsonText<unknown>): RunOptions => ({
   ...optionsOf({ kind: 'apply' }, 0),
   ...(fromJson(text) as Partial<RunOptions>),

@@ -5,19 +5,19 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { haltRun, settleRun } from './run-end.ts';
 import { RunQueue } from './run-queue.ts';
-import { patiently, RunStates } from './run-states.ts';
+import { RunStates, withGracePeriod } from './run-states.ts';
 import type { RunTrack } from './run-track.ts';
 import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
 
 /**
- * Drives runs: when operations end, the next agents get their turn, until all outcomes are known. The state in memory
+ * Drives runs: whenever operations end, the next agents get their turn, until all outcomes are known. The state in memory
  * only saves queries. After a restart, a run continues from its rows.
  */
 export interface RunConductor {
   /** Continues a run. Never rejects: the sweep retries failures. */
   advance(runId: string): Promise<void>;
-  /** Begins a new run. Agents that are disconnected now count as absent immediately. */
+  /** Begins a new run. Agents that are not connected now count as absent immediately. */
   begin(runId: string): Promise<void>;
   /** Recovers lost hints and detects agents that connected or disconnected. Runs periodically and at start. */
   sweep(): Promise<void>;
@@ -25,13 +25,13 @@ export interface RunConductor {
 }
 
 export interface ConductorOptions {
-  /** Maximum number of agents of a run with an operation at the same time, unless the run sets a lower number. */
+  /** Maximum number of agents of a run that have an operation at the same time, unless the run sets a lower number. */
   maxConcurrent: number;
 }
 
 /**
- * How long an agent without a dispatched operation may be disconnected before it is reported as not connected, if the run
- * requests that. In seconds.
+ * Seconds for which an agent without a dispatched operation may be disconnected before it is reported as not connected, if
+ * the run requests that.
  */
 const absentSecs = 60;
 
@@ -51,7 +51,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
         return settleRun(context, runId);
       }
       if (terms === null) return;
-      const rules = now() < state.patientUntil ? patiently(state.rules) : state.rules;
+      const rules = now() < state.patientUntil ? withGracePeriod(state.rules) : state.rules;
       const wave = nextWave(rules, track.picture(isConnected, now()));
       if (wave.verdict === 'halt') {
         await haltRun(context, runId, wave.reason);
@@ -60,11 +60,11 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
       }
       if (wave.queue.length + wave.report.length === 0) return;
       try {
-        const { turns, surprised } = await giveTurns(context, terms, wave);
+        const { turns, mustReload } = await giveTurns(context, terms, wave);
         track.turned(turns, isConnected);
-        if (surprised) state = await states.load(runId);
+        if (mustReload) state = await states.load(runId);
       } catch (error) {
-        // The run was halted or cancelled at the same time.
+        // The run was halted or cancelled concurrently.
         ignoreFinished(error);
         state = await states.load(runId);
       }
@@ -113,7 +113,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
     async sweep() {
       for (const { run_id } of await db.all(openRuns, {})) {
         if (queue.stopped) return;
-        // The run was stopped at the same time; the next pass sees that.
+        // The run was stopped concurrently. The next pass detects that.
         await queue.exclusively(run_id, () => lookAfter(run_id).catch(ignoreFinished));
       }
     },
@@ -124,7 +124,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
   };
 }
 
-/** Ends the undispatched operation of a disconnected agent, if the run reports absent agents. */
+/** Ends the undispatched operation of a disconnected agent if the run reports absent agents. */
 async function endUnsent(context: Context, nodeId: string, runId: string, track: RunTrack): Promise<void> {
   const error = 'the agent is not connected';
   const ending = { status: 'failed', error, summary: null, startedAt: null } as const;

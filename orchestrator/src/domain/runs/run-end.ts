@@ -16,9 +16,9 @@ import { audited } from '../audit/audit.ts';
 import { announceEnd, ignoreFinished } from '../operation-end/operation-end.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
 
-/** Ends runs: after the last operation, by a halt, or by a cancellation. */
+/** Ends runs: after the last operation, when the run is halted, or when it is cancelled. */
 
-/** Ends a run once none of its operations is open. Idempotent. */
+/** Ends a run if none of its operations is open. Calling it again changes nothing. */
 export async function settleRun(context: Context, runId: string): Promise<void> {
   const { db } = context;
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
@@ -29,7 +29,7 @@ export async function settleRun(context: Context, runId: string): Promise<void> 
     await db.write({
       name: 'runs/end',
       statements: [
-        // A concurrent caller changes nothing and must not record an event.
+        // Only one of several concurrent callers ends the run and records the event.
         statement(endRunIfDone, end, { expect: 'changed', else: 'operation_finished' }),
         audited(context, {
           type: 'run.ended',
@@ -50,7 +50,7 @@ export async function settleRuns(context: Context): Promise<void> {
   for (const { run_id } of await context.db.all(openRuns, {})) await settleRun(context, run_id);
 }
 
-/** Halts a run permanently: no further agent gets a turn, but operations in progress continue. */
+/** Halts a run for good: no further agent gets a turn, but operations in progress continue. */
 export async function haltRun(context: Context, runId: string, reason: string): Promise<void> {
   const run = await context.db.get(runById, { run_id: runId });
   if (run?.status !== 'running') return;
@@ -71,7 +71,7 @@ export async function haltRun(context: Context, runId: string, reason: string): 
 }
 
 /**
- * Cancels the unfinished part of a run: waiting agents get no turn, running operations get a cancellation request.
+ * Cancels the unfinished part of a run: waiting agents get no turn, and running operations get a cancellation request.
  * @throws MusterError run_not_found, run_finished
  */
 export async function cancelRun(context: Context, actor: Actor, runId: string): Promise<void> {
@@ -96,7 +96,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   await settleRun(context, runId);
 }
 
-/** Ends all undispatched turns of a run, in one transaction with `statements`. */
+/** Ends all undispatched turns of a run in one transaction with `statements`. */
 async function stop(context: Context, runId: string, error: string, statements: readonly Statement[]) {
   const ending = { run_id: runId, status: 'cancelled', error } as const;
   const unsent = statement(endUnsent, { ...ending, finished_at: seconds(context.now()) });

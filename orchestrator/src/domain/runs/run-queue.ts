@@ -1,6 +1,6 @@
 import type { Context } from '../shared/context.ts';
 
-/** Serializes work on each run, because concurrent passes would act on stale reads. */
+/** Serializes work on each run, because concurrent passes would act on outdated reads. */
 export class RunQueue {
   readonly #advance: (runId: string) => Promise<void>;
   readonly #log: Context['log'];
@@ -28,7 +28,9 @@ export class RunQueue {
     return running;
   }
 
-  /** Combines the ends of one turn of the event loop into one pass: a thousand outcomes may be committed together. */
+  /**
+   * Combines the ends in one turn of the event loop into one pass, because a thousand outcomes may be committed together.
+   */
   advanceLater(runId: string): void {
     if (this.#due.size === 0)
       setImmediate(() => {
@@ -39,19 +41,19 @@ export class RunQueue {
     this.#due.add(runId);
   }
 
-  /** Waits for the work on a run, then runs `work` on it. Never rejects. */
+  /** Waits until no other work on the run is in progress, then calls `work`. Never rejects. */
   async exclusively(runId: string, work: () => Promise<void>): Promise<void> {
     while (this.#busy.has(runId)) await this.#busy.get(runId);
     if (!this.#stopped) await this.#start(runId, work);
   }
 
-  /** Starts no more work, and waits for the work in progress. */
+  /** Waits for the work in progress, and starts no more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#busy.values());
   }
 
-  /** Runs `first`, then advances the run as long as it is requested. Never rejects. */
+  /** Calls `first`, then advances the run as often as requested. Never rejects. */
   #start(runId: string, first: () => Promise<void>): Promise<void> {
     const work = (async () => {
       await first();

@@ -4,50 +4,53 @@ import { optionsIn, type RunTerms, rulesOf, termsOf } from './run-basis.ts';
 import { RunTrack } from './run-track.ts';
 import type { WaveRules } from './run-waves.ts';
 
-/** Grace period after a start, seconds. No agent counts as absent during it, because agents are still reconnecting. */
+/** Grace period after a start, in seconds. Agents are still reconnecting during it, so none counts as absent. */
 const returnSecs = 60;
 
-/** The in-memory state of a run that continues. */
+/** The state in memory of an unfinished run. */
 export interface RunState {
-  /** Null when the run was stopped, or begun by an earlier release. The conductor then only waits for its end. */
+  /** Null if the run was stopped, or begun by an earlier release. The conductor then only waits for its end. */
   readonly terms: RunTerms | null;
   readonly track: RunTrack;
   readonly rules: WaveRules;
   /** End of the grace period in Unix seconds. */
   readonly patientUntil: number;
-  /** Whether the track was built during the grace period, in which every agent with an operation takes a slot. */
+  /** Whether the track was built during the grace period, when every agent with an operation takes a slot. */
   readonly patient: boolean;
-  /** Whether something changed since the last sweep. */
+  /** Whether anything changed since the last sweep. */
   moved: boolean;
 }
 
-/** Rules for the grace period: absent agents are held instead of reported as not connected. */
-export const patiently = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
+/** Changes the rules for the grace period: absent agents are held rather than reported as not connected. */
+export const withGracePeriod = (rules: WaveRules): WaveRules => ({ ...rules, absent: 'hold' });
 
-/** The runs that continue, built from their rows. */
+/** The unfinished runs, built from their rows. */
 export class RunStates {
   readonly #context: Context;
   readonly #maxConcurrent: number;
   readonly #allBackAt: number;
   readonly #states = new Map<string, RunState>();
-  /** Runs whose rows were changed by other code. */
+  /** Runs whose rows other code changed. */
   readonly #changed = new Set<string>();
   /** Runs that this process began. */
   readonly #begun = new Set<string>();
 
-  /** @param maxConcurrent maximum number of agents of a run with an operation at the same time, unless the run sets a lower number */
+  /**
+   * @param maxConcurrent maximum number of agents of a run that have an operation at the same time, unless the run sets a
+   * lower number
+   */
   constructor(context: Context, maxConcurrent: number) {
     this.#context = context;
     this.#maxConcurrent = maxConcurrent;
     this.#allBackAt = this.#now() + returnSecs;
   }
 
-  /** Marks the run as begun by this process, so that it has no grace period. */
+  /** Marks the run as begun by this process. It then has no grace period. */
   begun(runId: string): void {
     this.#begun.add(runId);
   }
 
-  /** Marks the rows of the run as changed by other code. The next {@link current} is null. */
+  /** Marks the rows of the run as changed by other code. The next call of {@link current} returns null. */
   changed(runId: string): void {
     this.#changed.add(runId);
   }
@@ -56,7 +59,7 @@ export class RunStates {
     return this.#states.get(runId);
   }
 
-  /** @returns the state in memory; null if it must be loaded */
+  /** Returns the state in memory; null if it must be loaded. */
   current(runId: string): RunState | null {
     return this.#changed.has(runId) ? null : (this.#states.get(runId) ?? null);
   }
@@ -65,7 +68,10 @@ export class RunStates {
     this.#states.delete(runId);
   }
 
-  /** @returns null when the run has ended */
+  /**
+   * Builds the state from the rows of the run.
+   * @returns null if the run has ended
+   */
   async load(runId: string): Promise<RunState | null> {
     const { db } = this.#context;
     this.#changed.delete(runId);
@@ -80,7 +86,7 @@ export class RunStates {
     const patient = this.#now() < patientUntil;
     const basis = row.status === 'running' ? await db.get(runBasis, { run_id: runId }) : undefined;
     const rules = rulesOf(optionsIn(row.options), this.#maxConcurrent);
-    const track = await this.#track(runId, patient ? patiently(rules) : rules, known?.track);
+    const track = await this.#track(runId, patient ? withGracePeriod(rules) : rules, known?.track);
     const state: RunState = {
       terms: basis ? (known?.terms ?? termsOf(row, basis.basis)) : null,
       track,
@@ -103,7 +109,7 @@ export class RunStates {
     const rows = await db.all(trackedResults, { run_id: runId }).finally(unsubscribe);
     const track = new RunTrack(runId, rules, rows, (nodeId) => presence.isConnected(nodeId));
     if (known) track.inherit(known);
-    // Ends that arrived during the read may be missing from the rows.
+    // Operations that ended during the read may be missing from the rows.
     for (const end of ends) track.ended(...end);
     return track;
   }

@@ -1,21 +1,21 @@
 import type { OperationStatus } from '@muster/protocol';
 import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
 
-/** In-memory state of a run in progress, so that an outcome needs no query. It can be rebuilt from the rows at any time. */
+/** Tracks a run in memory, so that an outcome needs no query. A track can be rebuilt from the rows at any time. */
 
-/** Seconds for which an agent with an operation may be disconnected before its slot is freed. */
-const sightSecs = 300;
+/** Seconds for which an agent with an operation may be disconnected before its slot becomes free. */
+const disconnectedSecs = 300;
 
-/** All current outcomes of the run, by position. */
+/** All current outcomes of a run, by position. */
 export type TrackedRows = readonly {
   readonly node_id: string;
   readonly status: string;
   readonly operation_id: string | null;
-  /** Null in runs of earlier releases, which had no waiting agents. */
+  /** Null in runs of earlier releases, in which no agent waited for a turn. */
   readonly position: number | null;
 }[];
 
-/** Result of an agent's turn. */
+/** The result of an agent's turn. */
 export interface Turn {
   readonly node_id: string;
   readonly operation_id: string | null;
@@ -30,12 +30,12 @@ export class RunTrack {
   readonly rules: WaveRules;
   /** Agents that have not had their turn, with their position, in order. */
   readonly #waiting = new Map<string, number>();
-  /** Agents with an operation, and whether it takes a slot. */
+  /** Agents with an operation, and whether the operation takes a slot. */
   readonly #inFlight = new Map<string, { operation_id: string; taking: boolean }>();
   /** When agents with an operation disconnected, Unix seconds. */
   readonly #outOfSight = new Map<string, number>();
   readonly #canaries: ReadonlySet<string>;
-  /** Ends that arrived before `turned` recorded their turn. */
+  /** Ends that were reported before `turned` recorded their turn. */
   readonly #early = new Map<string, OperationStatus>();
   #failures = 0;
   #canariesFailed = 0;
@@ -56,7 +56,7 @@ export class RunTrack {
       if (status !== 'waiting' && status !== 'queued') this.#count(node_id, status);
   }
 
-  /** True when all outcomes are known. */
+  /** Whether all outcomes are known. */
   get done(): boolean {
     return this.#waiting.size === 0 && this.#inFlight.size === 0;
   }
@@ -65,12 +65,15 @@ export class RunTrack {
     return [...this.#waiting.keys()];
   }
 
-  /** The operation of an agent; null when it has none. */
+  /** Returns the operation of an agent; null if it has none. */
   operationOf(nodeId: string): string | null {
     return this.#inFlight.get(nodeId)?.operation_id ?? null;
   }
 
-  /** @param now Unix seconds */
+  /**
+   * Returns the state on which the next wave is decided.
+   * @param now Unix seconds
+   */
   picture(isConnected: (nodeId: string) => boolean, now: number): RunPicture {
     let taken = 0;
     let missing = 0;
@@ -78,7 +81,7 @@ export class RunTrack {
     for (const [nodeId, { taking }] of this.#inFlight) {
       if (this.#canaries.has(nodeId)) canariesOpen++;
       if (!taking) continue;
-      if (now - (this.#outOfSight.get(nodeId) ?? now) > sightSecs) missing++;
+      if (now - (this.#outOfSight.get(nodeId) ?? now) > disconnectedSecs) missing++;
       else taken++;
     }
     const waiting = this.#waiting;
@@ -137,7 +140,7 @@ export class RunTrack {
     return gone;
   }
 
-  /** Copies the disconnect times, which the rows do not contain, when the track is rebuilt. */
+  /** Copies the times when agents disconnected from the former track, because the rows do not contain them. */
   inherit(from: RunTrack): void {
     for (const [nodeId, since] of from.#outOfSight) if (this.#inFlight.has(nodeId)) this.#outOfSight.set(nodeId, since);
   }

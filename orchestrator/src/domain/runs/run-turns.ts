@@ -18,16 +18,16 @@ import type { ModuleDocuments } from '../shared/module-documents.ts';
 import type { RunTerms } from './run-basis.ts';
 import type { Turn } from './run-track.ts';
 
-/** Gives agents of a run their turn: computes each desired set and queues the operations, many in one transaction. */
+/** Gives agents of a run their turn: resolves their desired sets, and queues the operations, many in one transaction. */
 
-/** Maximum characters of payloads in one transaction, exceeded by at most one payload. */
-const unitLength = 8 * 1024 * 1024;
+/** Maximum characters of payloads in one transaction. The last payload may exceed it. */
+const maxPayloadLength = 8 * 1024 * 1024;
 
 const notConnected = 'the agent is not connected';
 
 type Payloads = Map<string, ReturnType<typeof encodePayload>>;
 
-/** The values of an operation's row that differ within a run. */
+/** The values that differ between the rows of a run's operations. */
 interface TurnOperation {
   operation_id: string;
   node_id: string;
@@ -39,18 +39,18 @@ interface TurnOperation {
 }
 
 /**
- * Gives agents their turn. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or cancelled
- * run gives no more turns.
+ * Gives agents their turn. The rows are authoritative: an agent that has had its turn keeps its result, and a halted or
+ * cancelled run gives no more turns.
  * @param wave agents to queue an operation for, and agents to report as not connected
- * @returns the results, for fewer agents than given when payloads are large; and whether the rows differ from the state in
+ * @returns the results, for only some of the agents if payloads are large; and whether the rows differ from the state in
  * memory, so that the run must be reloaded
- * @throws MusterError operation_finished when the run does not continue; storage_unavailable when no agent had a turn
+ * @throws MusterError operation_finished if the run does not continue; storage_unavailable if no agent had a turn
  */
 export async function giveTurns(
   context: Context,
   terms: RunTerms,
   wave: { queue: readonly string[]; report: readonly string[] },
-): Promise<{ turns: Turn[]; surprised: boolean }> {
+): Promise<{ turns: Turn[]; mustReload: boolean }> {
   const turns: Turn[] = wave.report.map((node_id) => failed(node_id, notConnected));
   const operations: TurnOperation[] = [];
   const payloads: Payloads = new Map();
@@ -66,9 +66,9 @@ export async function giveTurns(
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
-    // Resolving is CPU work, so it yields to requests in between.
+    // Resolving uses the CPU, so it yields to requests now and then.
     if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
-    if (length > unitLength) break;
+    if (length > maxPayloadLength) break;
     try {
       const agent = agents.get(node_id);
       if (agent?.status !== 'approved')
@@ -77,7 +77,7 @@ export async function giveTurns(
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
         windowOpen: windowEnd !== null,
-        // A plan of the assignment is always allowed. An apply requires an open window, or an assignment in mode `apply`.
+        // A plan always includes the run's assignment. An apply requires an open window, and mode `apply`.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
       const resolved = resolvePayload(await load(desired.modules), desired, agent);
@@ -101,19 +101,19 @@ export async function giveTurns(
       });
       turns.push({ node_id, operation_id, status: 'queued', error: note(agent) });
     } catch (error) {
-      // An internal failure is no result of the agent. The agent gets its turn once the failure is resolved.
+      // An internal failure is not a result of the agent. The agent gets its turn after the failure is fixed.
       if (!(error instanceof MusterError) || error.kind.status >= 500) throw error;
       turns.push(failed(node_id, error.message));
     }
   }
-  const surprised = await write(context, terms, turns, operations, payloads);
+  const mustReload = await write(context, terms, turns, operations, payloads);
   for (const operation of operations) context.bus.publish(workOf(context, terms, operation, agents));
-  return { turns, surprised };
+  return { turns, mustReload };
 }
 
 /**
- * Ends the wait of agents that did not connect within the run's time.
- * @throws MusterError operation_finished when the run does not continue
+ * Ends the wait of agents that did not connect before the run's deadline.
+ * @throws MusterError operation_finished if the run does not continue
  */
 export async function expireTurns(context: Context, terms: RunTerms, nodeIds: readonly string[]): Promise<Turn[]> {
   const error = 'the agent did not connect in time';
@@ -122,13 +122,17 @@ export async function expireTurns(context: Context, terms: RunTerms, nodeIds: re
   return turns;
 }
 
-/** A plan of an audit assignment records its findings as drift. */
+/** Returns `audit` for a plan of an audit assignment, whose findings are recorded as drift; otherwise null. */
 const triggerOf = ({ assignment, kind }: Pick<RunTerms, 'assignment' | 'kind'>): 'audit' | null =>
   kind === 'plan' && assignment?.mode === 'audit' ? 'audit' : null;
 
 const failed = (node_id: string, error: string): Turn => ({ node_id, operation_id: null, status: 'failed', error });
 
-/** @returns whether an operation was not created because its agent was rejected concurrently, or had its turn already */
+/**
+ * Writes the results of turns.
+ * @returns whether an operation was not created because its agent had been rejected concurrently, or had already had its
+ * turn
+ */
 async function write(
   context: Context,
   { runId, kind, assignment, modules: requested, requestedBy }: RunTerms,
@@ -159,7 +163,10 @@ async function write(
   return result.of(stranded).changes > 0 || result.of(made).changes !== operations.length;
 }
 
-/** Publishes the operation to a connected agent's process, so that it is not read again. */
+/**
+ * Returns the hint for an operation. The hint contains the operation if its agent is connected to this process, so that it
+ * need not be read again.
+ */
 function workOf(
   { presence }: Pick<Context, 'presence'>,
   terms: RunTerms,
@@ -182,7 +189,10 @@ function workOf(
   return { type: 'work', node_id, operation };
 }
 
-/** Caches modules for all agents with the same ones, in the revisions at the time of the request. */
+/**
+ * Returns a function that loads modules in the revisions at the time of the request. Agents with the same modules share one
+ * load.
+ */
 function loader(documents: ModuleDocuments, { revisions }: RunTerms) {
   const loaded = new Map<string, readonly ModuleDocument[]>();
   return async (modules: readonly string[]): Promise<readonly ModuleDocument[]> => {

@@ -1,18 +1,18 @@
 /**
- * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: the decision is repeated after
- * every change, and after a restart.
+ * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: the decision is made again
+ * after every change, and after a restart.
  */
 
 export interface WaveRules {
   /** Maximum number of agents with an operation of the run at the same time. */
   readonly limit: number;
-  /** Number of canaries: the agents at the first positions. The others follow only once all canaries have succeeded. */
+  /** Number of canaries: the agents at the first positions. The others follow only if all canaries succeed. */
   readonly canary: number;
-  /** Maximum number of failures before the run is halted; null means no limit. */
+  /** Maximum number of failures. The run is halted when it is exceeded. Null means no limit. */
   readonly maxFailures: number | null;
   /**
-   * Handling of an agent that is not connected at its turn. `report` ends its turn as not connected, once no connected
-   * agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it is connected.
+   * What happens to an agent that is not connected at its turn. `report` ends its turn as not connected, but only when no
+   * connected agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it connects.
    */
   readonly absent: 'report' | 'queue' | 'hold';
 }
@@ -28,7 +28,7 @@ export interface RunPicture {
   readonly waiting: Iterable<Candidate>;
   /** Number of slots in use. */
   readonly taken: number;
-  /** Number of agents that did not succeed, including those that have been disconnected for too long. */
+  /** Number of agents that did not succeed, including those that were disconnected for too long. */
   readonly failures: number;
   /** Canaries with an unfinished operation. */
   readonly canariesOpen: number;
@@ -58,23 +58,23 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
       verdict: 'halt',
       reason: `${agents(picture.failures)} failed, and at most ${rules.maxFailures} may`,
     };
-  let places = Math.max(0, rules.limit - picture.taken);
+  let slots = Math.max(0, rules.limit - picture.taken);
   let canariesOnly = picture.canariesOpen > 0;
-  let everybodySeen = true;
+  let noneLeft = true;
   const queue: string[] = [];
   const absent: string[] = [];
   for (const { node_id, position, connected } of picture.waiting) {
     const isCanary = position < rules.canary;
     canariesOnly ||= isCanary;
     if (canariesOnly && !isCanary) break;
-    if ((connected && places === 0) || queue.length === turnsAtOnce) {
-      everybodySeen = false;
+    if ((connected && slots === 0) || queue.length === turnsAtOnce) {
+      noneLeft = false;
       break;
     }
-    if (connected) places--;
+    if (connected) slots--;
     if (connected || rules.absent === 'queue') queue.push(node_id);
     else if (rules.absent === 'report') absent.push(node_id);
   }
-  // Absent agents may reconnect as long as a connected one waits.
-  return { verdict: 'go', queue, report: everybodySeen ? absent.slice(0, turnsAtOnce - queue.length) : [] };
+  // While a connected agent waits, absent agents are not reported, because they may still reconnect.
+  return { verdict: 'go', queue, report: noneLeft ? absent.slice(0, turnsAtOnce - queue.length) : [] };
 }

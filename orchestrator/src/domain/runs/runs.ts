@@ -19,15 +19,15 @@ import type { RunConductor } from './run-conductor.ts';
 
 /** Runs: a plan or apply of an assignment on every matching agent, or of modules on named agents. */
 
-/** Subject of a run: the name of an assignment, or agents with modules. */
+/** The subject of a run: the name of an assignment, or agents and modules. */
 export type RunAbout = string | { node_ids: readonly string[]; modules: readonly string[] };
 
 /** Maximum rows written by one statement. */
 const rowsAtOnce = 500;
 
 /**
- * Records the agents and terms of the run, then gives the first agents their turn. The run continues from its rows if
- * this process stops.
+ * Records the agents and terms of a run, then gives the first agents their turn. If this process stops, the run continues
+ * from its rows.
  * @returns the run's id
  * @throws MusterError assignment_not_found, assignment_audits, agent_not_found, module_not_found, run_not_found,
  * invalid_input, plan_stale
@@ -49,13 +49,13 @@ export async function startRun(
     assignment === null
       ? await requireAgents(context, (about as Exclude<RunAbout, string>).node_ids)
       : await approvedMatching(context, requireSelector(assignment.selector, '/selector'));
-  // Connected agents are first, so that absent agents do not become canaries needlessly.
+  // Connected agents come first, so that canaries are connected agents if possible.
   const [there, away] = [true, false].map((is) =>
     matching.filter(({ node_id }) => presence.isConnected(node_id) === is),
   );
   const rows = [...(there ?? []), ...(away ?? [])].map(({ node_id }, position) => ({ node_id, position }));
   const assignments = await listAssignments(context);
-  // A missing module fails the request instead of each agent.
+  // If a module is missing, the request fails once rather than for each agent.
   await context.documents.load(modules);
   const revisions = await context.documents.revisions([
     ...new Set([...assignments.flatMap((each) => each.modules), ...modules]),
@@ -79,7 +79,7 @@ export async function startRun(
       }),
       statement(insertRunBasis, { run_id: runId, basis: toJson(basis) }),
       ...inParts(rows).map((part) => statement(insertRunResults, { run_id: runId, rows: jsonRows(part) })),
-      // Agents that no longer match the assignment have no drift from it, because no later check would end that drift.
+      // Deletes drift of agents that no longer match the assignment, because no later check of it would end that drift.
       ...(assignment?.mode === 'audit'
         ? [statement(deleteDriftBeside, { scope: auditScope(assignment.name), run_id: runId })]
         : []),
@@ -96,7 +96,10 @@ export async function startRun(
   return runId;
 }
 
-/** @throws MusterError agent_not_found, naming the first missing one */
+/**
+ * Returns the named agents.
+ * @throws MusterError agent_not_found, naming the first missing one
+ */
 async function requireAgents(context: Context, nodeIds: readonly string[]): Promise<Agent[]> {
   const ids = [...new Set(nodeIds)];
   const found = new Map<string, Agent>();
@@ -111,6 +114,7 @@ async function requireAgents(context: Context, nodeIds: readonly string[]): Prom
 }
 
 /**
+ * Returns the plan to which an apply is bound.
  * @param of subject of the apply: an assignment, or modules on named agents
  * @throws MusterError run_not_found; invalid_input unless the run is a finished plan of the same subject
  */
@@ -136,7 +140,7 @@ const inParts = <T>(rows: readonly T[]): T[][] =>
     rows.slice(i * rowsAtOnce, (i + 1) * rowsAtOnce),
   );
 
-/** Waits for the end of a run. A halted or cancelled run ends once none of its operations is open. */
+/** Waits for the end of a run. A halted or cancelled run ends when none of its operations is open. */
 export async function awaitRun(
   context: Context,
   waiting: Waiting,
@@ -164,12 +168,15 @@ const toEntry = (row: Row): Omit<Run, 'results'> => ({
 
 type RunResult = Run['results'][number];
 
-/** A run whose results are streamed, in order of agents. */
+/** A run whose results are streamed, in the order of its agents. */
 export interface RunInPages extends Omit<Run, 'results'> {
   results: AsyncIterable<readonly JsonText<RunResult>[]>;
 }
 
-/** @throws MusterError run_not_found */
+/**
+ * Reads a run.
+ * @throws MusterError run_not_found
+ */
 export async function readRun(context: Context, runId: string): Promise<RunInPages> {
   const row = await findRow(context, runId);
   if (!row) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(runId.slice(0, 64))}`);
@@ -200,7 +207,7 @@ export interface RunFilter {
   assignment?: string | undefined;
 }
 
-/** Runs, newest first. */
+/** Lists runs, newest first. */
 export async function listRuns({ db }: Context, filter: RunFilter & PageWish): Promise<Page<Omit<Run, 'results'>>> {
   const { status, assignment } = filter;
   const query = runs({ status: status !== undefined, assignment: assignment !== undefined });

@@ -5,7 +5,7 @@ import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** The stored config of a channel: encrypted as a whole, with the keys of secrets. */
+/** Stores the config of a channel, encrypted as a whole with the keys of secrets. */
 
 export interface Sealed {
   readonly key_id: string;
@@ -14,7 +14,10 @@ export interface Sealed {
 
 type Keeping = Pick<Context, 'secretKeys' | 'randomBytes'>;
 
-/** The name under which a channel's config is sealed. No secret can have such a name, so that neither opens as the other. */
+/**
+ * Returns the name and version to seal a channel's config with. No secret can have such a name, so a config cannot be
+ * opened as a secret, or a secret as a config.
+ */
 const sealedFor = (channelId: string) => ({ name: `channel/${channelId}`, version: 1 });
 
 function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, config: string): Sealed {
@@ -22,8 +25,8 @@ function seal({ randomBytes }: Keeping, key: SecretKey, channelId: string, confi
 }
 
 /**
- * Seals a config and writes it. The key is retained until the write ends.
- * @throws MusterError secrets_locked when there is no key
+ * Seals a config and calls a function that writes it. The key is retained until the write ends.
+ * @throws MusterError secrets_locked if there is no key
  */
 export function sealing<T>(
   context: Keeping,
@@ -37,14 +40,17 @@ export function sealing<T>(
   });
 }
 
-/** @returns null when the key is missing, or the config was not sealed for this channel */
+/**
+ * Opens a config.
+ * @returns null if the key is missing, or the config was not sealed for this channel
+ */
 export function opened({ secretKeys }: Keeping, row: Sealed & { channel_id: string }): string | null {
   const key = secretKeys.find(row.key_id);
   return key === null ? null : openValue(key, sealedFor(row.channel_id), row.sealed);
 }
 
 /**
- * Encrypts all readable configs with a key, as part of a key rotation.
+ * Encrypts all readable configs with one key, as part of a key rotation.
  * @returns the number of configs that were sealed with another key, and the names of channels with an unreadable config
  */
 export async function resealChannels(

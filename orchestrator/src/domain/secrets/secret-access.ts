@@ -12,7 +12,10 @@ import { openValue, type SealedFor } from './secret-seal.ts';
 
 type Holder = Pick<Agent, 'node_id' | 'tags' | 'attributes'>;
 
-/** Whether a restriction allows an agent. Null allows any agent. Otherwise every set part must match; an empty part never does. */
+/**
+ * Reports whether a restriction allows an agent. A null restriction allows any agent. Otherwise every part that is set must
+ * match. An empty part matches no agent.
+ */
 function mayHave(restriction: SecretRestriction | null, agent: Holder): boolean {
   if (restriction === null) return true;
   const { node_ids, tags } = restriction;
@@ -28,7 +31,7 @@ interface Terms {
   restriction: JsonText<SecretRestriction> | null;
 }
 
-/** @returns the reason why an agent cannot have a secret now; null when it can */
+/** Returns the reason why an agent cannot have a secret now; null if it can. */
 function denial(
   { secretKeys, now }: Pick<Context, 'secretKeys' | 'now'>,
   name: string,
@@ -46,11 +49,12 @@ function denial(
 const lost = (name: string): string =>
   `the secret "${name}" cannot be decrypted: the key it was encrypted under is not there`;
 
-/** Checks the secrets of payloads for one request or wave. Each secret is read once. */
+/** Checks the secrets of payloads for one request or wave. Reads each secret only once. */
 export interface SecretAccess {
   /**
-   * @returns the version of each secret by name; 0 where a default is used. A version is never reused, not even by
-   * a new secret of the same name, so equal versions mean equal values
+   * Checks that an agent may have the secrets of a payload.
+   * @returns the version of each secret by name; 0 if a default is used. A version is never reused, not even by a new
+   * secret of the same name, so equal versions mean equal values
    * @throws MusterError module_unresolved, naming each required secret that is missing, expired, or not allowed for the
    * agent
    */
@@ -81,7 +85,7 @@ export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 
   };
 }
 
-/** A value in a message to an agent, encrypted. Used to recognize the value in the agent's reports. */
+/** An encrypted value in a message to an agent. Used to recognize the value in the agent's reports. */
 export interface SentSecret extends SealedFor {
   readonly key_id: string;
   readonly sealed: string;
@@ -95,7 +99,7 @@ export interface SecretValues {
 }
 
 /**
- * Current values of secrets for an agent, for a single message. The values are never stored.
+ * Returns the current values of secrets for a single message to an agent. The values are never stored.
  * @param names the secrets that a payload uses
  */
 export async function secretValues(
@@ -126,7 +130,7 @@ export async function secretValues(
   return { values, denied, sent };
 }
 
-/** @returns null when the key is missing */
+/** Decrypts a sent secret; returns null if the key is missing. */
 export function openSent({ secretKeys }: Pick<Context, 'secretKeys'>, secret: SentSecret): string | null {
   const key = secretKeys.find(secret.key_id);
   return key === null ? null : openValue(key, secret, secret.sealed);

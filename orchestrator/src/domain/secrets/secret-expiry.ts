@@ -7,7 +7,7 @@ const atOnce = 100;
 const dayMs = 86_400_000;
 
 /**
- * Records an event, once for each secret, when it expires soon and when it has expired.
+ * Records two events for each secret: when it expires soon, and when it has expired.
  * @param noticeDays days before the expiry
  */
 export async function announceExpiring(context: Context, noticeDays: number): Promise<void> {

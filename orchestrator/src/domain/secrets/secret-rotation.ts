@@ -10,7 +10,7 @@ import { resealChannels } from './channel-seal.ts';
 import { resealFormerSecrets } from './former-secrets.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** Rotation of the key that encrypts secrets. */
+/** Rotates the key that encrypts secrets. */
 
 /** Maximum number of secrets encrypted in one transaction. */
 const atOnce = 200;
@@ -20,18 +20,18 @@ export interface Rotation {
   /** Number of re-encrypted secrets and channel configs. */
   reencrypted: number;
   retired: string[];
-  /** Names of secrets that cannot be decrypted; a channel is `channel NAME`. */
+  /** Names of secrets that cannot be decrypted, and `channel NAME` for channels. */
   unreadable: string[];
 }
 
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Encrypts all secrets and channel configs with one key: a new key if the keys are in our own file, otherwise the first
- * configured one. A key is written to disk before it is used, and retired only after its last value was re-encrypted. If the
- * process is killed at any point, all values stay readable, and the next call finishes the rotation. Rotations run one at a
- * time.
- * @throws MusterError secrets_locked when there is no key at all
+ * Encrypts all secrets and channel configs with one key. If the keys are in our own file, that is a new key; otherwise it
+ * is the first configured one. A key is written to disk before it is used, and retired only after its last value was
+ * re-encrypted. If the process is killed, all values stay readable, and the next call finishes the rotation. Rotations run
+ * one at a time.
+ * @throws MusterError secrets_locked if there is no key
  */
 export async function rotateSecretsKey(context: Context, actor: Actor): Promise<Rotation> {
   const before = running.get(context.secretKeys) ?? Promise.resolve();
@@ -46,9 +46,9 @@ export async function rotateSecretsKey(context: Context, actor: Actor): Promise<
 async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const { db, secretKeys } = context;
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
-  // More than one key in our own file means that a rotation was interrupted. This call finishes it.
+  // More than one key in our own file means that a rotation was interrupted. This call then finishes that rotation.
   if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
-  // Waits for writes with another key, so that the loop below finds their values.
+  // Waits for writes with another key, so that the loop below finds the values that they write.
   await secretKeys.settled();
   const { active } = secretKeys;
   const unreadable: string[] = [];
@@ -75,7 +75,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const channels = await resealChannels(context, active);
   reencrypted += channels.resealed;
   unreadable.push(...channels.unreadable.map((name) => `channel ${name}`));
-  // Former values follow the secrets, because values replaced during the rotation are stored here under the former key.
+  // Former values come last, because values that were replaced during the rotation are stored under the former key.
   await resealFormerSecrets(context, active);
   const inUse = async (key_id: string) =>
     (await db.get(secretUnderKey, { key_id })) ??
@@ -99,7 +99,7 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   return { key_id: active.id, reencrypted, retired, unreadable };
 }
 
-/** @returns the id of a missing key that a secret or channel needs; null when none is missing */
+/** Returns the id of a missing key that a secret or channel needs; null if none is missing. */
 export async function missingKey({ db, secretKeys }: Pick<Context, 'db' | 'secretKeys'>): Promise<string | null> {
   const known = { key_ids: secretKeys.ids };
   return ((await db.get(secretUnderOther, known)) ?? (await db.get(channelUnderOther, known)))?.key_id ?? null;

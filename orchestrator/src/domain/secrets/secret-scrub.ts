@@ -1,25 +1,26 @@
 import type { Report } from '@muster/protocol/wire';
 
 /**
- * Removes secret values from agent reports. Agents already hide them. This also covers a faulty agent, and a program on its
- * machine that prints a value.
+ * Removes secret values from agent reports. Agents already hide them. Scrubbing also protects against a faulty agent, and a
+ * program on its machine that prints a value.
  */
 
 /** Replaces a secret value. */
 const hidden = '(sensitive)';
-/** Minimum length of a value, because shorter values occur in many texts by chance. */
+/** Minimum length of a value. Shorter values occur in many texts by chance. */
 const minValueLength = 4;
-/** Minimum length of a single line of a multi-line value, which may be `}` or `-----`. */
+/** Minimum length of a single line of a multi-line value. Shorter lines may be `}` or `-----`. */
 const minLineLength = 8;
-/** Minimum length of an encoded part of a value in base64 or hexadecimal. */
+/** Minimum length of an encoded part of a value, in base64 or hexadecimal. */
 const minEncodedLength = 8;
 
-/** The plain and escaped forms in which programs write a value. */
+/** Returns the plain and escaped forms in which programs write a value. */
 function formsOf(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const url = encodeURIComponent(value.toWellFormed());
   const encoding = (more: RegExp) => url.replace(more, (character) => `%${hexOf(character).toUpperCase()}`);
-  // The encodings of JavaScript, RFC 3986, and HTML forms. Forms encode a space as `+`; some programs leave slashes unencoded.
+  // The encodings of JavaScript, RFC 3986, and HTML forms. HTML forms encode a space as `+`. Some programs leave slashes
+  // unencoded.
   const urls = [url, encoding(/[!'()*]/g), encoding(/[!'()~]/g)].flatMap((form) => [
     form,
     form.replaceAll('%20', '+'),
@@ -41,10 +42,11 @@ const hexOf = (text: string): string => Buffer.from(text).toString('hex');
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * Encoded forms that programs fold into lines. In base64, the preceding bytes shift a value by 0, 1, or 2 bytes, and the
- * characters at its ends also encode neighboring bytes. Those characters are not part of the form and are hidden with it.
+ * Returns the encoded forms of a value, which programs wrap into lines. In base64, the preceding bytes shift a value by 0,
+ * 1, or 2 bytes, and its first and last characters also encode neighboring bytes. Those characters are not part of the
+ * form, but are hidden with it.
  */
-function foldedFormsOf(value: string): Form[] {
+function wrappedFormsOf(value: string): Form[] {
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
   const base64 = [0, 1, 2].flatMap((before) => {
@@ -59,7 +61,7 @@ function foldedFormsOf(value: string): Form[] {
   return [...base64, ...[hex, hex.toUpperCase()].map((form) => ({ text: form, before: 0, after: 0 }))];
 }
 
-/** A text to find, and the number of adjacent characters to hide with it. */
+/** A text to find, and the number of adjacent characters to hide on each side. */
 interface Form {
   readonly text: string;
   readonly before: number;
@@ -69,20 +71,24 @@ interface Form {
 /** Start (inclusive) and end (exclusive) in a text. */
 type Range = [start: number, end: number];
 
-/** @param isPart whether the text is a part of a longer one, in whole lines; values cut off at its ends are hidden as well */
+/**
+ * Hides secret values in a text.
+ * @param isPart whether the text is a part of a longer one, in whole lines; values that are cut off at its ends are hidden,
+ * too
+ */
 export type Scrub = (text: string, isPart?: boolean) => string;
 
 /**
+ * Creates a function that replaces every value in a text. It also finds values that are quoted as JSON or in a URL, or
+ * encoded in base64 or hexadecimal, alone or with surrounding text.
  * @param values the values to hide
- * @returns a function that replaces every value in a text, including values that are quoted as JSON or in a URL, or encoded in
- * base64 or hexadecimal, alone or with surrounding text
  */
 export function createScrub(values: Iterable<string>): Scrub {
   const plain = new Set<string>();
   const folded = new Map<string, Form>();
   for (const value of values) {
     for (const form of formsOf(value)) if (form.length >= minValueLength) plain.add(form);
-    for (const form of foldedFormsOf(value)) if (value.length >= minValueLength) folded.set(form.text, form);
+    for (const form of wrappedFormsOf(value)) if (value.length >= minValueLength) folded.set(form.text, form);
     // A diff shows each line of a value separately.
     const lines = value.split(/\r?\n/);
     if (lines.length > 1) for (const line of lines) if (line.trim().length >= minLineLength) plain.add(line.trim());
@@ -91,7 +97,7 @@ export function createScrub(values: Iterable<string>): Scrub {
     const found: Range[] = [];
     for (const form of plain) {
       for (const start of placesOf(form, text)) found.push([start, start + form.length]);
-      // A single-line form is never cut off, because parts consist of whole lines.
+      // A part consists of whole lines, so a single-line form is never cut off.
       if (isPart && form.includes('\n')) found.push(...cutOff(form, text, minValueLength));
     }
     const { joined, places } = withoutSpace(text);
@@ -112,7 +118,7 @@ function* placesOf(form: string, text: string): Generator<number> {
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
 }
 
-/** The parts of a form that are cut off at the beginning or end of a text. */
+/** Returns the ranges of a form that is cut off at the beginning or end of a text. */
 function cutOff(form: string, text: string, least: number): Range[] {
   if (text.length >= least && text.length < form.length && form.includes(text)) return [[0, text.length]];
   const lengths: number[] = [];
@@ -125,7 +131,9 @@ function cutOff(form: string, text: string, least: number): Range[] {
   ];
 }
 
-/** The text without white space, with the original position of each character; null when positions are unchanged. */
+/**
+ * Returns the text without white space, with the original position of each character; null if all positions are unchanged.
+ */
 function withoutSpace(text: string): { joined: string; places: Uint32Array | null } {
   if (!/\s/.test(text)) return { joined: text, places: null };
   const places = new Uint32Array(text.length);
@@ -138,7 +146,7 @@ function withoutSpace(text: string): { joined: string; places: Uint32Array | nul
   return { joined: parts.join(''), places };
 }
 
-/** Removes ranges from a text. Overlapping ranges are hidden as one, because two values may share their ends. */
+/** Removes ranges from a text. Overlapping ranges are replaced as one. */
 function without(text: string, ranges: Range[]): string {
   ranges.sort(([a], [b]) => a - b);
   let left = '';
@@ -150,7 +158,7 @@ function without(text: string, ranges: Range[]): string {
   return left + text.slice(end);
 }
 
-/** A report with its free texts scrubbed. Names and identities come from modules and contain no secrets. */
+/** Returns a report with its free texts scrubbed. Names and identities come from modules and contain no secrets. */
 export function scrubReport(report: Report, scrub: (text: string) => string): Report {
   const orNull = (text: string | null) => (text === null ? null : scrub(text));
   switch (report.type) {

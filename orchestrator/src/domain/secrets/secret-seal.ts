@@ -16,6 +16,7 @@ const associated = (keyId: string, { name, version }: SealedFor): Buffer =>
   Buffer.from(JSON.stringify(['muster secret', 1, keyId, name, version]));
 
 /**
+ * Encrypts a value.
  * @param nonce 12 random bytes, never used before with this key
  * @returns base64
  */
@@ -27,7 +28,7 @@ export function sealValue(key: SecretKey, what: SealedFor, value: string, nonce:
   return sealed.toString('base64');
 }
 
-/** @returns null when the value was sealed with another key, name, or version, or was changed since */
+/** Decrypts a value. Returns null if the value was sealed with another key, name, or version, or was changed since. */
 export function openValue(key: SecretKey, what: SealedFor, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64');
   if (bytes.length < nonceBytes + tagBytes) return null;

@@ -18,7 +18,7 @@ import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 import { keepFormer } from './former-secrets.ts';
 import { sealValue } from './secret-seal.ts';
 
-/** Secrets: stored encrypted, sent to machines, never returned by the API. */
+/** Secrets: stored encrypted, sent to machines, and never returned by the API. */
 
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, name: string) => db.get(secretByName, { name });
@@ -54,18 +54,18 @@ export interface NewSecret {
   restriction?: GivenRestriction | undefined;
 }
 
-/** A change of a secret. Absent fields keep their value. */
+/** A change of a secret. Absent fields keep their values. */
 export interface SecretChange {
   value?: string | undefined;
   /** An empty text removes the description. */
   description?: string | undefined;
   /** Null removes the expiry. */
   expires_at?: number | null | undefined;
-  /** An object without any part removes the restriction. */
+  /** An object without parts removes the restriction. */
   restriction?: GivenRestriction | undefined;
 }
 
-/** Secrets, sorted by name. */
+/** Lists secrets by name. */
 export async function listSecrets({ db }: Context, wish: PageWish): Promise<Page<Secret>> {
   return mapPage(await readPage(wish, (page) => db.all(secretPage, page)), toSecret);
 }
@@ -76,7 +76,10 @@ export async function getSecret(context: Context, name: string): Promise<Secret>
   return toSecret(row);
 }
 
-/** @throws MusterError invalid_input, selector_invalid, name_taken, secrets_locked */
+/**
+ * Creates a secret.
+ * @throws MusterError invalid_input, selector_invalid, name_taken, secrets_locked
+ */
 export async function createSecret(context: Context, actor: Actor, wanted: NewSecret): Promise<Secret> {
   const { name } = wanted;
   const expiry = futureTime(context, wanted.expires_at);
@@ -104,13 +107,16 @@ export async function createSecret(context: Context, actor: Actor, wanted: NewSe
       actor,
       target: { type: 'secret', id: name, name },
       summary: `secret ${name} created`,
-      metadata: { version: value.version, ...told(expiry, restriction) },
+      metadata: { version: value.version, ...eventMetadata(expiry, restriction) },
     }),
   ]);
   return getSecret(context, name);
 }
 
-/** @throws MusterError invalid_input, selector_invalid, secret_not_found, secret_changed, secrets_locked */
+/**
+ * Changes a secret.
+ * @throws MusterError invalid_input, selector_invalid, secret_not_found, secret_changed, secrets_locked
+ */
 export async function changeSecret(
   context: Context,
   actor: Actor,
@@ -154,7 +160,7 @@ export async function changeSecret(
       metadata: {
         changed: fields,
         ...(value === null ? {} : { version: value.version }),
-        ...told(expiry, restriction),
+        ...eventMetadata(expiry, restriction),
       },
     }),
   ];
@@ -183,11 +189,11 @@ interface NewValue {
   version: number;
   key_id: string;
   sealed: string;
-  /** Claims the version, or fails the transaction with `secret_changed`. */
+  /** Claims the version. Fails the transaction with `secret_changed` if the version is taken. */
   take: Statement;
 }
 
-/** Encrypts a value as the next version of a name and writes it. Retries when another writer took the version. */
+/** Encrypts a value as the next version of a name, and writes it. Retries if another writer took the version. */
 async function withNewValue(
   context: Context,
   name: string,
@@ -211,7 +217,10 @@ async function withNewValue(
   }
 }
 
-/** @throws MusterError invalid_input for a time in the past; to end a secret, remove it */
+/**
+ * Checks an expiry time. Secrets are not ended by a time in the past, but by removing them.
+ * @throws MusterError invalid_input
+ */
 function futureTime(context: Context, time: number | undefined): number | undefined {
   if (time === undefined || time > context.now()) return time;
   const message = 'is in the past; remove a secret that is no longer needed';
@@ -228,7 +237,7 @@ function restrictionOf(given: GivenRestriction | undefined): JsonText<SecretRest
 
 const bare = /^[^\s()"',=!]+$/;
 
-/** A selector that matches when all of these tags match. */
+/** Returns a selector for agents that have all of these tags. */
 function selectorOfTags(tags: Record<string, string>): string {
   const quoted = (value: string) => (bare.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`);
   return Object.entries(tags)
@@ -237,8 +246,11 @@ function selectorOfTags(tags: Record<string, string>): string {
     .join(' ');
 }
 
-/** Data of an audit event about a secret: restriction and expiry, never the value. */
-const told = (expiry: number | null | undefined, restriction: JsonText<SecretRestriction> | null | undefined) => ({
+/** Returns the metadata of an audit event about a secret: restriction and expiry, never the value. */
+const eventMetadata = (
+  expiry: number | null | undefined,
+  restriction: JsonText<SecretRestriction> | null | undefined,
+) => ({
   ...(expiry === undefined ? {} : { expires_at: expiry === null ? null : timeOf(expiry) }),
   ...(restriction === undefined ? {} : { restriction: fromJson(restriction) }),
 });

@@ -2,7 +2,7 @@ import { liveSession } from '../../store/queries/operators.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type Actor, type Context, seconds } from './context.ts';
 
-/** Requires that the actor's sign-in session, if any, is live. `audited` includes this check. */
+/** Returns statements that require the actor's sign-in session, if any, to be live. `audited` already includes them. */
 export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): Statement[] {
   if (session === undefined) return [];
   const live = { session, now: seconds(now()) };
@@ -10,10 +10,10 @@ export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): St
 }
 
 /**
- * Checks the sign-in session before effects outside the database, and before long work that must not stop when the session
- * ends. Call it just before the effect.
- * @returns the actor without its session, so that recording the work does not depend on the session
- * @throws MusterError unauthenticated, once the session has ended
+ * Checks that the actor's sign-in session is live. Call it just before an effect outside the database, or before long work
+ * that must continue if the session ends later.
+ * @returns the actor without its session, so that recording the work does not require the session
+ * @throws MusterError unauthenticated if the session has ended
  */
 export async function stillSignedIn(context: Pick<Context, 'db' | 'now'>, actor: Actor): Promise<Actor> {
   const { session: _, ...rest } = actor;

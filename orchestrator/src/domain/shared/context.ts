@@ -8,7 +8,7 @@ import type { ModuleDocuments } from './module-documents.ts';
 export interface Context {
   readonly db: Database;
   readonly bus: Bus;
-  /** Unix milliseconds. */
+  /** Returns Unix milliseconds. */
   readonly now: () => number;
   /** Returns a ULID that is larger than all previous ones of this process. */
   readonly newId: () => string;
@@ -21,14 +21,14 @@ export interface Context {
   readonly log: Log;
 }
 
-/** The agents that are connected now, as the gateway knows them. */
+/** The agents that are connected now, according to the gateway. */
 export interface Presence {
   isConnected(nodeId: string): boolean;
   /** Number of connected agents. */
   readonly count: number;
-  /** Unix seconds of the last message or ping; null when not connected. */
+  /** Returns the Unix seconds of the last message or ping; null if not connected. */
   lastHeardAt(nodeId: string): number | null;
-  /** Seconds by which a connected agent's clock is ahead; 0 when unknown. */
+  /** Returns the seconds by which a connected agent's clock is ahead; 0 if unknown. */
   clockAheadSecs(nodeId: string): number;
 }
 

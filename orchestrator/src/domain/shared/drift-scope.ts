@@ -1,11 +1,11 @@
 /*
- * The scope of a drift state determines what the machine is compared with: the last apply, or the modules of an audit assignment.
+ * The scope of a drift state says what the machine is compared with: the last apply, or the modules of an audit assignment.
  * Each scope has its own state and its own events.
  */
 
 export const appliedScope = '';
 export const auditScope = (assignment: string): string => `audit:${assignment}`;
 
-/** The audit assignment of a scope; null for the scope of applies. */
+/** Returns the audit assignment of a scope; null for the scope of applies. */
 export const assignmentOfScope = (scope: string): string | null =>
   scope === appliedScope ? null : scope.slice(auditScope('').length);

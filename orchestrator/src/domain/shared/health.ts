@@ -3,17 +3,20 @@ import { putSetting } from '../../store/queries/settings.ts';
 import { statement } from '../../store/transaction.ts';
 import { type Context, seconds } from './context.ts';
 
-/** Whether the orchestrator can do its work. Upkeep writes it, requests read it. */
+/** Whether the orchestrator can work. Scheduled checks write it, and requests read it. */
 export interface Health {
   /** Whether the last check found the key of every secret. */
   secretsReadable: boolean;
-  /** Whether the database answers now, and accepted the last test write. */
+  /** Reports whether the database answers now, and accepted the last test write. */
   isReady(): Promise<boolean>;
-  /** Writes to the database. @throws the error of the database */
+  /**
+   * Makes a test write to the database.
+   * @throws the error of the database
+   */
   proveWritable(): Promise<void>;
 }
 
-/** @returns a state that counts as healthy until the first check */
+/** Returns a state that counts as healthy until the first check. */
 export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>): Health {
   /** Whether the last test write to the database succeeded. */
   let writable = true;

@@ -2,26 +2,27 @@ import { keepLease, leaseHeld, releaseLease, takeLease } from '../../store/lease
 import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
-/** Leases for work that only one process at a time does, on a database that several processes may share. */
+/** Leases for work that only one process at a time does, for processes that share a database. */
 /** Statements that make a transaction of the work fail when another process holds the lease. */
 export type Fence = readonly Statement[];
 
 export interface Lease {
-  /** Acquires or renews the lease when necessary. Null when another process holds it. */
+  /** Acquires the lease, or renews it when necessary. Returns null if another process holds it. */
   hold(): Promise<Fence | null>;
-  /** Makes the lease immediately available to other processes. */
+  /** Releases the lease, so that another process can acquire it immediately. */
   release(): Promise<void>;
 }
 
-/** Lifetime of a lease, milliseconds. The work stops for up to this time when the holder crashes. */
+/** Lifetime of a lease, in milliseconds. If the holder crashes, the work pauses for up to this time. */
 const lifeMs = 10_000;
-/** Maximum clock difference of processes that share a database, milliseconds. */
+/** Maximum difference between the clocks of processes that share a database, in milliseconds. */
 const skewMs = 60_000;
 
 /**
- * @param name   name of the work
- * @param holder identifies this process among those that share the database. It is the same after a restart, so that the
- * process takes over its own lease without waiting
+ * Creates a lease.
+ * @param name name of the work
+ * @param holder identifies this process among those that share the database; the same after a restart, so that the process
+ * gets its own lease back without waiting
  */
 export function createLease({ db, now }: Context, name: string, holder: string): Lease {
   let held: { token: number; until: number } | null = null;
@@ -41,9 +42,10 @@ export function createLease({ db, now }: Context, name: string, holder: string):
 
   return {
     async hold() {
-      // Half of the lifetime is left for the work, and for noticing that another process took over.
+      // Renews at half of the lifetime. The other half is left for the work, and for detecting that another process took
+      // over.
       const left = held === null ? 0 : held.until - now();
-      // A longer remaining time than a full lifetime means that the clock was set back.
+      // If more than a full lifetime remains, the clock was set back.
       if (held !== null && (left < lifeMs / 2 || left > lifeMs)) held = await keep(held.token);
       held ??= await take();
       if (held === null) return null;

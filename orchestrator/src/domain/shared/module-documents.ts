@@ -6,15 +6,15 @@ import { moduleRevision, modulesByName } from '../../store/queries/modules.ts';
 /** Revision number by module name. */
 export type Revisions = ReadonlyMap<string, number>;
 
-/** Cache of parsed modules by name and revision. Revisions never change, so entries never go stale. */
+/** Caches parsed modules by name and revision. A revision never changes, so entries never become outdated. */
 export interface ModuleDocuments {
   /**
    * Loads modules in the given order.
    * @param at revisions; a module without one is loaded in its newest revision
-   * @throws MusterError module_not_found, naming the missing ones
+   * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** The newest revisions of these modules, without missing ones. */
+  /** Returns the newest revisions of these modules, without missing modules. */
   revisions(names: readonly string[]): Promise<Revisions>;
 }
 
@@ -44,11 +44,11 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
           const key = `${revision}/${name}`;
           const known = kept.get(key);
           if (known) return known;
-          // Revisions of removed modules are kept, because a run that began earlier still uses them.
+          // Revisions of removed modules are kept, because earlier runs still use them.
           const text = await db.get(moduleRevision, { name, revision });
           if (!text) throw new MusterError('module_not_found', `module ${name} has no revision ${revision}`);
           const parsed = parseModule(text.content);
-          // Only occurs when a newer release validates more strictly than the one that accepted the upload.
+          // Only possible if a newer release validates more strictly than the one that accepted the upload.
           if (!parsed.ok)
             throw new MusterError(
               'module_invalid',

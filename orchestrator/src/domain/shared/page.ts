@@ -11,7 +11,7 @@ export interface PageWish {
 }
 
 /**
- * Reads a page. One additional row shows whether there is another page; nothing is counted.
+ * Reads a page. Reads one row more than requested to find out whether there is another page.
  * @param read returns at most `limit` rows after `offset`
  */
 export async function readPage<T>(wish: PageWish, read: (wish: PageWish) => Promise<T[]>): Promise<Page<T>> {

@@ -6,7 +6,7 @@ import type { EndedSession, TerminalEnds } from './terminal-ends.ts';
 
 type Leftover = Omit<EndedSession, 'agent'> & { readonly node_id: string };
 
-/** Records the ends of sessions that a former process left open, after repairing their transcripts. */
+/** Records the ends of sessions that a former process left open, and repairs their transcripts first. */
 export async function interruptLeftovers(
   context: Context,
   transcripts: Transcripts,

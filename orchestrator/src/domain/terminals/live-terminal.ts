@@ -18,35 +18,35 @@ import { TerminalModes } from './terminal-modes.ts';
 
 /** Limits and recording rules from the configuration. */
 export interface TerminalRules {
-  /** Seconds that a shell survives without a controlling connection. */
+  /** Seconds for which a shell is kept without a controlling connection. */
   readonly reattachSecs: number;
-  /** Seconds that a shell survives without typed input; 0 means no limit. */
+  /** Seconds for which a shell is kept without typed input; 0 means no limit. */
   readonly idleLimitSecs: number;
   /** Maximum size of a transcript in bytes. */
   readonly transcriptLimit: number;
-  /** Whether typed input is recorded. A session keeps the value it was opened with. */
+  /** Whether typed input is recorded. Open sessions keep the value from their start. */
   readonly recordInput: boolean;
 }
 
 /** The part of a recording that a screen is built from. */
 export interface ScreenSource {
   readonly session_id: string;
-  /** Start of the part, as an offset in bytes in the transcript. */
+  /** Offset in the transcript at which the part starts, in bytes. */
   readonly from: number;
   readonly to: number;
-  /** State of the terminal at `from`: its size, and the sequences that restore its modes. */
+  /** The terminal's state at `from`: its size, and the sequences that restore its modes. */
   readonly cols: number;
   readonly rows: number;
   readonly opening: string;
 }
 
-/** Builds the screen at the end of a part of a recording. Always resolves. */
+/** Builds the screen at the end of a part of a recording. Never rejects. */
 export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
 
 /** How a session ended. */
 export interface TerminalEnd {
   readonly status: 'closed' | 'interrupted';
-  /** Reason for the audit log. */
+  /** The reason for the audit log. */
   readonly reason: string;
   readonly actor: Actor;
   /** The last message to clients. */
@@ -62,44 +62,50 @@ export interface LiveTerminalParts {
   readonly rules: TerminalRules;
   readonly recording: Recording;
   readonly recentScreen: RecentScreen;
-  /** Called once, after all output is recorded and sent to the clients. @param digest null when closing the file failed */
+  /**
+   * Called once, after all output was recorded and sent to the clients.
+   * @param digest null if the file could not be closed
+   */
   readonly onEnded: (end: TerminalEnd, digest: TranscriptDigest | null) => void;
 }
 
 /** A point in a recording from which a screen can be built, with the state of the terminal there. */
-interface Place {
+interface StartingPoint {
   readonly at: number;
   readonly cols: number;
   readonly rows: number;
   readonly opening: string;
-  /** The alternate screen holds earlier content that cannot be rebuilt from here. */
+  /** Whether the alternate screen has earlier content that cannot be rebuilt from here. */
   readonly partial: boolean;
 }
 
-/** Maximum bytes of a recording from which a screen is built; also the distance between possible starting points. */
+/** Maximum bytes of a recording from which a screen is built. Also the distance between starting points. */
 const screenBytes = 1024 * 1024;
 const placeBytes = 128 * 1024;
-/** Milliseconds for which an incomplete character is held back for its remaining bytes. */
+/** Milliseconds to wait for the remaining bytes of an incomplete character. */
 const holdMs = 20;
-/** Debounce interval for size changes, milliseconds: only the last size within it is applied. */
+/** Debounce interval for size changes, in milliseconds. Only the last size within it is applied. */
 const resizeMs = 40;
-/** Milliseconds for which the temporary size of a redraw is set, so that the program notices the change. */
+/** Milliseconds for which a redraw sets a temporary size, so that the program notices the change. */
 const redrawMs = 100;
-/** Maximum number of typed bytes that wait for recording. No more input is read beyond it. */
+/** Maximum number of typed bytes that wait to be recorded. Reading of input pauses beyond it. */
 const maxUnrecorded = 64 * 1024;
-/** Milliseconds for which a shell that ended before any client connected is kept, so that its output explains the end. */
+/**
+ * Milliseconds for which a shell that ended before any client connected is kept, so that its output can explain the end.
+ */
 const unseenMs = 10_000;
 
 /**
- * An open terminal. Shell output is recorded, then shown to the connected clients, then released from the shell's flow-control
- * window, which bounds the memory used. No timer runs all the time: {@link sweep} is called about once a second.
+ * An open terminal. Shell output is recorded, then shown to the connected clients, then released from the shell's
+ * flow-control window. The window bounds the memory used. No timer runs permanently: {@link sweep} is called about once a
+ * second.
  */
 export class LiveTerminal implements ShellEvents {
   readonly session_id: string;
   readonly operator_id: string;
   readonly #parts: LiveTerminalParts;
   readonly #openedAt: number;
-  /** Fixed when the session opens, so that recording of input never begins in the middle of a session. */
+  /** Fixed when the session opens, so that recording of input never begins within a session. */
   readonly #recordsInput: boolean;
   readonly #connections = new Set<TerminalConnection>();
   #shell: Shell | null = null;
@@ -110,10 +116,10 @@ export class LiveTerminal implements ShellEvents {
   #leftAt: number;
   #typedAt: number;
   /** Whether the shell accepts input. */
-  #roomy = true;
-  /** Typed bytes that are not recorded yet. */
+  #acceptsInput = true;
+  /** Number of typed bytes that are not yet recorded. */
   #unrecorded = 0;
-  /** Output from before the first controlling connection, whose terminal answers the queries in it. */
+  /** Output from before the first controlling connection. The terminal of that connection answers the queries in it. */
   #unseen: Uint8Array[] | null = [];
   #unseenExit: { end: TerminalEnd; at: number } | null = null;
   #held: Uint8Array = new Uint8Array(0);
@@ -124,13 +130,13 @@ export class LiveTerminal implements ShellEvents {
   #wantedSize: { cols: number; rows: number } | null = null;
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
-  readonly #places: Place[] = [];
+  readonly #places: StartingPoint[] = [];
   /** Bytes to return to the shell's flow-control window once no connection waits for its first screen. */
   #owed = 0;
   /** Position in the transcript up to which clients received output. */
   #shownTo = 0;
   #end: TerminalEnd | null = null;
-  #told = false;
+  #notified = false;
   #failed = false;
 
   constructor(parts: LiveTerminalParts) {
@@ -158,13 +164,13 @@ export class LiveTerminal implements ShellEvents {
     return [...this.#connections].map((connection) => connection.who);
   }
 
-  /** Starts the recording with the running shell. All its output is recorded. */
+  /** Starts recording the running shell. All its output is recorded. */
   begin(shell: Shell, header: CastHeader): void {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
     this.#places.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
-    // Recording failed, or the session was ended, in the meantime.
+    // In the meantime, recording failed or the session was ended.
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
     this.#early = [];
@@ -184,7 +190,7 @@ export class LiveTerminal implements ShellEvents {
   }
 
   writable(): void {
-    this.#roomy = true;
+    this.#acceptsInput = true;
     this.#readOn();
   }
 
@@ -205,22 +211,25 @@ export class LiveTerminal implements ShellEvents {
     else this.#finish(interrupted(reason));
   }
 
-  /** Ends the session. Does nothing when it has already ended. */
+  /** Ends the session. Does nothing if it has already ended. */
   close(end: TerminalEnd): void {
     this.#finish(end);
   }
 
-  /** Ends the session after a recording failure. Output that is not recorded is not shown. */
+  /** Ends the session after a recording failure. Does not show output that is not recorded. */
   unrecorded(reason: Error): void {
     this.#failed = true;
-    if (this.#told) return;
+    if (this.#notified) return;
     const message = `it cannot be recorded: ${reason.message}`;
     this.#end = ended('terminal_unrecorded', message);
     this.#shell?.close(message);
-    this.#tellAll();
+    this.#notifyAll();
   }
 
-  /** @param tokenHash token hash of the client's sign-in session, if any */
+  /**
+   * Connects a client.
+   * @param tokenHash token hash of the client's sign-in session, if any
+   */
   connect(client: TerminalClient, who: Attached, tokenHash?: string): TerminalConnectionEvents {
     const connection: TerminalConnection = new TerminalConnection(
       client,
@@ -248,7 +257,7 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** The owner and all connected operators. */
+  /** The ids of the owner and of all connected operators. */
   get operators(): string[] {
     return [this.operator_id, ...[...this.#connections].map(({ who }) => who.operator_id)];
   }
@@ -266,7 +275,7 @@ export class LiveTerminal implements ShellEvents {
       else this.#cut(connection, 'unauthenticated', 'the operator has signed out');
   }
 
-  /** Ends the session when its reattach or idle limit has passed. */
+  /** Ends the session if its reattach or idle limit is exceeded. */
   sweep(): void {
     const now = this.#parts.clock.monotonic();
     const { reattachSecs, idleLimitSecs } = this.#parts.rules;
@@ -281,7 +290,7 @@ export class LiveTerminal implements ShellEvents {
     return this.#parts.clock.monotonic() - this.#openedAt;
   }
 
-  /** Sends the held-back bytes of an incomplete character. */
+  /** Records the bytes that waited for the rest of a character. */
   #release(): void {
     this.#holding?.();
     this.#holding = null;
@@ -298,7 +307,10 @@ export class LiveTerminal implements ShellEvents {
     }
   }
 
-  /** @returns false when the transcript is full, which ends the session */
+  /**
+   * Records lines, then calls `shown`.
+   * @returns false if the transcript is full, which ends the session
+   */
   #append(lines: string, shown?: () => void): boolean {
     const { recording, rules } = this.#parts;
     if (recording.size + Buffer.byteLength(lines) > rules.transcriptLimit) {
@@ -307,7 +319,7 @@ export class LiveTerminal implements ShellEvents {
       );
       return false;
     }
-    this.#markPlace(recording.size);
+    this.#addStartingPoint(recording.size);
     recording.append(lines, shown && this.#showing(shown, recording.size + Buffer.byteLength(lines)));
     return true;
   }
@@ -319,8 +331,11 @@ export class LiveTerminal implements ShellEvents {
     };
   }
 
-  /** Records starting points for screens, up to {@link screenBytes} before the shown position. */
-  #markPlace(at: number): void {
+  /**
+   * Records a starting point for screens. Drops those that are no longer needed, more than {@link screenBytes} before the
+   * shown position.
+   */
+  #addStartingPoint(at: number): void {
     if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
     this.#places.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
     while ((this.#places[1]?.at ?? at) < this.#shownTo - screenBytes) this.#places.shift();
@@ -334,8 +349,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Returns window credit only once no connection waits for its first screen. Otherwise a busy shell would leave new connections
-   * too far behind to see any output.
+   * Returns credit to the window when no connection waits for its first screen. Otherwise a busy shell would leave new
+   * connections too far behind to see any output.
    */
   #taken(bytes: number): void {
     this.#owed += bytes;
@@ -364,11 +379,11 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Makes the program redraw its whole screen. A rebuilt screen may lack parts drawn earlier, such as other panes or a heading.
-   * The terminal's size changes for a moment, which clients do not see.
+   * Makes the program redraw its whole screen, because a rebuilt screen may lack parts that were drawn earlier, such as
+   * other panes or a heading. Changes the terminal's size for a moment, which clients do not see.
    */
   #redraw(): void {
-    // A pending size change already makes the program redraw.
+    // A pending size change makes the program redraw anyway.
     if (this.#sizing || this.#end || !this.#shell || !this.#modes.alternate) return;
     const { cols, rows } = this.#size;
     this.#shell.resize(cols, rows > 1 ? rows - 1 : 2);
@@ -387,7 +402,7 @@ export class LiveTerminal implements ShellEvents {
     }
     this.#typedAt = this.#parts.clock.monotonic();
     if (this.#recordsInput && !this.#recordTyped(bytes)) return;
-    this.#roomy = this.#shell.write(bytes);
+    this.#acceptsInput = this.#shell.write(bytes);
     if (!this.#mayRead) connection.pause();
   }
 
@@ -400,7 +415,7 @@ export class LiveTerminal implements ShellEvents {
   }
 
   get #mayRead(): boolean {
-    return this.#roomy && this.#unrecorded <= maxUnrecorded;
+    return this.#acceptsInput && this.#unrecorded <= maxUnrecorded;
   }
 
   #readOn(): void {
@@ -453,22 +468,22 @@ export class LiveTerminal implements ShellEvents {
     this.#left(connection);
   }
 
-  /** Shows the recorded output, then notifies the clients, then closes. */
+  /** Shows the recorded output, then notifies the clients, then closes their connections. */
   #finish(end: TerminalEnd): void {
     if (this.#end) return;
     this.#release();
-    // The released bytes may have filled the transcript, or recording failed.
+    // Recording the last bytes may have ended the session: the transcript was full, or recording failed.
     if (this.#end) return;
     this.#end = end;
     this.#sizing?.();
     this.#shell?.close(end.reason);
-    if (this.#failed) this.#tellAll();
-    else this.#parts.recording.append('', () => this.#tellAll());
+    if (this.#failed) this.#notifyAll();
+    else this.#parts.recording.append('', () => this.#notifyAll());
   }
 
-  #tellAll(): void {
-    if (this.#told) return;
-    this.#told = true;
+  #notifyAll(): void {
+    if (this.#notified) return;
+    this.#notified = true;
     const end = this.#end as TerminalEnd;
     for (const connection of [...this.#connections]) {
       connection.close(end.notice);
@@ -481,7 +496,7 @@ export class LiveTerminal implements ShellEvents {
   }
 }
 
-/** An end whose reason is sent to the clients. */
+/** Returns an end whose reason is sent to the clients. */
 export function ended(code: ErrorCode, reason: string, actor = systemActor): TerminalEnd {
   return { status: 'closed', reason, actor, notice: { type: 'error', code, message: reason } };
 }

@@ -41,8 +41,9 @@ interface ShellChoice {
 }
 
 /**
- * Opens a session: starts its transcript and its shell, and records it. If any of these fails, nothing of it remains.
- * @returns the session, open and recorded
+ * Opens a session: starts its transcript and its shell, and records it. If any of these steps fails, the others are
+ * reverted.
+ * @returns the open, recorded session
  * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and refusals of the agent
  */
 export async function openTerminal(
@@ -56,7 +57,7 @@ export async function openTerminal(
   const session = { session_id, operator_id: actor.id, opened_at: seconds(context.now()), agent };
   const { live, onRecord, gone } = await startRecording(opening, session, { cols, rows });
   try {
-    // No shell starts for an operator who was removed, because a shell runs the profile of its user.
+    // A shell runs the profile of its user, so none starts for an operator who was removed.
     await stillSignedIn(context, actor);
     const shell = await shells.open(
       { session_id, node_id: agent.node_id, cols, rows, shell: wanted, operator: actor.name },
@@ -80,13 +81,16 @@ export async function openTerminal(
 
 interface Recorded {
   readonly live: LiveTerminal;
-  /** Call once: whether the session has a row, or may have one. Without a row its transcript is removed at its end. */
+  /**
+   * Call once, with whether the session has a row or may have one. Without a row, the transcript is removed when the
+   * session ends.
+   */
   readonly onRecord: (is: boolean) => void;
-  /** Resolves when its end is recorded, or recording it failed. */
+  /** Resolves when the session's end is recorded, or could not be recorded. */
   readonly gone: Promise<void>;
 }
 
-/** Starts the transcript of a session, and adds the session to the open ones. It has no shell yet. */
+/** Starts the transcript of a session without a shell, and adds the session to the open ones. */
 async function startRecording(
   { context, clock, rules, recentScreen, transcripts, tickets, ends, open }: Opening,
   session: EndedSession,
@@ -96,7 +100,7 @@ async function startRecording(
   const onRecord = Promise.withResolvers<boolean>();
   const gone = Promise.withResolvers<void>();
   const recording = await createTranscript(context, transcripts, session_id, (reason) => {
-    context.log.error({ err: reason, session_id }, 'failed to record terminal; ending it');
+    context.log.error({ err: reason, session_id }, 'failed to record terminal; ending the session');
     live.unrecorded(reason);
   });
   const live = new LiveTerminal({
@@ -131,7 +135,7 @@ async function createTranscript(
   try {
     return await transcripts.create(sessionId, onFailure);
   } catch (error) {
-    log.error({ err: error }, 'failed to begin a transcript; terminal refused');
+    log.error({ err: error }, 'failed to create transcript; refusing terminal');
     throw new MusterError('terminal_unrecorded', `no transcript can be begun: ${(error as Error).message}`);
   }
 }
@@ -142,7 +146,7 @@ async function record(context: Context, session: EndedSession, actor: Actor, she
   await context.db.write({
     name: 'terminals/open',
     statements: [
-      // The same transaction checks the operator, so that an operator who is removed concurrently gets no terminal.
+      // Checks the operator in the same transaction, so that an operator who is removed concurrently gets no terminal.
       statement(liveOperator, { operator_id }, { expect: 'row', else: 'unauthenticated' }),
       statement(approvedAgent, { node_id }, { expect: 'row', else: 'agent_not_approved' }),
       statement(insertTerminal, { session_id, node_id, operator_id, opened_at }),

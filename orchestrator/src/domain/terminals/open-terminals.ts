@@ -3,16 +3,16 @@ import { interrupted, type LiveTerminal, type TerminalEnd } from './live-termina
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
-/** Maximum time that a reader waits for ends that are being recorded. */
+/** Maximum milliseconds that a reader waits for ends that are being recorded. */
 const settleMs = 2000;
-/** Maximum time that a stop waits; the next start handles the rest. */
+/** Maximum milliseconds that a stop waits. The next start records the ends that are missing. */
 const stopMs = 5_000;
 
-/** A session of this process. */
+/** An open session of this process. */
 export interface OpenTerminal {
   readonly live: LiveTerminal;
   readonly node_id: string;
-  /** Resolves when its end is recorded, or recording it failed. */
+  /** Resolves when the session's end is recorded, or could not be recorded. */
   readonly gone: Promise<unknown>;
 }
 
@@ -23,7 +23,10 @@ export interface OpenTerminalsParts {
   readonly onSweep: () => void;
 }
 
-/** The sessions of this process that are open, or whose end is being recorded. One timer for all, and none without them. */
+/**
+ * The sessions of this process that are open, or whose end is being recorded. All share one timer, which only runs while
+ * there are any.
+ */
 export class OpenTerminals {
   readonly #parts: OpenTerminalsParts;
   readonly #open = new Map<string, OpenTerminal>();
@@ -60,7 +63,7 @@ export class OpenTerminals {
     for (const one of this.#open.values()) if (which(one)) one.live.close(end);
   }
 
-  /** Waits briefly for ends that are being recorded, so that a client that was notified finds them. */
+  /** Waits briefly for ends that are being recorded, so that a client that was notified of an end can read it. */
   async settled(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
     const gone = [...sessionIds].flatMap((id) => {
       const one = this.#open.get(id);
@@ -74,7 +77,7 @@ export class OpenTerminals {
     if (!this.#stopping) this.#cancelTimer ??= this.#parts.clock.after(sweepMs, () => this.#sweep());
   }
 
-  /** Interrupts all, and records their ends. */
+  /** Interrupts all sessions, and records their ends. */
   async stop(): Promise<void> {
     this.#stopping = true;
     this.#cancelTimer?.();

@@ -1,10 +1,10 @@
 /**
- * The gateway's interface for shells on agents. Output is flow-controlled: the agent sends at most
- * `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading the shell.
+ * The domain's interface for shells on agents, implemented by the gateway. Output is flow-controlled: the agent sends at
+ * most `limits.terminalOutputWindowBytes` that `taken` has not released, then stops reading from the shell.
  */
 export interface Shells {
   /**
-   * Starts a shell on a connected agent. `events` is not called before this has resolved.
+   * Starts a shell on a connected agent. `events` is only called after this has resolved.
    * @throws MusterError terminal_disabled, terminal_limit, terminal_shell_refused, terminal_failed, agent_offline,
    * agent_timeout
    */
@@ -24,19 +24,22 @@ export interface ShellWish {
 
 /** Events of a shell. The last event is exactly one of `exited` and `lost`. */
 export interface ShellEvents {
-  /** Output. The receiver owns the bytes and releases them with `Shell.taken`. */
+  /** Receives output. The receiver owns the bytes, and releases them with `Shell.taken`. */
   output(bytes: Uint8Array): void;
-  /** More input is accepted after `Shell.write` returned false. */
+  /** More input is accepted. Follows a call of `Shell.write` that returned false. */
   writable(): void;
-  /** The shell ended by itself, and all its output was delivered. */
+  /** The shell ended by itself, after all its output was delivered. */
   exited(exit: ShellExit): void;
-  /** The agent disconnected, or violated the protocol. @param reason shown to operators */
+  /**
+   * The agent disconnected or violated the protocol.
+   * @param reason shown to operators
+   */
   lost(reason: string): void;
 }
 
 export interface ShellExit {
   readonly code: number | null;
-  /** Name of the signal that ended the shell. */
+  /** Name of the signal that ended the shell, such as `SIGKILL`. */
   readonly signal: string | null;
 }
 
@@ -46,12 +49,12 @@ export interface Shell {
   readonly user: string;
   /**
    * Sends input. Input beyond the window is buffered.
-   * @returns false when the caller should write no more before `writable`
+   * @returns false if the caller should wait for `writable` before it writes more
    */
   write(bytes: Uint8Array): boolean;
   resize(cols: number, rows: number): void;
-  /** Releases output that is recorded and shown. */
+  /** Releases output that was recorded and shown. */
   taken(bytes: number): void;
-  /** Ends the shell; no event follows. Does nothing when it has already ended. */
+  /** Ends the shell. No event follows. Does nothing if the shell has already ended. */
   close(reason: string): void;
 }

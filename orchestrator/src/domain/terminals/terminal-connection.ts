@@ -10,12 +10,13 @@ export interface Attached {
   readonly since: number;
 }
 
-/** Maximum bytes by which a viewer may be behind before it is disconnected. */
+/** Maximum number of bytes that a viewer may be behind. Beyond it, the viewer is disconnected. */
 const maxBehind = 1024 * 1024;
 
 /**
- * A single connection to a terminal. It receives output in order, after the screen at the time it connected. The
- * controlling connection determines the flow control: output it has not received holds back the shell's flow-control window.
+ * A single connection to a terminal. It first receives the screen at the time it connected, then all later output in order.
+ * The controlling connection determines the flow control: output that it has not received stays in the shell's flow-control
+ * window.
  */
 export class TerminalConnection {
   readonly who: Attached;
@@ -25,14 +26,15 @@ export class TerminalConnection {
   readonly #tooSlow: () => void;
   /** Output that waits for the first screen; null when none is pending. */
   #queue: (() => void)[] | null = null;
-  /** Bytes that the network has not accepted. */
+  /** Number of bytes that the network has not accepted. */
   #behind = 0;
-  /** Bytes to release to the shell's flow-control window. */
+  /** Number of bytes to release to the shell's flow-control window. */
   #owed = 0;
   #over = false;
   #paused = false;
 
   /**
+   * Creates a connection.
    * @param taken releases bytes; not called for a viewer
    * @param tooSlow called when a viewer is too far behind
    */
@@ -81,7 +83,10 @@ export class TerminalConnection {
     return this.#queue !== null && !this.#over;
   }
 
-  /** Shows a screen before all later output. @param begun called when the screen was shown */
+  /**
+   * Shows a screen before all later output.
+   * @param begun called after the screen was shown
+   */
   begin(screen: Promise<Uint8Array>, begun: () => void): void {
     const queue: (() => void)[] = [];
     this.#queue = queue;
@@ -107,7 +112,7 @@ export class TerminalConnection {
     this.#client.resume();
   }
 
-  /** Closes the connection after pending output and notices. */
+  /** Closes the connection after pending output and notices were sent. */
   close(notice: TerminalNotice): void {
     if (this.#over) return;
     this.tell(notice);
@@ -115,7 +120,7 @@ export class TerminalConnection {
     this.leave();
   }
 
-  /** Closes the connection soon, even if pending output is not received. */
+  /** Closes the connection soon, even if the client does not receive pending output. */
   cut(notice: TerminalNotice): void {
     if (this.#over) return;
     this.#queue = null;
@@ -124,7 +129,7 @@ export class TerminalConnection {
     this.leave();
   }
 
-  /** Releases the window credit of a connection that is closed or replaced. */
+  /** Releases the window credit of a connection that was closed or replaced. */
   leave(): void {
     this.#over = true;
     const owed = this.#owed;

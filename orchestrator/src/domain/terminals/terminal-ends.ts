@@ -20,7 +20,7 @@ interface Pending {
   readonly closedAt: number;
 }
 
-/** Records the ends of sessions. Retries when the database fails, so that no session stays open forever. */
+/** Records the ends of sessions. Retries if the database fails, so that no session stays open forever. */
 export class TerminalEnds {
   readonly #context: Context;
   readonly #pending = new Map<string, Pending>();
@@ -34,16 +34,19 @@ export class TerminalEnds {
     return this.#pending.size;
   }
 
-  /** @returns whether the end was recorded; otherwise {@link retry} records it later */
+  /**
+   * Records the end of a session.
+   * @returns whether the end was recorded; otherwise {@link retry} records it later
+   */
   async record(session: EndedSession, end: Pending['end'], digest: TranscriptDigest | null): Promise<boolean> {
-    // The clock may have been set back.
+    // The end is never before the start, even if the clock was set back.
     const closedAt = Math.max(session.opened_at, seconds(this.#context.now()));
     const pending = { session, end, digest, closedAt };
     this.#pending.set(session.session_id, pending);
     return this.#write(pending);
   }
 
-  /** Retries the ends that are not recorded yet. */
+  /** Retries the ends that are not yet recorded. */
   retry(): Promise<void> {
     this.#trying ??= (async () => {
       for (const pending of [...this.#pending.values()]) if (!(await this.#write(pending))) break;
@@ -89,7 +92,7 @@ export class TerminalEnds {
         ],
       });
     } catch (error) {
-      // `terminal_ended` means that an earlier attempt with an unknown outcome had succeeded.
+      // `terminal_ended` means that an earlier attempt with an unknown outcome succeeded.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
         this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal; will retry');
         return false;

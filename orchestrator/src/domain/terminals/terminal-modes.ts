@@ -1,6 +1,6 @@
 /**
- * Tracks the modes of a terminal from its output, because a screen that is rebuilt from the middle of a recording lacks them.
- * The cost is a scan for escape characters.
+ * Tracks the modes of a terminal from its output, because a screen that is rebuilt from the middle of a recording lacks
+ * them. Only scans for escape characters, which costs little.
  */
 
 const escapeByte = 0x1b;
@@ -8,14 +8,14 @@ const escapeByte = 0x1b;
 const maxSequenceLength = 64;
 
 const alternateScreens = [47, 1047, 1049];
-/** Groups of mutually exclusive modes. Switching any mode of a group off ends the active one. */
+/** Groups of modes that exclude each other. Switching off any mode of a group ends the active one. */
 const exclusive = [
   [9, 1000, 1002, 1003],
   [1005, 1006, 1015, 1016],
 ];
 const onByDefault = [7, 25];
 const followed = new Set([...exclusive.flat(), ...onByDefault, 1, 6, 45, 66, 1004, 2004]);
-/** Modes that the screen serializer leaves out. */
+/** Modes that the screen serializer does not write. */
 const left = new Set([25, 1005, 1006, 1015, 1016]);
 
 export class TerminalModes {
@@ -23,9 +23,9 @@ export class TerminalModes {
   readonly #switched = new Map<number, boolean>();
   #alternate = false;
   #cursorStyle = '';
-  /** Scroll margins of the main and the alternate screen. */
+  /** Scroll margins of the main screen and of the alternate screen. */
   #margins = ['', ''];
-  /** Bytes since an escape character; null outside a sequence. */
+  /** Bytes from an unfinished escape sequence; null outside one. */
   #sequence: string | null = null;
 
   follow(bytes: Uint8Array): void {
@@ -38,26 +38,26 @@ export class TerminalModes {
     }
   }
 
-  /** A change of size resets the margins. */
+  /** Resets the margins, as a change of size does. */
   resized(): void {
     this.#margins = ['', ''];
   }
 
-  /** Whether the alternate screen is shown. Programs draw it once as a whole and then update parts. */
+  /** Whether the alternate screen is shown. Programs draw it once as a whole, and then update parts. */
   get alternate(): boolean {
     return this.#alternate;
   }
 
-  /** The sequences that bring a new terminal into this state, to be shown before the following bytes. */
+  /** Returns the sequences that bring a new terminal into this state. */
   opening(): string {
-    // The next bytes of the recording complete an unfinished sequence.
+    // If a sequence is unfinished, the next bytes of the recording complete it.
     const begun = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
     return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${begun}`;
   }
 
   /**
-   * The sequences to append to the text of a screen.
-   * @param cursor position counted from 1; null means at the end of the text, in a full row
+   * Returns the sequences to append to the text of a screen.
+   * @param cursor position counted from 1; null if the cursor is at the end of the text, in a full row
    */
   closing(cursor: { row: number; column: number } | null): string {
     return `${this.#switches((mode) => left.has(mode))}${this.#rest()}${cursor === null ? '' : this.#placed(cursor)}`;
@@ -69,7 +69,7 @@ export class TerminalModes {
   }
 
   #placed({ row, column }: { row: number; column: number }): string {
-    // In origin mode, rows are counted from the margin.
+    // In origin mode, rows are counted from the upper margin.
     const above = this.#switched.get(6) === true ? Math.max(0, Number.parseInt(this.#margin, 10) - 1 || 0) : 0;
     return `\x1b[${row - above};${column}H`;
   }

@@ -6,12 +6,13 @@ import { ended, interrupted } from './live-terminal.ts';
 import type { OpenTerminals } from './open-terminals.ts';
 import type { TerminalTickets } from './terminal-tickets.ts';
 
-/** Interval at which permissions of operators and agents are checked again, because a hint on the bus may be lost. */
+/**
+ * Milliseconds after which the permissions of operators and agents are checked again, because a hint on the bus may be
+ * lost.
+ */
 const recheckMs = 5_000;
 
-/**
- * Ends open terminals and revokes tickets when their operator is removed or signs out, or their agent is no longer approved.
- */
+/** Ends terminals and revokes tickets when their operator is removed or signs out, or their agent is no longer approved. */
 export class TerminalPermissions {
   readonly #context: Context;
   readonly #clock: Clock;
@@ -37,7 +38,7 @@ export class TerminalPermissions {
     });
   }
 
-  /** Rechecks permissions if the last recheck is long enough ago. */
+  /** Rechecks permissions if the last check is long enough ago. */
   recheckWhenDue(): void {
     if (!this.#checking && this.#clock.monotonic() - this.#checkedAt >= recheckMs) void this.#recheck();
   }
@@ -69,13 +70,15 @@ export class TerminalPermissions {
     );
   }
 
-  /** The shells continue for the reattach time, as after any disconnect. */
+  /**
+   * Closes the connections of the sign-in session. Their shells continue for the reattach time, as after any disconnect.
+   */
   #signInEnded(tokenHash: string, renewedAs: string | null): void {
     if (renewedAs === null) this.#tickets.revoke(({ token_hash }) => token_hash === tokenHash);
     for (const { live } of this.#open.all) live.signInEnded(tokenHash, renewedAs);
   }
 
-  /** Ends the terminal sessions on agents that are not approved. Does not wait for the agent's link, which ends too. */
+  /** Ends the terminal sessions on agents that are not approved, without waiting for the ends of the agents' links. */
   async #endOfRejected(nodeIds: readonly string[]): Promise<void> {
     const rows = await this.#context.db.all(approvedAgents, { ids: nodeIds });
     const approved = new Set(rows.map(({ node_id }) => node_id));

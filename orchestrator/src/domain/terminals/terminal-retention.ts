@@ -4,13 +4,14 @@ import { statement } from '../../store/transaction.ts';
 import type { Transcripts } from '../../store/transcripts/transcripts.ts';
 import { type Context, seconds } from '../shared/context.ts';
 
-/** Deletes old terminal sessions with their transcripts, in batches, files before rows. */
+/** Deletes old terminal sessions in batches, each transcript before its row. */
 
 const atOnce = 100;
 const daySecs = 86_400;
 
 /**
- * @param days days that sessions are kept after their end; 0 keeps them forever
+ * Deletes sessions past their retention.
+ * @param days days for which sessions are kept after their end; 0 keeps them forever
  * @returns the number of deleted sessions
  */
 export async function pruneTerminals(
@@ -35,7 +36,10 @@ export async function pruneTerminals(
   return removed;
 }
 
-/** @returns the sessions whose files were removed. A file that cannot be removed keeps its row, and is retried later. */
+/**
+ * Removes the files of sessions.
+ * @returns the sessions whose files were removed. The others keep their rows, and are retried later
+ */
 async function removeFiles(
   { log }: Pick<Context, 'log'>,
   transcripts: Pick<Transcripts, 'remove'>,
@@ -52,7 +56,10 @@ async function removeFiles(
   return gone;
 }
 
-/** Deletes transcripts without a row. A crash during the opening of a session leaves them, or another database. */
+/**
+ * Deletes transcripts without a row. They remain if the process crashes while it opens a session, or if it gets another
+ * database.
+ */
 async function pruneStrays(
   context: Pick<Context, 'db' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,

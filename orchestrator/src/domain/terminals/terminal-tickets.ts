@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Permission of a connection. */
+/** What a connection may do. */
 export type TerminalMode = 'control' | 'view';
 
 export interface TerminalTicket {
@@ -13,27 +13,27 @@ export interface TerminalTicket {
 }
 
 const lifeMs = 30_000;
-/** Maximum number of live tickets of a session. Further requests are refused. */
+/** Maximum number of live tickets of a session. */
 const maxOfSession = 32;
 
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('base64');
 
 /**
- * Tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and a URL with a token
- * would be in every log. A ticket is valid once and briefly; only its hash is stored.
+ * Issues tickets for connections to terminals. A browser cannot send a session token with a WebSocket, and a token in the
+ * URL would be in every log. A ticket is valid only once and briefly, and only its hash is stored.
  */
 export class TerminalTickets {
   readonly #now: () => number;
   readonly #random: (length: number) => Buffer;
   readonly #live = new Map<string, TerminalTicket & { until: number }>();
 
-  /** @param now milliseconds of a monotonic clock */
+  /** @param now returns the milliseconds of a monotonic clock */
   constructor(now: () => number, random: (length: number) => Buffer) {
     this.#now = now;
     this.#random = random;
   }
 
-  /** @returns null when the session has too many unused tickets */
+  /** Issues a ticket. Returns null if the session has too many unused tickets. */
   issue(ticket: TerminalTicket): string | null {
     this.#expire();
     let others = 0;
@@ -44,7 +44,7 @@ export class TerminalTickets {
     return text;
   }
 
-  /** Redeems a ticket. @returns null when the ticket is unknown, used, or expired */
+  /** Redeems a ticket. Returns null if the ticket is unknown, used, or expired. */
   redeem(text: string): TerminalTicket | null {
     this.#expire();
     const key = digest(text);
@@ -55,12 +55,12 @@ export class TerminalTickets {
     return ticket;
   }
 
-  /** Revokes tickets, such as those of a terminal that ended, or of an operator who was removed or signed out. */
+  /** Revokes tickets, for example of a terminal that ended, or of an operator who was removed or signed out. */
   revoke(which: (ticket: TerminalTicket) => boolean): void {
     for (const [key, ticket] of this.#live) if (which(ticket)) this.#live.delete(key);
   }
 
-  /** Drops expired tickets. They are in the order of their issue, hence of their expiry. */
+  /** Drops expired tickets. Tickets expire in the order in which they were issued. */
   #expire(): void {
     for (const [key, { until }] of this.#live) {
       if (until > this.#now()) return;

@@ -24,12 +24,12 @@ import { type EndedSession, TerminalEnds } from './terminal-ends.ts';
 import { TerminalPermissions } from './terminal-permissions.ts';
 import { type TerminalMode, TerminalTickets } from './terminal-tickets.ts';
 
-/** Terminal sessions: opening, listing, attaching, ending, and their transcripts. */
+/** Terminal sessions: opening, listing, attaching, and ending them, and reading their transcripts. */
 
 export interface TerminalAsker {
   readonly actor: Actor;
   readonly role: Role;
-  /** Token hash of its sign-in session, if any: signing out cuts its connections. */
+  /** Token hash of the operator's sign-in session, if any. Signing out closes the connections that were opened with it. */
   readonly token_hash?: string;
 }
 
@@ -46,22 +46,35 @@ export interface TerminalConnection {
 
 export interface Terminals extends TerminalConnections {
   /**
-   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and refusals of the
-   * agent
+   * Opens a session.
+   * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and refusals of
+   * the agent
    */
   open(asker: TerminalAsker, idOrName: string, wish: TerminalWish): Promise<TerminalConnection>;
   list(filter: { status?: TerminalStatus | undefined } & PageWish): Promise<Page<TerminalSession>>;
-  /** @throws MusterError terminal_not_found */
+  /**
+   * Returns a session.
+   * @throws MusterError terminal_not_found
+   */
   get(sessionId: string): Promise<TerminalSessionDetail>;
-  /** Does nothing when the session has already ended. @throws MusterError terminal_not_found, terminal_of_another */
+  /**
+   * Ends a session. Does nothing if it has already ended.
+   * @throws MusterError terminal_not_found, terminal_of_another
+   */
   close(asker: TerminalAsker, sessionId: string): Promise<void>;
-  /** @throws MusterError terminal_not_found, terminal_of_another, terminal_ended, terminal_limit */
+  /**
+   * Issues a ticket to connect to an open session.
+   * @throws MusterError terminal_not_found, terminal_of_another, terminal_ended, terminal_limit
+   */
   attach(asker: TerminalAsker, sessionId: string, mode: TerminalMode): Promise<TerminalConnection>;
-  /** @throws MusterError terminal_not_found (including when no transcript is kept), terminal_of_another */
+  /**
+   * Reads the transcript of a session.
+   * @throws MusterError terminal_not_found (also if there is no transcript), terminal_of_another
+   */
   transcript(asker: TerminalAsker, sessionId: string, format: 'raw' | 'asciicast'): Promise<AsyncIterable<Uint8Array>>;
   /**
    * Ends the sessions that an earlier process left open. Call it once, before all other calls.
-   * @returns once these sessions are known; `recorded` resolves once the ends of all of them are recorded
+   * @returns once these sessions are known; `recorded` resolves once all their ends are recorded
    */
   interruptLeftovers(): Promise<{ readonly recorded: Promise<void> }>;
   /** Refuses new sessions, interrupts the open ones, and records their ends. */
@@ -86,7 +99,10 @@ async function requireSession(context: Context, sessionId: string): Promise<Row>
   return row;
 }
 
-/** @throws MusterError agent_not_found, agent_offline, agent_not_approved */
+/**
+ * Returns the agent if it is connected and approved.
+ * @throws MusterError agent_not_found, agent_offline, agent_not_approved
+ */
 async function requireReachable(context: Context, idOrName: string): Promise<EndedSession['agent']> {
   const { node_id, name: chosen, initial_hostname, status } = await requireAgent(context, idOrName);
   const name = chosen ?? initial_hostname;
@@ -95,14 +111,20 @@ async function requireReachable(context: Context, idOrName: string): Promise<End
   return { node_id, name };
 }
 
-/** @throws MusterError terminal_not_found, terminal_of_another */
+/**
+ * Returns a session that the operator may use.
+ * @throws MusterError terminal_not_found, terminal_of_another
+ */
 async function requireOwn(context: Context, { actor, role }: TerminalAsker, sessionId: string): Promise<Row> {
   const row = await requireSession(context, sessionId);
   if (row.operator_id !== actor.id && role !== 'admin') throw new MusterError('terminal_of_another');
   return row;
 }
 
-/** Records that an operator joins a session. @throws MusterError unauthenticated when the operator was removed concurrently */
+/**
+ * Records that an operator joins a session.
+ * @throws MusterError unauthenticated if the operator was removed concurrently
+ */
 async function recordJoin(
   context: Context,
   actor: Actor,
@@ -124,14 +146,17 @@ async function recordJoin(
   });
 }
 
-/** Sends a viewer the error that the session has its maximum of connections, and closes the connection. */
+/** Refuses a viewer because the session has its maximum number of connections. */
 function refuseViewer(client: TerminalClient): TerminalConnectionEvents {
   client.tell({ type: 'error', code: 'terminal_limit', message: 'too many viewers are connected' });
   client.close();
   return { mode: 'view', typed: () => {}, resized: () => {}, left: () => {} };
 }
 
-/** Issues a ticket for one connection. @throws MusterError terminal_limit */
+/**
+ * Issues a ticket for one connection.
+ * @throws MusterError terminal_limit
+ */
 function issueTicket(
   tickets: TerminalTickets,
   { actor, token_hash }: TerminalAsker,
@@ -211,7 +236,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
       const agent = await agentLabel(context, row.node_id);
-      // An operator removed concurrently gets no ticket, or has it revoked.
+      // An operator who is removed concurrently gets no ticket, or has it revoked.
       const connection = issueTicket(tickets, asker, row.session_id, mode);
       await recordJoin(context, asker.actor, row, { agent, mode });
       return connection;
