@@ -18,7 +18,7 @@ import { hashOfToken } from './operators/sessions.ts';
 import { createRunConductor } from './runs/run-conductor.ts';
 import { startRun } from './runs/runs.ts';
 
-/** Attacks and races that succeeded against earlier versions of the code. */
+/** Tests attacks and races that succeeded against earlier versions of the code. */
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -90,7 +90,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
   });
 
-  test('hides an agent’s history from an agent whose hostname is the name of the first', async () => {
+  test('finds no events of another agent whose hostname is equal to the given name', async () => {
     const { domain, context, agent } = await open(fixture);
     const stranger = await newKey();
     await connect(domain, stranger, { hostname: 'web-1' });
@@ -132,7 +132,7 @@ describeDatabases('races', (fixture) => {
     }
   });
 
-  test('answers success to both operators who set the same status concurrently', async () => {
+  test('succeeds for both operators who set the same status concurrently', async () => {
     const { domain, context, actor } = await open(fixture);
     const key = await newKey();
     await connect(domain, key);
@@ -188,7 +188,7 @@ describeDatabases('lost operations', (fixture) => {
     expect((await getOperation(context, late)).status).toBe('expired');
   });
 
-  test('dispatches an operation again to an agent that never received it', async () => {
+  test('dispatches an operation again if the agent never received it', async () => {
     const { domain, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -196,7 +196,7 @@ describeDatabases('lost operations', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
   });
 
-  test('continues a run that has recorded but not dispatched its first agents, in the next process', async () => {
+  test('continues a run in the next process if it was recorded, but no agent has had its turn', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
@@ -225,7 +225,7 @@ describeDatabases('lost operations', (fixture) => {
     await next.stop();
   });
 
-  test('compares a drift check with the newest snapshot at dispatch', async () => {
+  test('sends a drift check with the snapshot that is the newest at dispatch', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const finish = async (seq: number) => {
       const next = await domain.links.nextOperation(agent.id);
@@ -250,7 +250,7 @@ describeDatabases('enrolment', (fixture) => {
     await newAgent(domain, actor, 'debian');
     for (const digits of [0, 4, 8]) {
       const key = await newKey();
-      // Creates names with ids of equal beginnings, as occur among ten thousand agents.
+      // Creates names whose ids begin alike, as happens among ten thousand agents.
       for (const length of [4, 8].filter((length) => length <= digits))
         await newAgent(domain, actor, `debian-${key.id.slice(0, length)}`);
       await connect(domain, key, { token, hostname: 'debian' });
@@ -259,7 +259,7 @@ describeDatabases('enrolment', (fixture) => {
     expect(names.size).toBe(3);
   });
 
-  test('uses up a token without approval only for new agents', async () => {
+  test('uses up a token that does not approve only for new agents', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
     const key = await newKey();

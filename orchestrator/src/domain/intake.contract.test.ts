@@ -68,7 +68,7 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   const finish = (operation_id: string, given: ResourceResult[], status: 'succeeded' | 'failed' = 'succeeded') =>
     report(...reportsOf(operation_id, given, { now: domain.now(), status }));
   const count = async (of: keyof typeof rows) => Number((await domain.db.get(rows[of], {}))?.count);
-  /** Records usage of today, as an earlier process would. */
+  /** Records usage of the current day, as an earlier process would. */
   const hasUsed = (used: { events: number; hints: number }) => {
     const day = Math.floor(domain.now() / 86_400);
     const put = statement(putUsage, { node_id: agent.id, day, bytes: 0, limited: 0, ...used });
@@ -157,7 +157,7 @@ describeDatabases('reports of an operation', (fixture) => {
     expect(pending_removals.map(({ reason }) => reason?.length)).toEqual([1_000, 1_000, 1_000]);
   });
 
-  test('limits the bytes of removals whose names the agent chooses', async () => {
+  test('limits the bytes stored for removals, because the agent chooses their names', async () => {
     const { apply, results, context } = await opened(fixture, { dailyBytes: 2 ** 40 });
     const { operation_id } = await apply();
     const named = (i: number) => resultOf({ action: 'remove', identity: `/${i}/${'x'.repeat(4_000)}` });
@@ -177,7 +177,7 @@ describeDatabases('reports of an operation', (fixture) => {
 });
 
 describeDatabases('daily limits of an agent', (fixture) => {
-  test('drops details and output beyond the daily limit, and records that once', async () => {
+  test('drops details and output beyond the daily limit, and records one event', async () => {
     const { context, domain, agent, apply, results, output, finish, events } = await opened(fixture, {
       dailyBytes: mebibyte,
     });
@@ -209,7 +209,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(await events('agent.limited')).toHaveLength(1);
   });
 
-  test('limits drift checks caused by hints, but not requested ones', async () => {
+  test('limits drift checks caused by hints, but not those that operators request', async () => {
     const { context, links, agent, actor, apply, finish, next, report, events, hasUsed } = await opened(fixture);
     await hasUsed({ events: 0, hints: maxHints - 5 });
     const operation = await apply();
@@ -272,7 +272,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
 });
 
 describeDatabases('reports while the disk is nearly full', (fixture) => {
-  test('ends operations without details on a low disk, and refuses reports below the floor', async () => {
+  test('stores no details while disk space is low, and refuses all reports when less is left', async () => {
     const { context, domain, apply, results, output, finish, links, agent } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -322,7 +322,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
   const samples = Array.from({ length: 48 }, (_, second) => sampleAt(second));
   const samplesBytes = samples.length * 160;
 
-  /** Agent links of another process on the same database, and the events so far. */
+  /** Returns agent links of another process on the same database, and a function that returns the events. */
   async function withLinks(dailyBytes: number) {
     const { domain, context, agent, events } = await opened(fixture);
     const rules = { dailyBytes, room: 'ample' as const };
@@ -347,7 +347,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('records an exceeded daily limit once a day, across restarts and changes of the limit', async () => {
+  test('records an exceeded daily limit once a day, even after restarts and changes of the limit', async () => {
     const { domain, agent, started, limited, rules } = await withLinks(samplesBytes);
     await started().sampled(agent.id, samples);
     const restarted = started();
@@ -407,7 +407,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('keeps the recorded limit when an earlier transaction commits later', async () => {
+  test('records the event only once if an earlier transaction commits later', async () => {
     const { domain, agent, started, limited } = await withLinks(samplesBytes);
     await started().sampled(agent.id, samples);
     const day = Math.floor(domain.now() / 86_400);
@@ -419,7 +419,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
   });
 });
 
-/** Methods of the database that can be spread. */
+/** Names of database methods that the test wraps. */
 const bound = (db: Database): Database => ({
   kind: db.kind,
   get: (query, params) => db.get(query, params),

@@ -47,7 +47,7 @@ describeDatabases('the latest drift of each agent', (fixture) => {
     return { domain, context, actor, agents, check, listed };
   };
 
-  test('lists one record for each agent, newest first, by status and selector', async () => {
+  test('lists the latest record of each agent, newest first, filtered by status and selector', async () => {
     const { check, listed } = await open(['a1', 'a2', 'b1']);
     expect(await listed()).toEqual([[], false]);
     await check('a1', true);

@@ -167,7 +167,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('ends pages of drift records at a byte limit and skips no record', async () => {
+  test('ends pages of drift records at a byte limit, and skips no record', async () => {
     const { context, agent, write, largestRead } = await open(fixture);
     const resources = toJson(Array.from({ length: 10 }, () => resultOf({ diff: 'd'.repeat(60_000) })));
     const ids = Array.from({ length: 20 }, () => context.newId());
@@ -251,7 +251,7 @@ describeDatabases('reading by bytes', (fixture) => {
   });
 
   test.each([{}, { agent: 'web-1' }])(
-    'ends pages of the audit log at a byte limit and skips no event: %o',
+    'ends pages of the audit log at a byte limit, and skips no event: %o',
     async (filter) => {
       const { domain, context, actor, agent, write, largestRead } = await open(fixture);
       const target = { type: 'agent', id: agent.id, name: 'web-1' };

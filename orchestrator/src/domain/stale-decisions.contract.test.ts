@@ -21,8 +21,8 @@ import { endLost } from './operation-end/operation-expiry.ts';
 import { submitOperation } from './operations/operations.ts';
 
 /**
- * Decisions use rows that are read before their transaction, and a transaction that conflicts with another one is retried
- * with the same statements. Each test commits the other transaction between the read and the write, as in such a retry.
+ * Decisions use rows that were read before the transaction. A transaction that conflicts with another one is retried with
+ * the same statements. Each test commits the other transaction between the read and the write, as in such a retry.
  */
 
 const module = 'name: m\nsupports: [{ platform: linux }]\nresources: [{ resource: { file-unix: { path: /f } } }]\n';
@@ -50,7 +50,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
       (await listAudit(context, { limit: 100 })).events.filter(({ event_type }) => event_type === type);
     return { domain, context, actor, agent, submit, sent, report, statusOf, events };
   };
-  /** Runs `action` right before the first transaction of this name. */
+  /** Calls `action` just before the first transaction with this name. */
   const before = ({ context }: Domain, name: string, action: () => Promise<unknown>) => {
     const write = context.db.write.bind(context.db);
     let done = false;
@@ -66,7 +66,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
   const back = (domain: Domain, agent: Key, ...held: string[]) =>
     connect(domain, agent, { open_operations: held.map((operation_id) => ({ operation_id })) as never });
 
-  test('cancels an operation that returns from a broken link concurrently', async () => {
+  test('cancels an operation that is marked as not dispatched concurrently', async () => {
     const { domain, context, actor, agent, submit, sent, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);
@@ -78,7 +78,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     expect(await sent()).toBe(next);
   });
 
-  test('ends an operation that is cancelled while it returns from a broken link', async () => {
+  test('ends an operation that is cancelled while it is marked as not dispatched', async () => {
     const { domain, context, actor, agent, submit, sent, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);
@@ -112,7 +112,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     expect((await events('drift.unaccepted')).length).toBe(1);
   });
 
-  test('records exactly the operations that a rejection ended', async () => {
+  test('records exactly the operations that the rejection of an agent ended', async () => {
     const { domain, context, actor, agent, submit, sent, report, statusOf, events } = await open();
     const [done, queued] = [await submit(), await submit()];
     expect(await sent()).toBe(done);
@@ -128,7 +128,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     expect(told.sort()).toEqual([queued, late].sort());
   });
 
-  test('does not end an operation whose agent returns concurrently', async () => {
+  test('does not end an operation whose agent reconnects concurrently', async () => {
     const { domain, context, agent, submit, sent, report, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);

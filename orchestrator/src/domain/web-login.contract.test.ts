@@ -30,7 +30,7 @@ describeDatabases('web sign-in', (fixture) => {
     const { domain, key, signIn, redeem } = await open();
     const first = await signIn();
     const text = await domain.signIn.webCode(first);
-    // The stored rows do not allow a sign-in.
+    // The stored rows are not sufficient to sign in.
     expect(JSON.stringify(await domain.db.all(codes, {}))).not.toContain(text);
     const { token, expires_at, operator } = await domain.signIn.redeem(text);
     expect(operator).toEqual({ operator_id: key.id, username: 'ada', role: 'admin' });
@@ -49,7 +49,7 @@ describeDatabases('web sign-in', (fixture) => {
     ]);
   });
 
-  test('accepts one of many concurrent redemptions of a code', async () => {
+  test('accepts only one of many concurrent redemptions of a code', async () => {
     const { domain, signIn, redeem } = await open();
     const text = await domain.signIn.webCode(await signIn());
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => redeem(text)));
@@ -91,7 +91,7 @@ describeDatabases('web sign-in', (fixture) => {
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  test('keeps the renewal limit of a session that is passed on by codes', async () => {
+  test('applies the renewal limit of a session to those opened with its codes', async () => {
     const lifeSecs = 1800;
     const { domain, signIn } = await open(lifeSecs);
     let token = await signIn();

@@ -12,7 +12,7 @@ async function open(fixture: DatabaseFixture) {
   const domain = await openDomain(fixture);
   const { actor } = await newAdmin(domain);
   const first = await newAgent(domain, actor, 'web-1');
-  /** The statement with which the holder of `former` names `next` as its successor. */
+  /** Returns the statement by which the holder of `former` names `next` as its successor. */
   const said = (former: Key, next: Key, graceSecs = day, made_at = domain.now()): Hello['key_statement'] => {
     const formerUntil = made_at + graceSecs;
     const bytes = keyStatementBytes({
@@ -23,7 +23,7 @@ async function open(fixture: DatabaseFixture) {
     });
     return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
   };
-  /** Sends a hello as the gateway does. @returns the agent's id, or the code of the refusal */
+  /** Sends a hello, like the gateway. Returns the agent's id, or the code of the refusal. */
   const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
     const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
     const hello = helloOf(key, {
@@ -44,7 +44,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('agent keys', (fixture) => {
-  test('changes an agent’s key once and accepts the former key until the stated time', async () => {
+  test('accepts the former key until the stated time after a key change', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const second = await newKey();
     const statement = said(first, second);
@@ -73,7 +73,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(second)).toBe(first.id);
   });
 
-  test('accepts a successor only from the current key', async () => {
+  test('accepts a new key only with a statement by the current key', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const [second, thief] = [await newKey(), await newKey()];
     await hello(second, said(first, second));
@@ -95,7 +95,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(third)).toBe(first.id);
   });
 
-  test('refuses statements that are forged, expired, premature, too generous, or about another key', async () => {
+  test('refuses a key statement with a wrong signature, key, or time', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const next = await newKey();
@@ -110,7 +110,8 @@ describeDatabases('agent keys', (fixture) => {
       said(first, next, 31 * day),
     ];
     for (const statement of bad) expect(await hello(next, statement)).toBe('key_refused');
-    // A statement from before the agent enrolled gets the answer for an unknown key, which reveals nothing about the agent.
+    // A statement from before the agent enrolled gets the same answer as an unknown key, which reveals nothing about the
+    // agent.
     expect(await hello(next, said(first, next, day, domain.now() - 31 * day))).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
     // A key that belongs to an agent cannot move to another agent.
@@ -128,14 +129,14 @@ describeDatabases('agent keys', (fixture) => {
     await setStatus(domain.context, actor, 'web-1', { status: 'rejected' });
     expect(await hello(next, said(first, next))).toBe('rejected');
     await removeAgent(domain.context, actor, first.id);
-    // Neither key is known, so the client enrolls as a new pending agent under its own id.
+    // Neither key is known, so the client is recorded as a new pending agent under its own id.
     expect(await hello(next, said(first, next))).toBe('key_unknown');
     expect(await hello(next)).toBe(next.id);
     expect(await hello(first)).toBe(first.id);
     expect(await rotations()).toEqual([]);
   });
 
-  test('refuses a statement from before its agent was removed and enrolled again', async () => {
+  test('refuses a key statement that is older than the agent’s last enrollment', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const stolen = await newKey();
     const early = said(first, stolen);
@@ -152,7 +153,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
   });
 
-  test('reveals nothing about an agent to a client without a signed statement', async () => {
+  test('reveals nothing about an agent to a client without a signed key statement', async () => {
     const { domain, first, said } = await open(fixture);
     const [stranger, nobody] = [await newKey(), await newKey()];
     const forged = (former: Key) => ({ ...said(former, stranger)!, signature: '00'.repeat(64) });
@@ -163,7 +164,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(answers[0]).toMatchObject({ node_id: stranger.id, refusal: { code: 'key_refused' } });
   });
 
-  test('creates no record under the id of a derived key when the agent is removed concurrently', async () => {
+  test('creates no record for a replaced key if the agent is removed concurrently', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const second = await newKey();
     await hello(second, said(first, second));
@@ -181,7 +182,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(second)).toBe(second.id);
   });
 
-  test('accepts only one of several keys that succeed the same key', async () => {
+  test('accepts only one of several successors of a key', async () => {
     const { first, said, hello, rotations } = await open(fixture);
     const keys = await Promise.all([newKey(), newKey(), newKey()]);
     const outcomes = await Promise.all(keys.map((key) => hello(key, said(first, key))));
@@ -201,7 +202,7 @@ describeDatabases('agent keys', (fixture) => {
     await expect(domain.links.admit(helloOf(first), from)).rejects.toMatchObject({ code: 'agent_changed' });
   });
 
-  test('follows several key changes from the recorded key after a restore', async () => {
+  test('follows a chain of key changes from the recorded key after a restore', async () => {
     const { domain, actor, first, said, hello, rotations } = await open(fixture);
     const keys = [first, await newKey(), await newKey(), await newKey()];
     const statements: Hello['key_statement'][] = [];
@@ -231,7 +232,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await rotations()).toHaveLength(1);
   });
 
-  test('follows statements past a former key that someone enrolled after the restore', async () => {
+  test('follows key statements past a former key that someone enrolled after the restore', async () => {
     const { domain, actor, first, said, hello } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const statements = [said(second, third), said(first, second)];
@@ -244,7 +245,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(fourth, said(third, fourth), ...statements)).toBe(first.id);
   });
 
-  test('refuses a chain with a statement that is forged, repeats a key, or is from the future', async () => {
+  test('refuses a chain of key statements if one of them is forged, repeats a key, or is from the future', async () => {
     const { domain, first, said, hello, rotations } = await open(fixture);
     const [second, third] = [await newKey(), await newKey()];
     const [last, before] = [said(second, third)!, said(first, second)!];
@@ -260,7 +261,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(third, last, before)).toBe(first.id);
   });
 
-  test('refuses a statement over a month old if the former key was seen since', async () => {
+  test('refuses a key statement over a month old if the former key was used since', async () => {
     const { domain, first, said, hello } = await open(fixture);
     const abandoned = await newKey();
     const early = said(first, abandoned);

@@ -48,7 +48,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('dispatch of newly queued operations', (fixture) => {
-  test('dispatches to all agents of a turn with one write and no read', async () => {
+  test('dispatches to all agents of one event-loop turn with one write and no read', async () => {
     const { domain, context, actor, agent, submit, readsOf } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const ids = [await submit(), await submit('web-2')];
@@ -70,13 +70,13 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
     );
     expect(writes).toHaveBeenCalledTimes(1);
     expect(readsOf('operations/oldest open') + readsOf('operations/payloads reported on')).toBe(0);
-    // The operation is marked as dispatched: it can be dispatched again, but not cancelled without the agent's report.
+    // The operation is marked as dispatched, so it can be dispatched again, but only the agent's report can end it.
     expect((await domain.links.nextOperation(agent.id))?.operation.operation_id).toBe(ids[0]);
     await cancelOperation(context, actor, ids[0]!);
     expect((await getOperation(context, ids[0]!)).status).toBe('queued');
   });
 
-  test('dispatches several operations in their order', async () => {
+  test('dispatches the operations of an agent in order', async () => {
     const { domain, agent, submit } = await open(fixture);
     const first = await submit();
     await submit();
@@ -86,7 +86,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
     });
   });
 
-  test('waits for a running operation, even of another process', async () => {
+  test('dispatches nothing while an operation runs, even one that another process dispatched', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const other = createAgentLinks(
       context,
@@ -106,7 +106,7 @@ describeDatabases('dispatch of newly queued operations', (fixture) => {
 
   test('sends no operation that was cancelled or expired, or whose agent was rejected', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
-    // A silent bus leaves the cached state unchanged.
+    // Without hints, the cached state does not change.
     const silent = { ...context, bus: { ...context.bus, publish: () => {} } };
     await cancelOperation(silent, actor, await submit());
     expect(await domain.links.nextOperation(agent.id)).toBeNull();

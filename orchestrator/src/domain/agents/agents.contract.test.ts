@@ -17,7 +17,7 @@ const advertised = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) }
 const all = { limit: 100, offset: 0 };
 
 describeDatabases('agents', (fixture) => {
-  test('approves pending agents under a name that they keep', async () => {
+  test('gives a pending agent a permanent name when it is approved', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -81,7 +81,7 @@ describeDatabases('agents', (fixture) => {
     expect(await connect(domain, keys[2]!)).toMatchObject({ refusal: { code: 'pending_full' } });
   });
 
-  test('enrolls an agent with name and tags by a single-use token', async () => {
+  test('enrolls an agent with the name and tags of a single-use token', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -100,7 +100,7 @@ describeDatabases('agents', (fixture) => {
     expect((await listTokens(context, false, all)).items).toEqual([]);
   });
 
-  test('enrolls agents by a multi-use token under distinct hostnames', async () => {
+  test('derives distinct names from hostnames for agents that enroll with a multi-use token', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -148,7 +148,7 @@ describeDatabases('agents', (fixture) => {
     expect(await ids(true)).toEqual([]);
   });
 
-  test('refuses an expired token, and approves a pending agent by a valid token', async () => {
+  test('refuses an expired token, and approves a pending agent with a valid token', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const { token } = await createToken(domain.context, actor, { expires_in: 60, uses: 2 }, advertised);
@@ -211,7 +211,7 @@ describeDatabases('agents', (fixture) => {
     expect(await names({ limit: 0 })).toEqual([]);
   });
 
-  test('sorts agents by last-seen time, and connected agents as seen now', async () => {
+  test('sorts agents by last-seen time, which is now for connected agents', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -280,7 +280,7 @@ describeDatabases('agents', (fixture) => {
     }
   });
 
-  test('leaves agents that stop matching out of a list in progress', async () => {
+  test('omits agents that stop matching while the list is read', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

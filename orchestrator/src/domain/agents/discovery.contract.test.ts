@@ -34,7 +34,7 @@ const refusal = (promise: Promise<unknown>) =>
   );
 
 describeDatabases('discovery', (fixture) => {
-  test('sends a signed announcement on each network and audits it', async () => {
+  test('sends a signed announcement on each network, and records an event', async () => {
     const { domain, actor, announcer, discover, sentEvents } = await open(fixture);
     const answer = await discover(actor);
     expect(answer).toEqual({ sent_to: ['192.0.2.255:4747', '198.51.100.255:4747'] });
@@ -50,13 +50,13 @@ describeDatabases('discovery', (fixture) => {
     ]);
   });
 
-  test('announces the advertised host when it is set', async () => {
+  test('announces the advertised host if it is configured', async () => {
     const { actor, announcer, discover } = await open(fixture, 'muster.example');
     expect(await discover(actor, '[2001:db8::40]:4749')).toEqual({ sent_to: ['2001:db8::40:4749'] });
     expect(readAnnouncement(announcer.sent[0]!.datagram)?.host).toBe('muster.example');
   });
 
-  test('lists the deliveries that succeeded, and fails when all failed', async () => {
+  test('lists the deliveries that succeeded, and fails if none did', async () => {
     const { actor, announcer, discover, sentEvents } = await open(fixture);
     announcer.failing.set('192.0.2.255:4747', 'network is unreachable');
     expect(await discover(actor)).toEqual({ sent_to: ['198.51.100.255:4747'] });
@@ -91,7 +91,7 @@ describe('discovery target', () => {
     expect(parseTarget('[fe80::1%eth0]:4747')).toEqual({ host: 'fe80::1%eth0', port: 4747 });
   });
 
-  test('refuses other target texts as invalid input', () => {
+  test('refuses a target that is not a host and a port', () => {
     const nearly = fc.stringMatching(/^[[\]:%.a0 ]{0,20}:?\d{0,7}$/);
     fc.assert(
       fc.property(fc.oneof(fc.string(), nearly), (text) => {

@@ -66,12 +66,12 @@ describe('enrollment line', () => {
     expect(command).toMatch(/ --wait no$/);
   });
 
-  test('shows the connect command with the reason when packages are unavailable', () => {
+  test('shows the connect command and the reason if packages are unavailable', () => {
     const { command, connect_command, note } = enrolmentLines({ ...places, install: { refused: 'why' } }, 'mt_1', true);
     expect({ command, note }).toEqual({ command: connect_command, note: 'why' });
   });
 
-  test('fails when the download fails or is incomplete', () => {
+  test('fails if the script is not downloaded completely', () => {
     const { command } = enrolmentLines(places, 'mt_1', true);
     const ended = (curl: string) => spawnSync('sh', ['-c', `curl() { ${curl}; }\n${command}`]).status;
     expect(ended('return 90')).not.toBe(0);
@@ -79,7 +79,7 @@ describe('enrollment line', () => {
     expect(ended('echo exit 0')).toBe(0);
   });
 
-  test('executes no part of a configured address', () => {
+  test('never executes a part of a configured address', () => {
     const hostile = "x'; touch /tmp/muster-was-here; $(id)";
     const { command } = enrolmentLines(
       { agents: `${hostile}:4747`, publicKey, install: { from: `https://${hostile}`, pin: null } },
@@ -110,11 +110,11 @@ describe('install source', () => {
   });
 
   test.each<[string, Partial<InstallFacts>, string]>([
-    ['has packages', { hasPackages: false }, 'npm run build'],
-    ['is reached by others', { apiHost: '127.0.0.1' }, 'set api_host'],
-    ['is reached by others', { apiHost: 'localhost' }, 'set api_host'],
-    ['speaks TLS', { tls: false, keyDigest: null }, 'set public_url'],
-  ])('refuses to install unless it %s', (_, more, advice) => {
+    ['has no packages', { hasPackages: false }, 'npm run build'],
+    ['only listens on 127.0.0.1', { apiHost: '127.0.0.1' }, 'set api_host'],
+    ['only listens on localhost', { apiHost: 'localhost' }, 'set api_host'],
+    ['does not use TLS', { tls: false, keyDigest: null }, 'set public_url'],
+  ])('refuses to install if the orchestrator %s', (_, more, advice) => {
     expect(installSource({ ...facts, ...more })).toEqual({ refused: expect.stringContaining(advice) });
   });
 });

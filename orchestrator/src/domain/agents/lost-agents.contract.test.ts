@@ -28,7 +28,7 @@ async function leave(domain: Domain, nodeId: string): Promise<void> {
   await domain.links.closed(nodeId, 'gone', domain.now());
 }
 
-/** The recorded transitions of all agents, oldest first: `type name`. */
+/** Returns the recorded transitions of all agents, oldest first, as `type name`. */
 async function transitions({ context }: Domain): Promise<string[]> {
   const { events } = await listAudit(context, { category: 'agent', limit: 500 });
   return events
@@ -38,7 +38,7 @@ async function transitions({ context }: Domain): Promise<string[]> {
 }
 
 describeDatabases('agents that disconnect and reconnect', (fixture) => {
-  test('marks an agent as lost once after the grace period and as returned once', async () => {
+  test('records once that an agent is lost after the grace period, and once that it returns', async () => {
     const { domain, actor, watch } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
     domain.clock.advance(lostAfterSecs * 1000);
@@ -138,7 +138,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
       await watch.round();
       expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(domain.now());
     }
-    // The records of connected agents are not written more often, since the links know when they were last heard.
+    // Records of connected agents are not written more often, because the gateway knows when they were last heard from.
     expect(await recorded()).toBe(connectedAt);
     for (let passed = 0; passed < 900; passed += 5) {
       domain.clock.advance(5000);
@@ -157,12 +157,12 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     agents.sort((a, b) => (a.key.id < b.key.id ? -1 : 1));
     const [departs, last] = [agents[2]!, agents[5]!];
     await leave(domain, last.key.id);
-    // The watch of this process received none of these hints.
+    // This process received none of these hints.
     const watch = createLostWatch(domain.context, { lostAfterSecs, upFor: () => 1e9, atOnce: 2 });
     domain.clock.advance(lostAfterSecs * 1000);
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
-    // The agent was last heard from before the grace period, but this is recorded only now.
+    // The agent was last heard from before the grace period, but that is only recorded now.
     const heardAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
     await domain.links.closed(departs.key.id, 'gone', heardAt);
@@ -253,7 +253,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     expect(await transitions(domain)).toHaveLength(3);
   });
 
-  test('keeps recorded first-use trust after the key is pinned', async () => {
+  test('still records trust on first use after the agent pins the key', async () => {
     const { domain } = await open(fixture);
     const key = await newKey();
     await connect(domain, key, { pin_source: 'first_use' });

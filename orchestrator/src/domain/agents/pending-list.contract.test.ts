@@ -9,7 +9,7 @@ import { deletedAfterSecs } from './pending-list.ts';
 const day = 86_400_000;
 
 describeDatabases('pending agents', (fixture) => {
-  /** Connects as a new agent, and disconnects again unless `stays` is set. */
+  /** Connects a new agent, and disconnects it unless `stays` is set. */
   const come = async (domain: Domain, ip: string, { stays = false } = {}): Promise<{ key: Key; admitted: boolean }> => {
     const key = await newKey();
     const { admitted } = await connect(domain, key, {}, ip);

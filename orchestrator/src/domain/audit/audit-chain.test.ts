@@ -16,7 +16,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  test('does not depend on the order of keys and round-trips', () => {
+  test('serializes equal values with any key order to the same JSON, which parses to the value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_, part) =>
@@ -61,13 +61,13 @@ describe('cut for pruning', () => {
 
   test.each<[string, number[], number, boolean]>([
     ['an empty chain', [], 10, false],
-    ['only older events', [1, 2, 3], 13, true],
-    ['an event at the time itself, which stays', [1, 100, 3], 11, false],
-    ['an older event behind a newer one, which waits', [1, 2, 150, 3], 12, false],
-    ['no older event', [100, 101], 10, false],
+    ['a chain of only older events', [1, 2, 3], 13, true],
+    ['an event exactly at the given time, which is kept', [1, 100, 3], 11, false],
+    ['an old event behind a newer one, which is kept for now', [1, 2, 150, 3], 12, false],
+    ['a chain without older events', [100, 101], 10, false],
     ['an event from the future, removed with its neighbors', [1, 5000, 3], 13, true],
-    ['an event from the future before a newer one, which waits', [1, 5000, 100], 11, false],
-  ])('cuts %s', (_, times, place, on) => {
+    ['an event from the future before a newer one, which is kept for now', [1, 5000, 100], 11, false],
+  ])('finds where to cut %s', (_, times, place, on) => {
     expect(cutOf(from, events(...times), 100, 1000)).toEqual({ cut: { place, hash: `h${place}` }, on });
   });
 });

@@ -83,14 +83,14 @@ describeDatabases('the audit log', (fixture) => {
       });
     });
 
-    test('counts events that are not in the chain yet', async () => {
+    test('counts events that are not yet in the chain', async () => {
       const domain = await openWith(fixture, 3);
       await happen(domain, 2);
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 3, unchained: 2 });
       expect((await listAudit(domain.context, {})).events).toHaveLength(5);
     });
 
-    test('adds an event to the chain although its number is below the last one', async () => {
+    test('adds an event to the chain even if its number is below that of the last event', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       await run(domain, 'update audit_events set seq = seq + 100 where seq > 2');
@@ -109,7 +109,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).ok).toBe(true);
     });
 
-    test('writes the consequences of events once, in the same transaction', async () => {
+    test('writes the consequences of events once, in the transaction that chains the events', async () => {
       const domain = await openDomain(fixture);
       const put = defineQuery('test/follow', (db, p: { key: string }) =>
         db.insertInto('settings').values({ key: p.key, value: '' }),
@@ -161,7 +161,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(away).toBe(8);
     });
 
-    test('drops only the consequences of the event for which a consumer fails', async () => {
+    test('drops only the consequences of the event on which a consumer fails', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       const followed: number[] = [];
@@ -209,7 +209,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).not.toBeNull();
     });
 
-    test('takes over its lease after a restart, and fences the former process', async () => {
+    test('gets its lease back after a restart, and fences the former process', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 1);
       const before = await createLease(domain.context, 'audit', 'one').hold();
@@ -219,25 +219,25 @@ describeDatabases('the audit log', (fixture) => {
       await sequencer.place(after!);
     });
 
-    test('acquires the lease soon after a wrong clock is corrected', async () => {
+    test('acquires a lease soon after a wrong clock is corrected', async () => {
       const { context, clock } = await openDomain(fixture);
       const first = createLease(context, 'audit', 'one');
       const second = createLease(context, 'audit', 'two');
       clock.jump(86_400_000);
       expect(await first.hold()).not.toBeNull();
       clock.jump(-86_400_000);
-      // The holder is alive and renews the lease with the present clock.
+      // The holder is alive, and renews the lease with the correct clock.
       expect(await first.hold()).not.toBeNull();
       expect(await second.hold()).toBeNull();
       clock.jump(86_400_000);
       await first.hold();
       clock.jump(-86_400_000);
-      // The lease of the former holder ends a day ahead.
+      // The lease of the former holder expires only a day later.
       expect(await second.hold()).not.toBeNull();
       expect(await first.hold()).toBeNull();
     });
 
-    test('keeps a used lease without a write for each use', async () => {
+    test('renews a lease without a write at each use', async () => {
       const domain = await openDomain(fixture);
       const lease = createLease(domain.context, 'audit', 'one');
       await lease.hold();
@@ -252,7 +252,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  describe('verification finds', () => {
+  describe('verification of a tampered log', () => {
     const copy = `insert into audit_events (id, event_type, category, severity, timestamp_ms, actor_type, actor_id,
       actor_name, target_type, target_id, target_name, summary, metadata, place, hash)
       select 'forged', event_type, category, severity, timestamp_ms, actor_type, actor_id, actor_name, target_type,
@@ -265,25 +265,30 @@ describeDatabases('the audit log', (fixture) => {
       ['a changed time', 'update audit_events set timestamp_ms = timestamp_ms + 1 where place = 130', 130, 'hash'],
       ['a changed hash', `update audit_events set hash = 'ab' where place = 130`, 130, 'hash'],
       ['a removed event', 'delete from audit_events where place = 130', 130, 'missing'],
-      ['the oldest removed', 'delete from audit_events where place < 10', 1, 'missing'],
+      ['removed oldest events', 'delete from audit_events where place < 10', 1, 'missing'],
       ['an event without its place', 'update audit_events set place = null where place = 130', 130, 'missing'],
       [
-        'two swapped',
+        'two swapped events',
         'update audit_events set place = case when place = 130 then 131 else 130 end where place in (130, 131)',
         130,
         'hash',
       ],
-      ['an inserted one', `${copy}, 130, hash from audit_events where place = 130`, 130, 'second'],
-      ['an inserted one at the end of a page', `${copy}, 250, hash from audit_events where place = 250`, 250, 'second'],
-      ['an appended one', `${copy}, 271, hash from audit_events where place = 270`, 271, 'hash'],
-      ['one before the beginning', `${copy}, 0, hash from audit_events where place = 270`, 0, 'before'],
-      ['the newest removed', 'delete from audit_events where place > 258', 259, 'missing'],
-      ['the newest removed at the end of a page', 'delete from audit_events where place > 250', 251, 'missing'],
-      ['all removed', 'delete from audit_events', 1, 'missing'],
-      ['another head', `update audit_chain set hash = 'ab' where name = 'head'`, 270, 'newest'],
+      ['an inserted event', `${copy}, 130, hash from audit_events where place = 130`, 130, 'second'],
+      [
+        'an inserted event at the end of a page',
+        `${copy}, 250, hash from audit_events where place = 250`,
+        250,
+        'second',
+      ],
+      ['an appended event', `${copy}, 271, hash from audit_events where place = 270`, 271, 'hash'],
+      ['an event before the beginning', `${copy}, 0, hash from audit_events where place = 270`, 0, 'before'],
+      ['removed newest events', 'delete from audit_events where place > 258', 259, 'missing'],
+      ['removed newest events at the end of a page', 'delete from audit_events where place > 250', 251, 'missing'],
+      ['a removal of all events', 'delete from audit_events', 1, 'missing'],
+      ['a changed hash of the head', `update audit_chain set hash = 'ab' where name = 'head'`, 270, 'newest'],
       ['a head that was set back', `update audit_chain set place = 260 where name = 'head'`, 261, 'behind'],
-      ['another anchor', `update audit_chain set hash = 'ab' where name = 'anchor'`, 1, 'hash'],
-    ])('verification detects %s', async (_, tampering, place, message) => {
+      ['a changed hash of the anchor', `update audit_chain set hash = 'ab' where name = 'anchor'`, 1, 'hash'],
+    ])('detects %s when it verifies the log', async (_, tampering, place, message) => {
       const domain = await openWith(fixture, 270);
       await run(domain, tampering);
       const verdict = await verdictOf(domain);
@@ -292,7 +297,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(verdict).toMatchObject({ ok: false, verified: Math.max(0, fitting) });
     });
 
-    test('detects a forged event that fits the chain but not its head', async () => {
+    test('detects a forged event that fits the chain but not the recorded head', async () => {
       const domain = await openWith(fixture, 5);
       const { head } = await readChainEnds(domain.context);
       await happen(domain, 1);
@@ -301,7 +306,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).fault).toMatchObject({ place: 6, message: expect.stringContaining('behind') });
     });
 
-    test('detects a change even when the chain continues after it', async () => {
+    test('detects a change even if the chain continues after it', async () => {
       const domain = await openWith(fixture, 5);
       await run(domain, `${copy}, 6, hash from audit_events where place = 5`);
       await happen(domain, 2);
@@ -310,7 +315,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  test('runs one verification at a time and returns no verdict from before the request', async () => {
+  test('runs one verification at a time, and returns no verdict of one that began before the request', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);
@@ -329,7 +334,7 @@ describeDatabases('the audit log', (fixture) => {
 
   describe('pruning', () => {
     const hour = 3_600_000;
-    /** Events of three hours, ten each. */
+    /** Creates ten events in each of three hours. */
     async function threeHours(): Promise<{ domain: Domain; times: number[] }> {
       const domain = await openDomain(fixture);
       const times: number[] = [];
@@ -364,7 +369,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).fault?.place).toBe(11);
     });
 
-    test('does not prune events that are not in the chain yet', async () => {
+    test('does not prune events that are not yet in the chain', async () => {
       const domain = await openWith(fixture, 3);
       await happen(domain, 4);
       domain.clock.advance(hour);
@@ -387,7 +392,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await listAudit(domain.context, { event_type: 'audit.pruned' })).events).toHaveLength(1);
     });
 
-    test('runs concurrently with another prune and with a verification', async () => {
+    test('prunes concurrently with another prune and with a verification', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const before = iso(domain.clock.now());
@@ -403,7 +408,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await verdictOf(domain)).toMatchObject({ ok: true, verified: 51, anchor: { place: 1700 } });
     });
 
-    test('causes no verification fault when events are pruned between two reads', async () => {
+    test('verifies the log without a fault if events are pruned between two reads', async () => {
       const domain = await openWith(fixture, 1700);
       domain.clock.advance(hour);
       const interrupted = AbortSignal.abort();
@@ -474,7 +479,7 @@ describeDatabases('the audit log', (fixture) => {
     expect((await listAudit(domain.context, {})).events).toHaveLength(5);
   });
 
-  test('keeps an override of the retention and records its changes', async () => {
+  test('stores an override of the retention, and records an event for each change', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const { context } = domain;

@@ -6,7 +6,7 @@ const kinds = Object.keys(maxEntries) as Refused[];
 const most = Object.values(maxEntries).reduce((sum, room) => sum + room + 1, 0);
 
 describe('refusal throttle', () => {
-  test('reports the first refusal immediately and repetitions hourly, then drops the entry', () => {
+  test('returns the first refusal immediately and repetitions hourly, then drops the entry', () => {
     const book = createRefusalBook<string>();
     const note = (now: number) => book.note('claimed', 'ada', 'wrong', 'ada was refused', () => 'many', now);
     expect(note(0)).toMatchObject({ what: 'ada was refused', count: 0 });
@@ -22,7 +22,7 @@ describe('refusal throttle', () => {
     expect(note(3 * refusalsEveryMs)).toMatchObject({ count: 0 });
   });
 
-  test('reports remaining refusals at shutdown and retries failed reports', () => {
+  test('returns remaining refusals at shutdown, and repeats those that could not be written', () => {
     const book = createRefusalBook<string>();
     const note = (same: string) => book.note('agent', '', same, same, () => 'many', 0);
     note('a')?.revert();
@@ -35,7 +35,7 @@ describe('refusal throttle', () => {
     expect(book.rest(3)).toEqual([]);
   });
 
-  test('continues when the clock is set back', () => {
+  test('reports repetitions even after the clock was set back', () => {
     const book = createRefusalBook<string>();
     const note = (now: number) => book.note('agent', '', 'a', 'a', () => 'many', now);
     note(10 * refusalsEveryMs);
@@ -43,28 +43,31 @@ describe('refusal throttle', () => {
     expect(book.due(refusalsEveryMs)).toMatchObject([{ count: 1 }]);
   });
 
-  test.each(kinds)('bounds refusals of kind %s from 100,000 addresses and leaves room for other kinds', (who) => {
-    const book = createRefusalBook<string>();
-    const told: DueRefusal<string>[] = [];
-    for (let at = 0; at < 100_000; at++) {
-      const refusal = book.note(who, 'ada', `place ${at}`, 'one', () => 'crowd', at);
-      if (refusal !== null) told.push(refusal);
-    }
-    expect(told).toHaveLength(maxEntries[who] + 1);
-    expect(told.at(-1)?.what).toBe('crowd');
-    expect(book.size).toBe(maxEntries[who] + 1);
-    const due = book.due(200_000 + refusalsEveryMs);
-    expect(due).toMatchObject([{ what: 'crowd', count: 100_000 - maxEntries[who] - 1 }]);
-    for (const other of kinds.filter((kind) => kind !== who))
-      expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
-    expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
-    // After an hour, expired entries have been dropped.
-    expect(book.note(who, 'ada', 'place 7', 'one', () => 'crowd', 200_000 + refusalsEveryMs)).toMatchObject({
-      what: 'one',
-    });
-  });
+  test.each(kinds)(
+    'bounds refusals of category %s from 100,000 addresses, and leaves room for other categories',
+    (who) => {
+      const book = createRefusalBook<string>();
+      const told: DueRefusal<string>[] = [];
+      for (let at = 0; at < 100_000; at++) {
+        const refusal = book.note(who, 'ada', `place ${at}`, 'one', () => 'crowd', at);
+        if (refusal !== null) told.push(refusal);
+      }
+      expect(told).toHaveLength(maxEntries[who] + 1);
+      expect(told.at(-1)?.what).toBe('crowd');
+      expect(book.size).toBe(maxEntries[who] + 1);
+      const due = book.due(200_000 + refusalsEveryMs);
+      expect(due).toMatchObject([{ what: 'crowd', count: 100_000 - maxEntries[who] - 1 }]);
+      for (const other of kinds.filter((kind) => kind !== who))
+        expect(book.note(other, 'ada', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
+      expect(book.note(who, 'eve', 'place 1', 'one', () => 'crowd', 0)).toMatchObject({ what: 'one' });
+      // After an hour, expired entries have been dropped.
+      expect(book.note(who, 'ada', 'place 7', 'one', () => 'crowd', 200_000 + refusalsEveryMs)).toMatchObject({
+        what: 'one',
+      });
+    },
+  );
 
-  test('loses no refusal and stays within its bounds', () => {
+  test('loses no refusal, and never exceeds its bounds', () => {
     const step = fc.oneof(
       { weight: 8, arbitrary: fc.record({ who: fc.constantFrom(...kinds), same: fc.nat(400) }) },
       { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: -1_000, max: 2 * refusalsEveryMs }) }) },

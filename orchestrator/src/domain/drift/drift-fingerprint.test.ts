@@ -27,13 +27,13 @@ test.each([
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([{ ...moved, ...change }]))).toEqual(['path:/etc/motd']);
 });
 
-test('reports new and changed fingerprints, and ignores ended ones', () => {
+test('returns new and changed fingerprints, but not those that are gone', () => {
   const both = fingerprintsOf([moved, { ...moved, identity: '/b' }]);
   expect(otherThan(fingerprintsOf([moved]), both)).toEqual(['path:/b']);
   expect(otherThan(both, fingerprintsOf([moved]))).toEqual([]);
 });
 
-test('hashes a hidden value as it is displayed', () => {
+test('hashes a hidden value in its masked form', () => {
   const hidden = { ...moved, sensitive: true, diff: null, changes: [{ ...content('(sensitive)'), to: '(sensitive)' }] };
   expect(fingerprintsOf([hidden])).toEqual(fingerprintsOf([structuredClone(hidden)]));
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([hidden]))).toHaveLength(1);

@@ -7,7 +7,7 @@ import { type Drifted, driftedFields, newlyDrifted, without } from './drift-news
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
 
 describe('drifted fields', () => {
-  test('names drifted resources and fields, and counts a result without fields as one field', () => {
+  test('returns drifted resources and fields, and counts a result without fields as one field', () => {
     expect(
       driftedFields(
         [

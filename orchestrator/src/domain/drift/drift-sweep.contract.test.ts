@@ -40,7 +40,7 @@ describe('decide', () => {
     latest_status: null,
     latest_snapshot: null,
   } as const;
-  test('checks a due machine immediately, or as soon as nothing prevents the check', () => {
+  test('checks a due machine immediately, or as soon as possible', () => {
     expect(decide(row, true, 2000, rules)).toBe('check');
     expect(decide(row, false, 2000, rules)).toEqual({ due: null });
     expect(decide({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
@@ -62,7 +62,7 @@ describe('decide', () => {
       expect(decide({ ...after, ...other }, true, 1001, { ...rules, random: () => 0 })).toEqual({ due: 1300 });
   });
 
-  test('spreads the next turns of machines over time', () => {
+  test('spreads the next checks of machines over time', () => {
     expect(nextDue(1000, { ...rules, random: () => 0 })).toBe(1000 + 3240);
     expect(nextDue(1000, { ...rules, random: () => 0.999_999 })).toBe(1000 + 3960);
     expect(nextDue(1000, { ...rules, interval: 1, random: () => 0 })).toBe(1001);
@@ -111,7 +111,7 @@ describeDatabases('the drift sweep', (fixture) => {
       sweeps.push(one);
       return one;
     };
-    /** Makes agents run their operations. @returns the agents whose checks ran */
+    /** Makes agents run their operations. Returns the agents whose checks ran. */
     const answer = async (results = [unchanged]) => {
       const checked: number[] = [];
       for (const [i, agent] of agents.entries()) {
@@ -130,7 +130,7 @@ describeDatabases('the drift sweep', (fixture) => {
     return { domain, context, clock, actor, agents, apply, sweep, answer, due, news };
   };
 
-  test('checks every machine once an interval, with a bound on concurrent checks, except recently applied ones', async () => {
+  test('checks every machine once per interval, except just after an apply, and limits concurrent checks', async () => {
     const { domain, clock, actor, agents, sweep, answer, apply } = await open(['a', 'b', 'c']);
     await newAgent(domain, actor, 'never-applied');
     const one = sweep();
@@ -168,7 +168,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await report(domain, agents[first]!, (await waiting())[first]!.operation.operation_id);
     await vi.waitFor(async () => expect((await waiting()).filter(Boolean).length).toBe(2));
     expect((await waiting())[first]).toBe(null);
-    // Checks of disconnected agents take no slot.
+    // Checks of disconnected agents do not count toward the maximum.
     for (const [i, next] of (await waiting()).entries()) if (next) domain.connected.delete(agents[i]!.id);
     await one.turn();
     const rest = (await waiting()).filter((next, i) => next && domain.connected.has(agents[i]!.id));
@@ -176,7 +176,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('checks a machine that missed its turn once it reconnects', async () => {
+  test('checks a machine that missed its check as soon as it reconnects', async () => {
     const { domain, clock, agents, sweep, answer, due } = await open(['a', 'b']);
     const [away] = agents as [Key, Key];
     domain.connected.delete(away.id);
@@ -244,7 +244,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('waits for a machine with open operations and skips a rejected one', async () => {
+  test('waits for a machine with open operations, and skips a rejected one', async () => {
     const { domain, context, clock, actor, agents, sweep, due } = await open(['a', 'b']);
     const [busy, rejected] = agents as [Key, Key];
     clock.advance(700_000);
@@ -263,7 +263,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('sweeps in one process at a time', async () => {
+  test('sweeps in only one process at a time', async () => {
     const { domain, context, clock, sweep, answer } = await open(['a']);
     clock.advance(700_000);
     const held = createLease(context, 'drift-sweep', 'elsewhere');
@@ -279,7 +279,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(domain.now()).toBeGreaterThan(0);
   });
 
-  test('corrects due times that a longer interval or a fast clock set', async () => {
+  test('corrects due times that were set with a longer interval or a fast clock', async () => {
     const { clock, agents, sweep, answer, due, domain } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -294,7 +294,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('follows a hint while a check runs, but not while one is queued', async () => {
+  test('queues a check for a hint while a check runs, but not while one is queued', async () => {
     const { domain, clock, agents, answer } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(1000);
@@ -310,7 +310,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
   });
 
-  test('checks early only after an apply that may have corrected drift', async () => {
+  test('brings a check forward only after an apply that may have corrected drift', async () => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
@@ -347,7 +347,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // An apply without changes does, after a failed check or one with drift that applies do not observe.
+    // An apply without changes brings it forward after a failed check, or after one with drift that applies do not observe.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');
@@ -395,7 +395,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
-  test('reports drift once until a check or an apply finds it corrected', async () => {
+  test('reports drift only once until a check or an apply finds it corrected', async () => {
     const { context, domain, clock, actor, agents, sweep, answer, apply, news } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);

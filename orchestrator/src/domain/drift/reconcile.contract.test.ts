@@ -58,7 +58,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     };
     const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
       report(name, await submitDriftCheck(context, actor, name, 'schedule'), results, status);
-    /** A plan run of an audit assignment for all agents. */
+    /** Starts a plan run of an audit assignment for all agents. */
     const audit = async (
       name: string,
       assignment: string,
@@ -89,7 +89,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
   };
 
   describe('reconcile list', () => {
-    test('lists every reason until it ends, and no healthy agent', async () => {
+    test('lists each reason until it is resolved, and no healthy agent', async () => {
       const { domain, context, actor, agents, apply, check, listed } = await open('a1', 'a2', 'b1', 'b2');
       for (const name of agents.keys()) await apply(name);
       expect((await listed()).all).toEqual([]);
@@ -150,7 +150,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('drops a reason after a repeated apply that skips the comparison with applied state', async () => {
+    test('removes a reason after a repeated apply that skips the comparison with applied state', async () => {
       const { domain, context, actor, apply, listed } = await open('a1');
       const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
       await apply('a1', unchanged);
@@ -166,7 +166,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
   });
 
   describe('accepted drift', () => {
-    test('keeps an acceptance without events while checks find the same drift or less', async () => {
+    test('keeps an acceptance, and records no event, while checks find the same drift or less', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -210,7 +210,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect(await events('drift.detected')).toHaveLength(2);
     });
 
-    test('ends an acceptance with a check in sync or a successful apply, not with a failed one', async () => {
+    test('ends an acceptance after a check without drift or a successful apply, but not after a failed apply', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       await acceptDrift(context, actor, await check('a1', [moved('a')]), 'known');
@@ -232,7 +232,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await events('drift.unaccepted')).at(-1)).toEqual({ operation_id, because: 'apply', assignment: null });
     });
 
-    test('keeps an acceptance when a check is incomplete, and lists the incomplete check', async () => {
+    test('keeps an acceptance if a check is incomplete, and lists the incomplete check', async () => {
       const { context, actor, apply, check, listed } = await open('a1');
       await apply('a1');
       const first = await check('a1', [moved('a'), other('b')]);
@@ -245,7 +245,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('revokes an acceptance once and refuses to judge old records', async () => {
+    test('revokes an acceptance only once, and refuses to accept or revoke drift of old records', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const old = await check('a1', [moved('a')]);
@@ -287,7 +287,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toMatchObject([{ drift: [{ accepted: {} }, { accepted: null }] }]);
       await acceptDrift(context, actor, audited, 'known');
       expect((await listed()).all).toEqual([]);
-      // Agents that are no longer audited cause no entry in the list.
+      // Agents that are no longer audited are not listed.
       await unacceptDrift(context, actor, audited);
       await updateAssignment(context, actor, 'hard', { selector: 'group=b' });
       expect((await listed()).all).toEqual([]);

@@ -96,7 +96,7 @@ describeDatabases('metrics', (fixture) => {
     await expect(metrics.standings('role==', 180)).rejects.toMatchObject({ code: 'selector_invalid' });
   });
 
-  test('compensates for wrong clocks when it selects recent samples', async () => {
+  test('selects recent samples despite wrong clocks of machines', async () => {
     const { domain, actor, metrics } = await open();
     const behind = await newAgent(domain, actor, 'behind');
     const ahead = await newAgent(domain, actor, 'ahead');
@@ -132,20 +132,20 @@ describeDatabases('metrics', (fixture) => {
     expect(await store.since(key.id, 0, 9)).toEqual([]);
   });
 
-  test('limits the space of samples from a hostile agent', async () => {
+  test('stores no duplicate or implausible samples of a hostile agent', async () => {
     const { domain, actor, metrics, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const at = domain.now();
     const burst = (from: number) => Array.from({ length: 48 }, (_, n) => sampleAt(from + n, { uptime: n }));
     await Promise.all(Array.from({ length: 300 }, () => metrics.record(agent.id, burst(at - 100))));
-    // Times that are expired, far in the future, and before 1970: acknowledged without being stored.
+    // These times are expired, far in the future, or before 1970. The samples are acknowledged without being stored.
     for (const from of [0, -5_000_000_000, at + 4000, Number.MAX_SAFE_INTEGER - 100, at - retention - 100])
       await metrics.record(agent.id, burst(from));
     expect(await store.since(agent.id, Number.MIN_SAFE_INTEGER, 100_000)).toEqual(burst(at - 100));
     expect(store.stats()).toMatchObject({ queued: 0, failed: 0 });
   });
 
-  test('forwards stored samples only', async () => {
+  test('forwards only samples that are stored', async () => {
     const { domain, actor, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const told: [string, number[]][] = [];

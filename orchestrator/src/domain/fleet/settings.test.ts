@@ -5,7 +5,7 @@ import { describeSettings } from './settings.ts';
 const shown = (configuration: Record<string, unknown>) => describeSettings(configuration, {}).settings;
 
 describe('shown settings', () => {
-  test('reports the source of each value', () => {
+  test('returns the source of each value', () => {
     expect(
       describeSettings(
         { api_port: 1, drift: { interval: 2, enabled: true }, trusted_proxies: ['::1'], tls_cert: null },
@@ -59,7 +59,7 @@ describe('shown settings', () => {
     });
   });
 
-  test('never shows a password of the database URL, with any characters', () => {
+  test('never shows the password in a database URL, whatever characters it contains', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6 }), (password) => {
         const url = `postgres://muster:${encodeURIComponent(`~${password}~`)}@db.example/muster`;

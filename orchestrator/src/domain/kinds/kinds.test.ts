@@ -24,7 +24,7 @@ test('lists kinds in pages', async () => {
   expect(await listKinds({ limit: 2, offset: 1 })).toEqual({ items: items.slice(1, 3), more: true });
 });
 
-test.each(resourceTypes)('answers %s as the API describes it, with the fields that it counts', (name) => {
+test.each(resourceTypes)('returns %s as the API schema describes it, with as many fields as the list says', (name) => {
   const kind = getKind(name);
   expect(kindWithFieldsSchema.parse(kind)).toEqual(kind);
   expect(kind.fields).toHaveLength(kind.field_count);
@@ -36,7 +36,7 @@ test.each(resourceTypes)('answers %s as the API describes it, with the fields th
   }
 });
 
-test('names defaults, choices, bounds, triggers, and what identifies a resource', () => {
+test('returns defaults, choices, bounds, triggers, and identity fields', () => {
   expect(field('service-systemd', 'type')).toMatchObject({ type: 'choice', default: 'simple', required: false });
   expect(field('service-systemd', 'reload_on')).toMatchObject({ type: 'ids', required: false });
   expect(field('service-openrc', 'runlevel')).toMatchObject({ type: 'text', default: 'default' });
@@ -49,12 +49,12 @@ test('names defaults, choices, bounds, triggers, and what identifies a resource'
   expect(identity.map(({ name }) => name)).toEqual(['path', 'line', 'match']);
 });
 
-test('answers the examples of the API', async () => {
+test('returns the kinds that the API documentation shows as examples', async () => {
   expect(getKind('sysctl')).toEqual(getKindRoute.example.answer);
   expect((await listKinds(whole)).items).toEqual(expect.arrayContaining([...listKindsRoute.example.answer]));
 });
 
-test('refuses a name that is not known, with the nearest one', () => {
+test('refuses an unknown name, and suggests the nearest known one', () => {
   expect(() => getKind('sysctrl')).toThrow(
     expect.objectContaining({ code: 'kind_not_found', message: 'there is no kind "sysctrl": did you mean "sysctl"?' }),
   );
@@ -62,7 +62,7 @@ test('refuses a name that is not known, with the nearest one', () => {
     expect(() => getKind(name)).toThrow(expect.objectContaining({ code: 'kind_not_found' }));
 });
 
-test('answers the same objects again, made once', async () => {
+test('returns the same objects at every call', async () => {
   const [first, second] = await Promise.all([listKinds(whole), listKinds(whole)]);
   expect(second.items[0]).toBe(first.items[0]);
   expect(getKind('sysctl')).toBe(getKind('sysctl'));

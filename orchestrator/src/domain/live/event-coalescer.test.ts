@@ -6,7 +6,7 @@ const hinted = (hint: Parameters<typeof passingOf>[0]) => passingOf(hint) as Non
 const linked = (n: number) => hinted({ type: 'agent_linked', node_id: `n${n}` });
 const gone = (n: number) => hinted({ type: 'agent_departed', node_id: `n${n}`, heard_at: 1 });
 
-test('passes on a few changes individually and immediately', () => {
+test('forwards a few changes individually and immediately', () => {
   const crowd = createCrowd();
   for (let n = 0; n < 20; n++) expect(crowd.take(linked(n))).toEqual(linked(n));
   expect(crowd.turn()).toEqual([]);

@@ -38,7 +38,7 @@ describe('desiredModules', () => {
       expect(assignmentMatches(assignment({ selector }), { tags: { x: 'y' }, attributes: {} })).toBe(false);
   });
 
-  test('keeps the resources of audit assignments and of assignments that wait for a window', () => {
+  test('keeps the resources of modules that are audited or wait for a window', () => {
     const all = [
       assignment({ name: 'a', modules: ['audited', 'both'], mode: 'audit' }),
       assignment({ name: 'b', modules: ['windowed'], window_only: true }),
@@ -96,7 +96,7 @@ describe('resolved payload', () => {
     return resolvePayload([parsed.module], { modules: ['m'], parameters: {}, keep: ['kept'] }, agent);
   };
 
-  test('includes the names of modules whose resources must stay', () => {
+  test('includes the names of modules whose resources must be kept', () => {
     const payload = resolve('resources: [{ resource: { file-unix: { path: /x, content: "${{ agent.name }}" } } }]');
     expect(payload).toMatchObject({ keep_modules: ['kept'], resources: [{ body: { content: 'web-1' } }] });
   });

@@ -56,7 +56,7 @@ describeDatabases('module order', (fixture) => {
     });
   });
 
-  test('orders resolved modules for an agent, or for given facts', async () => {
+  test('orders resolved modules for an agent, or for given attributes and tags', async () => {
     const { order } = await open();
     const resolved = {
       modules: ['base', 'web'],

@@ -84,7 +84,7 @@ describeDatabases('maintenance windows', (fixture) => {
     expect((await getWindow(context, id)).ends_at).toBe(now + 60);
   });
 
-  test('opens windows for matching agents from the start until just before the end', async () => {
+  test('opens a window for matching agents at its start, and closes it at its end', async () => {
     const { context, actor, now, domain } = await open();
     const window = (starts_at: number, ends_at: number, selector?: string) =>
       createWindow(context, actor, { starts_at, ends_at, reason: 'x', selector });
@@ -135,17 +135,17 @@ describe('coverage of open windows', () => {
     const parsed = parseSelector(text);
     return { selector: parsed.ok ? parsed.selector : null, ends_at };
   };
-  test('covers no agent without a window, and every agent with a window without a selector', () => {
+  test('matches no agent without a window, and every agent if a window has no selector', () => {
     expect(covers([], web)).toBe(false);
     expect(covers([all], web)).toBe(true);
     expect(covers([read('')], web)).toBe(false);
     expect(covers([read('role=db'), read('attr.distro=debian')], web)).toBe(true);
   });
-  test('covers an agent until its last window closes', () => {
+  test('returns the end of the last window that matches the agent', () => {
     expect(coveredUntil([read('role=db', 30), read('attr.distro=debian', 20), read('role=web', 10)], web)).toBe(20);
     expect(coveredUntil([read('role=db', 30)], web)).toBeNull();
   });
-  test('never covers less when another window opens', () => {
+  test('never stops matching an agent when another window opens', () => {
     const one = fc
       .constantFrom<[string]>([''], ['role=web'], ['role=db'], ['!role'], ['attr.distro'])
       .map(([text]) => read(text));

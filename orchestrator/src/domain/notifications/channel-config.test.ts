@@ -122,7 +122,7 @@ describe('readConfig', () => {
     ['ntfy', 'x', ['/config']],
   ])('refuses the config of a %s: %o', (type, config, paths) => expect(faultsOf(type, config)).toEqual(paths));
 
-  test('refuses private addresses only when they are denied', () => {
+  test('refuses private addresses only if they are denied', () => {
     for (const url of ['http://127.0.0.1/', 'http://192.168.0.9/', 'http://[::1]/', 'http://[fd12::1]/']) {
       expect(faultsOf('webhook', { url })).toEqual([]);
       expect(faultsOf('webhook', { url }, null, { denyPrivate: true })).toEqual(['/config/url']);

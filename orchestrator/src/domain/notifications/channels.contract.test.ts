@@ -32,7 +32,7 @@ describeDatabases('channels', (fixture) => {
     return { ...domain, actor };
   };
 
-  test('creates, changes, and removes channels with one event each, and never returns a secret', async () => {
+  test('creates, changes, and removes channels, with one event each and without returning a secret', async () => {
     const { context, actor, now } = await open();
     const made = await createChannel(context, actor, rule, webhook);
     expect(made).toEqual({
@@ -60,7 +60,7 @@ describeDatabases('channels', (fixture) => {
     expect(JSON.stringify([events, made])).not.toContain(secret);
   });
 
-  test('keeps the values of masked fields, and sends with them', async () => {
+  test('keeps the values of masked fields, and uses them for messages', async () => {
     const { context, actor } = await open();
     const { id, config } = await createChannel(context, actor, rule, webhook);
     const targets: unknown[] = [];
@@ -79,7 +79,7 @@ describeDatabases('channels', (fixture) => {
     });
   });
 
-  test('encrypts each config separately, with keys that can be rotated', async () => {
+  test('encrypts each config separately, and again when the key is rotated', async () => {
     const domain = await open();
     const { context, actor, db } = domain;
     let saved: Buffer[] = [];
@@ -115,7 +115,7 @@ describeDatabases('channels', (fixture) => {
     await removeChannel(without, actor, other.id);
   });
 
-  test('tests a channel once, and returns and records the result', async () => {
+  test('sends a single test message, and returns and records the result', async () => {
     const { context, actor } = await open();
     const { id } = await createChannel(context, actor, rule, webhook);
     const seen: Message[] = [];
@@ -145,7 +145,7 @@ describeDatabases('channels', (fixture) => {
     ]);
   });
 
-  test('reports missing channels and limits their number', async () => {
+  test('refuses unknown channels, and limits the number of channels', async () => {
     const { context, actor } = await open();
     const missing = { code: 'channel_not_found' };
     await expect(getChannel(context, 'x')).rejects.toMatchObject(missing);

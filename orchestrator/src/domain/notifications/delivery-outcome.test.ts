@@ -20,7 +20,7 @@ describe('afterFailure', () => {
     expect(waitOf({ ...fresh, failures: 1e9 }, 1)).toBe(600_000);
   });
 
-  test('waits at least half a step and at most an hour, even if the receiver asks for another delay', () => {
+  test('waits for at least half the backoff and at most an hour, whatever the receiver requests', () => {
     fc.assert(
       fc.property(
         fc.nat(),
@@ -42,7 +42,7 @@ describe('afterFailure', () => {
     expect(afterFailure({ failures: 9, failing_since: 1, attempts: 9 }, down, 0, 0).tell).toBe(false);
   });
 
-  test('drops a message only when the receiver rejects it repeatedly', () => {
+  test('drops a message only if the receiver rejects it repeatedly', () => {
     const dropped = (status: number | null, attempts: number) =>
       afterFailure({ ...fresh, attempts }, status === null ? down : answered(status), 0, 0).drop;
     expect([0, 1, 2].map((attempts) => dropped(400, attempts))).toEqual([false, false, true]);

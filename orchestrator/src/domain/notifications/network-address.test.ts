@@ -36,7 +36,7 @@ describe('classOfAddress', () => {
     ['2001:0:1::1', 'refused'],
     ['hooks.example', 'refused'],
     ['', 'refused'],
-    // Notations that only some parsers accept as an address.
+    // Only some parsers accept these notations as an address.
     ['0x7f.1', 'refused'],
     ['2130706433', 'refused'],
     ['010.0.0.1', 'refused'],
@@ -55,7 +55,7 @@ type Bytes = [number, number, number, number];
 const hex = (high: number, low: number) => ((high << 8) | low).toString(16);
 const tail = ([a, b, c, d]: Bytes) => `${hex(a, b)}:${hex(c, d)}`;
 
-/** Every notation of an IPv4 address in a URL, alone or embedded in an IPv6 one. */
+/** Returns every notation of an IPv4 address in a URL, alone or embedded in an IPv6 address. */
 const spellings: ((bytes: Bytes) => string)[] = [
   (b) => b.join('.'),
   ([a, b, c, d]) => String(((a << 24) | (b << 16) | (c << 8) | d) >>> 0),
@@ -88,7 +88,7 @@ describe('address notations', () => {
     );
   });
 
-  test('classifies no notation less strictly than the address', () => {
+  test('never classifies an embedded IPv4 address less strictly than the address itself', () => {
     const severity = { public: 0, private: 1, refused: 2 };
     fc.assert(
       fc.property(ipv4, spelling, (bytes, spell) => {
@@ -101,7 +101,7 @@ describe('address notations', () => {
     );
   });
 
-  test('classifies addresses as public if deny_private allows them', () => {
+  test('allows only public addresses if private ones are denied', () => {
     const ipv6 = fc
       .tuple(...Array.from({ length: 8 }, () => fc.integer({ min: 0, max: 0xffff })))
       .map((groups) => groups.map((group) => group.toString(16)).join(':'));

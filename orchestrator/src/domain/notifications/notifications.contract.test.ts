@@ -41,7 +41,7 @@ describeDatabases('notifications', (fixture) => {
     return { ...domain, domain: domain as Domain, actor, me: key.id, happen, waiting, all };
   };
 
-  test('creates notifications only for notifying events', async () => {
+  test('creates notifications only for event types that notify', async () => {
     const { happen, all } = await open();
     await happen(
       ...[...notifyingEvents, 'agent.connected', 'auth.signed_in', 'channel.dropped'].map((event_type) => ({
@@ -93,7 +93,7 @@ describeDatabases('notifications', (fixture) => {
     await expect(readNotification(context, asActor(me), 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
   });
 
-  test('counts notifications from before an operator was added as read', async () => {
+  test('treats notifications from before an operator was added as read', async () => {
     const { happen, context } = await open();
     const later = (await newKey()).id;
     await happen(
@@ -108,7 +108,7 @@ describeDatabases('notifications', (fixture) => {
       ['old', true],
     ]);
     expect(unread_count).toBe(1);
-    // Read marks remain that were set before the event of the operator's addition was chained.
+    // The read marks from before the event of the operator's addition was chained are kept.
     await readAllNotifications(context, asActor(later));
     await happen({ event_type: 'operator.removed', target_type: 'operator', target_id: later });
     expect((await listNotifications(context, later, {})).unread_count).toBe(4);
@@ -145,7 +145,7 @@ describeDatabases('notifications', (fixture) => {
     expect(await all()).toHaveLength(1);
   });
 
-  test('mutes notifications of agents in a maintenance window permanently', async () => {
+  test('permanently mutes notifications about agents in a maintenance window', async () => {
     const { happen, context, actor, domain, clock, waiting, all, now } = await open();
     const channel = await createChannel(context, actor, rule, hook('one'));
     const agent = await newAgent(domain, actor, 'web-1');
@@ -163,7 +163,7 @@ describeDatabases('notifications', (fixture) => {
       summary: `${event_type} ${target_id === agent.id ? 'web' : 'db'} ${afterSecs}`,
       timestamp_ms: (now() + afterSecs) * 1000,
     });
-    // Notifications are muted by the time of the event, not by the time of its placing.
+    // A window mutes the events that happened in it, no matter when they are chained.
     const events = [
       of(agent.id, 'agent.lost', 9),
       of(agent.id, 'agent.lost', 10),
@@ -230,7 +230,7 @@ describeDatabases('notifications', (fixture) => {
     },
   );
 
-  test('mutes notifications of a removed agent in a window for all agents', async () => {
+  test('mutes notifications about a removed agent in a window for all agents', async () => {
     const { happen, context, actor, all, now } = await open();
     await createWindow(context, actor, { starts_at: now(), ends_at: now() + 20, reason: 'x' });
     await happen({ target_id: 'cd'.repeat(16) });

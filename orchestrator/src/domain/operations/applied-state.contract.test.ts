@@ -36,7 +36,7 @@ async function open(fixture: DatabaseFixture) {
   let seq = 0;
   const report = (agent: Key, reports: Report[], links = domain.links) =>
     links.reported(agent.id, instance, ++seq, reports);
-  /** @returns the operation message for the agent */
+  /** Returns the operation message for the agent. */
   const submit = async (agent: Key, names: readonly string[]): Promise<OperationMessage> => {
     const wanted = { kind: 'apply', modules: names, queue: true } as const;
     const id = await submitOperation(context, actor, agent.id, wanted);
@@ -55,7 +55,7 @@ const well = { action: 'create', status: 'changed' } as const;
 const skipped = { action: 'none', status: 'skipped', message: 'cancelled' } as const;
 
 describeDatabases('applied state', (fixture) => {
-  test('forgets a script without undo', async () => {
+  test('drops a script without undo from applied state when no module declares it', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const first = await submit(agent, ['a', 'b']);
@@ -86,7 +86,7 @@ describeDatabases('applied state', (fixture) => {
     expect(state).toMatchObject({ pending_removals: [], unapplied: [] });
   });
 
-  test('forgets a resource that a cancelled apply skipped, once an apply without it ends', async () => {
+  test('drops a resource that a cancelled apply skipped after an apply without it', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const first = await submit(agent, ['a', 'b']);
@@ -191,7 +191,7 @@ interface Step {
   names: string[];
   /** Modules of audit assignments: kept while they are not requested. */
   audits: string[];
-  /** Status of the resources, used cyclically. */
+  /** Status of the resources, repeated as often as needed. */
   fates: Fate[];
   /** How the apply ends: completely, cancelled after some resources, or aborted by the agent after some. */
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };

@@ -25,7 +25,7 @@ const row: Applied = {
   in_place: 1,
 };
 
-/** The changes of an apply whose results are in a single page. */
+/** Returns the changes of an apply whose results are in a single page. */
 function changesOf(
   told: readonly ReportedResult[],
   before: readonly Applied[],
@@ -54,14 +54,14 @@ describe('applied state', () => {
     });
   });
 
-  test('keeps the start time of each state, and the state that a failed apply left in place', () => {
+  test('keeps the time since which a state lasts, and keeps a resource in place after a failed apply', () => {
     const again = changesOf([[0, resultOf({ action: 'update' })]], [row]).put;
     expect(again).toMatchObject([{ operation_id: 'two', since: 10, state: 'applied' }]);
     const failed = changesOf([[0, resultOf({ status: 'failed', message: 'disk full' })]], again).put;
     expect(failed).toMatchObject([{ since: 20, state: 'unapplied', reason: 'disk full', in_place: 1 }]);
   });
 
-  test('marks an absent resource as applied once it is removed', () => {
+  test('marks a resource that is declared absent as applied after its removal', () => {
     expect(changesOf([[0, resultOf({ action: 'remove' })]], []).put).toMatchObject([{ state: 'applied', in_place: 1 }]);
   });
 
@@ -83,13 +83,13 @@ describe('applied state', () => {
     ];
     const keysPut = ({ put }: ReturnType<typeof changesOf>) => put.map(({ key, state }) => [key, state]);
 
-    test('adds no entry for a resource that was never in place', () => {
+    test('drops a resource that was never in place if its condition does not hold', () => {
       expect(keysPut(changesOf(told({}), [], given))).toEqual([['path:/etc/a', 'applied']]);
       const failedBefore: Applied = { ...row, state: 'unapplied', in_place: 0 };
       expect(changesOf(told({}), [failedBefore], given).gone).toEqual([sent.key]);
     });
 
-    test('keeps the entry of a resource in place as applied', () => {
+    test('keeps a resource that is in place as applied if its condition does not hold', () => {
       const unchanged = changesOf(told({}), [row], given);
       expect([keysPut(unchanged), unchanged.gone]).toEqual([[['path:/etc/a', 'applied']], []]);
       const failedBefore: Applied = { ...row, state: 'unapplied', reason: 'no' };
@@ -98,7 +98,7 @@ describe('applied state', () => {
       );
     });
 
-    test('marks the resource as unapplied when a dependency failed or the apply was cancelled', () => {
+    test('marks a skipped resource as unapplied if a dependency failed or the apply was cancelled', () => {
       for (const changes of [
         changesOf(told({ status: 'failed' }), [], given),
         changesOf(told({}), [], given, 20, 'cancelled'),

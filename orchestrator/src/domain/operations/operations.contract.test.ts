@@ -123,7 +123,7 @@ describeDatabases('operations', (fixture) => {
     expect((await listOperations(context, {})).operations).toEqual([]);
   });
 
-  test('dispatches operations in order, one at a time, and again until accepted', async () => {
+  test('dispatches operations in order, one at a time, and repeats each until the agent accepts it', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const first = await submit();
     const second = await submit('plan');
@@ -180,7 +180,7 @@ describeDatabases('operations', (fixture) => {
     expect(await output()).toEqual({ 'motd/b': whole });
     await report(reportsOf(id, [resultOf()], { now: domain.now() }));
     await new Promise((resolve) => setImmediate(resolve));
-    // Output after the end of the operation, such as over another link, is ignored.
+    // Ignores output after the end of the operation, such as output that arrives over another link.
     await print(13, 'late');
     expect(await output()).toEqual({ 'motd/b': whole });
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
@@ -210,7 +210,7 @@ describeDatabases('operations', (fixture) => {
     }
   });
 
-  test('treats a report about another agent’s operation as a violation', async () => {
+  test('treats a report about another agent’s operation as a protocol violation', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const other = await newAgent(domain, actor, 'web-2');
     const id = await submit();
@@ -311,7 +311,7 @@ describeDatabases('operations', (fixture) => {
     ).toMatchObject({ settled_operations: [running] });
   });
 
-  test('keeps an operation for an absent agent until its TTL passes', async () => {
+  test('keeps an operation of a disconnected agent queued until it expires', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     domain.connected.delete(agent.id);
     const short = await submit('apply', { queue: true, ttl: 60 });
@@ -331,7 +331,7 @@ describeDatabases('operations', (fixture) => {
     await upkeep.stop();
   });
 
-  test('expires operations even if other upkeep fails', async () => {
+  test('expires operations even if other scheduled work fails', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     domain.connected.delete(agent.id);
     const id = await submit('apply', { queue: true, ttl: 60 });
@@ -384,7 +384,7 @@ describeDatabases('operations', (fixture) => {
 });
 
 describeDatabases('drift', (fixture) => {
-  test('compares with the last successful apply and reports drift once', async () => {
+  test('compares a machine with its last successful apply, and reports drift once', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     expect(await code(submitDriftCheck(context, actor, 'web-1', 'operator'))).toBe('nothing_applied');
@@ -428,7 +428,7 @@ describeDatabases('drift', (fixture) => {
 });
 
 describeDatabases('modules and assignments', (fixture) => {
-  test('keeps every revision and refuses to remove a module in use', async () => {
+  test('keeps every revision of a module, and refuses to remove a module in use', async () => {
     const { context, actor } = await open(fixture);
     await uploadModule(context, actor, 'motd', motd('two\n'));
     expect((await listModules(context, { limit: 9, offset: 0 })).items).toMatchObject([
@@ -497,7 +497,7 @@ describeDatabases('modules and assignments', (fixture) => {
     expect(await listAssignments(context)).toEqual([]);
     await removeModule(context, actor, 'motd');
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_not_found');
-    // A name that is used again continues its revision numbers, so that they stay unambiguous.
+    // A new module with a former name continues the former revision numbers, so that they stay unambiguous.
     await uploadModule(context, actor, 'motd', motd('three\n'));
     expect((await getModule(context, 'motd')).revision).toBe(3);
   });
@@ -515,7 +515,7 @@ describeDatabases('runs', (fixture) => {
   const assign = (all: { domain: Domain; actor: Actor }, more = {}) =>
     createAssignment(all.domain.context, all.actor, { name: 'base', modules: ['motd'], selector: 'role=web', ...more });
 
-  test('queues an operation for every matching agent, and ends with the last of them', async () => {
+  test('queues an operation for every matching agent, and ends the run with the last operation', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     const absent = await newAgent(domain, actor, 'web-2');
@@ -587,7 +587,7 @@ describeDatabases('runs', (fixture) => {
     expect((await awaitRun(context, domain.waiting, id)).ended).toBe(true);
   });
 
-  test('ends a run when the process stopped, or the hint was lost, after the last outcome', async () => {
+  test('ends a run even if the process stopped or a hint was lost after the last outcome', async () => {
     const all = await open(fixture);
     const { domain, context, actor } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');

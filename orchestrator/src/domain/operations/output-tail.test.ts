@@ -5,7 +5,7 @@ const asItIs = (lines: string) => lines;
 const piece = (from: number, text: string) => ({ from, to: from + Buffer.byteLength(text), text });
 
 describe('output tail', () => {
-  test('joins pieces and marks gaps', () => {
+  test('joins pieces of output, and marks gaps', () => {
     const tail = new OutputTail();
     expect([tail.text(null), tail.isCut]).toEqual(['', false]);
     tail.add(piece(0, 'one\ntw'));
@@ -16,7 +16,7 @@ describe('output tail', () => {
     expect(tail.isCut).toBe(true);
   });
 
-  test('shows only whole lines when a partial line could reveal half a secret', () => {
+  test('shows only whole lines if a partial line could reveal a part of a secret', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'one\ntw'));
     tail.add(piece(100, 'en\neleven\ntwel'));
@@ -25,14 +25,14 @@ describe('output tail', () => {
     expect(tail.text(asItIs)).not.toContain('all');
   });
 
-  test('restarts when the program restarts', () => {
+  test('drops the earlier output when the program restarts', () => {
     const tail = new OutputTail();
     tail.add(piece(0, 'first run'));
     tail.add(piece(0, 'again'));
     expect(tail.text(null)).toBe('again');
   });
 
-  test('keeps the newest 16 KiB, cut between characters', () => {
+  test('keeps the newest 16 KiB of output, cut between characters', () => {
     const tail = new OutputTail();
     tail.add(piece(0, `${'x'.repeat(1_001)}`));
     let from = 1_001;

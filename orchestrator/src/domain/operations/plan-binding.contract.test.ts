@@ -71,7 +71,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('plan binding', (fixture) => {
-  test('binds an apply to the planned set and sends the plan digest to the agent', async () => {
+  test('binds an apply to the planned set, and sends the plan digest to the agent', async () => {
     const { context, submit, carryOut, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -119,7 +119,7 @@ describeDatabases('plan binding', (fixture) => {
     expect(await code(submitOperation(domain.context, actor, 'web-2', foreign))).toBe('operation_not_found');
   });
 
-  test('compares a plan again at dispatch, and ends a stale apply undispatched', async () => {
+  test('compares the plan again at dispatch, and ends a stale apply without dispatching it', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
@@ -130,12 +130,12 @@ describeDatabases('plan binding', (fixture) => {
     expect(isStale(operation)).toBe(true);
   });
 
-  test('sends no other secret value than planned', async () => {
+  test('never sends a secret value that changed after the plan', async () => {
     const { domain, context, actor, agent, submit, plan } = await open(fixture);
     const { db } = context;
     await uploadModule(context, actor, 'm', fileModule('m', '${{ secrets.x }}'));
     await createSecret(context, actor, { name: 'x', value: 'as planned' });
-    // These changes are committed after the comparison, before the values are read.
+    // These changes are committed after the comparison and before the values are read.
     for (const change of [
       () => changeSecret(context, actor, 'x', { value: 'another' }),
       () => changeSecret(context, actor, 'x', { restriction: { node_ids: [] } }),

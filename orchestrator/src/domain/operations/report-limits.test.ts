@@ -36,7 +36,7 @@ const report = (count: number): fc.Arbitrary<Report> =>
     ),
   );
 
-/** The stored rows by key, as in the database. */
+/** Adds the stored rows by key, like the database. */
 function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimits) {
   let tally = newTally();
   const results = new Map<number, string>();
@@ -57,7 +57,7 @@ function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimi
   return { results, outputs };
 }
 
-test('stores at most the allowed bytes, and a row for each resource of the operation', () => {
+test('stores at most the allowed bytes, but always a row for each resource of the operation', () => {
   fc.assert(
     fc.property(
       fc
@@ -125,7 +125,7 @@ test('counts bytes, not characters', () => {
   );
 });
 
-test('accepts a name that the agent had to sanitize', () => {
+test('accepts a name that the agent sanitized', () => {
   const identity = `/${'x'.repeat(5_000)}\u0000\ud800`;
   const sent = new SentNames([{ module: 'm', type: 'line', identity }]);
   const told = `${`/${'x'.repeat(5_000)}`.slice(0, 4_095)}…`;

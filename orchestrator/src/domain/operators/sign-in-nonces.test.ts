@@ -16,7 +16,7 @@ test('accepts a bound nonce once, for its operator, within a minute', () => {
   expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
   nonces.spend(nonce, now);
   expect(nonces.isLive('ada', nonce, now)).toBe(false);
-  // The nonce stays used after others were used.
+  // The nonce stays used after other nonces are used.
   const later = nonces.issue('ada', now + 30_000, randomBytes(32));
   nonces.spend(later, now + 30_000);
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);
@@ -33,7 +33,7 @@ test('refuses a bound nonce with any bit changed', () => {
   expect(nonces.isLive('ada', nonce.subarray(1), now)).toBe(false);
 });
 
-test('gives each network its own share of bare nonces', () => {
+test('limits bare nonces for each network separately', () => {
   const nonces = new BareNonces();
   const own = randomBytes(32);
   nonces.add('ada', 'home', own, now);

@@ -76,7 +76,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
     const bare = key.sign(Buffer.from(nonce, 'hex'));
     expect(await code(domain.signIn.verify(key.hex, bare))).toBe('signature_invalid');
-    // A refused answer does not use the nonce up.
+    // A refused answer does not use up the nonce.
     expect(await answer(ownServer)).toBe('done');
     expect(await answer(ownServer)).toBe('signature_invalid');
     const { events } = await listAudit(domain.context, { event_type: 'auth.signed_in' });
@@ -87,7 +87,7 @@ describeDatabases('sign-in', (fixture) => {
     );
   });
 
-  test('refuses unbound signatures when binding is required, for unknown keys too', async () => {
+  test('refuses unbound signatures if binding is required, even for unknown keys', async () => {
     const domain = await openDomain(fixture, { requireBound: true });
     const { key } = await newAdmin(domain);
     for (const { hex } of [key, await newKey()]) {
@@ -99,7 +99,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce }))).toBe('done');
   });
 
-  test('marks a sign-in whose signature names no server', async () => {
+  test('records that the signature of a sign-in names no server', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex);
@@ -260,7 +260,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await domain.signIn.find(hashOfToken(token))).toBeNull();
   });
 
-  test('keeps keys and names taken forever, and keeps at least one admin', async () => {
+  test('never allows the key or name of a removed operator again, and keeps at least one admin', async () => {
     const domain = await openDomain(fixture);
     const { key, actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -278,7 +278,7 @@ describeDatabases('sign-in', (fixture) => {
     expect((await listOperators(domain.context, true, all)).items.length).toBe(2);
   });
 
-  test('closes the operator’s streams and terminals when a removal may have been committed', async () => {
+  test('closes the operator’s streams and terminals if a removal may have been committed', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const bob = await newKey();
@@ -312,7 +312,7 @@ describeDatabases('sign-in', (fixture) => {
   const advertised = { agents: 'o:4747', publicKey: 'ab'.repeat(32) };
   const enrolled = async (domain: Domain, key: Key, token: string) => (await connect(domain, key, { token })).admitted;
 
-  test('revokes all credentials of a removed operator and reports them', async () => {
+  test('revokes and returns all credentials of a removed operator', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -333,11 +333,11 @@ describeDatabases('sign-in', (fixture) => {
     expect(events).toMatchObject([
       { metadata: { enrolment_tokens: [join.id] }, summary: 'operator bob removed; ended with it: 1 enrollment token' },
     ]);
-    // A repeated removal ends nothing more.
+    // Repeating the removal ends nothing.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 
-  test('reports operators added through removed ones, and their remaining objects', async () => {
+  test('returns operators that were added through removed ones, and their remaining objects', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);
@@ -379,7 +379,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(Object.values(nothing).flat()).toEqual([]);
   });
 
-  test('reports a token that is created while its operator is removed', async () => {
+  test('revokes and returns a token that is created while its operator is removed', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

@@ -14,7 +14,7 @@ const everyone = (count: number) =>
 
 const usual: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
-/** A run whose rows the test controls, in the way of the conductor and the database. */
+/** A run whose rows the test controls, like the conductor and the database do. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
   const track = new RunTrack('r', rules, everyone(count), isConnected);
   const open = new Map<string, string>();
@@ -34,7 +34,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
     get halted() {
       return halted;
     },
-    /** Continues until nothing more can be done now. */
+    /** Continues the run until no agent can get its turn. */
     step() {
       while (halted === null) {
         const wave = nextWave(rules, track.picture(isConnected, 0));
@@ -74,7 +74,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
 }
 
 describe('nextWave', () => {
-  test('continues as slots become free', () => {
+  test('gives further agents their turn as slots become free', () => {
     const run = simulate(5, { ...usual, limit: 2 });
     run.step();
     expect([...run.open.keys()]).toEqual(['n0', 'n1']);
@@ -83,7 +83,7 @@ describe('nextWave', () => {
     expect([...run.open.keys()]).toEqual(['n0', 'n2']);
   });
 
-  test('starts with the canaries and halts when one does not succeed', () => {
+  test('starts with the canaries, and halts if one does not succeed', () => {
     const well = simulate(4, { ...usual, canary: 2 });
     well.step();
     expect([...well.open.keys()]).toEqual(['n0', 'n1']);
@@ -101,7 +101,7 @@ describe('nextWave', () => {
     expect([...badly.open.keys()]).toEqual(['n0']);
   });
 
-  test('halts when the failures exceed the maximum', () => {
+  test('halts the run if the failures exceed the maximum', () => {
     const run = simulate(10, { ...usual, limit: 2, maxFailures: 1 });
     run.step();
     run.end('n0', 'failed');
@@ -133,7 +133,7 @@ describe('nextWave', () => {
     expect([...hold.open.keys()]).toEqual(['n1', 'n2']);
   });
 
-  test('respects its limits in any sequence of events', () => {
+  test('never exceeds its limits in any sequence of events', () => {
     const rules = fc.record({
       limit: fc.integer({ min: 1, max: 6 }),
       canary: fc.integer({ min: 0, max: 4 }),
@@ -185,7 +185,7 @@ describe('nextWave', () => {
     );
   });
 
-  test('tracks the same state as the rows at any time', () => {
+  test('always tracks the same state as the rows', () => {
     const run = simulate(6, { ...usual, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');
@@ -219,7 +219,7 @@ describe('RunTrack', () => {
     expect(at(402, track)).toMatchObject({ taken: 0, failures: 0 });
   });
 
-  test('accepts an end before its turn, and a duplicate end', () => {
+  test('accepts the end of an operation before its turn is recorded, and a duplicate end', () => {
     const track = new RunTrack('r', usual, everyone(1), () => true);
     track.ended('n0', 'o', 'failed');
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
@@ -240,7 +240,7 @@ describe('run options', () => {
     ]);
   });
 
-  test('never exceeds the configured maximum', () => {
+  test('never exceeds the configured maximum of concurrent agents', () => {
     const options = optionsOf({ kind: 'apply', batch: 50, offline: 'queue' }, 100);
     expect(rulesOf(options, 20)).toEqual({ limit: 20, canary: 0, maxFailures: null, absent: 'hold' });
     expect(rulesOf(optionsOf({ kind: 'apply', offline: 'queue' }, 100), 20).absent).toBe('queue');

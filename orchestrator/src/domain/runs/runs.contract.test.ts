@@ -33,7 +33,7 @@ resources:
     resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } }
 `;
 
-/** @returns the same context, with hooks before and after each read */
+/** Returns the same context, with hooks before and after each read. */
 function withReads(
   context: Context,
   before: (name: string) => Promise<void>,
@@ -79,7 +79,7 @@ async function open(
   const start = (request: Partial<RunRequest> = {}) =>
     startRun(context, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
-  /** Runs the operation of an agent as the gateway and the agent do; null when it has none. */
+  /** Runs the operation of an agent, like the gateway and the agent. Returns null if it has none. */
   const carryOut = async (
     agent: Key,
     status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
@@ -129,7 +129,7 @@ describeDatabases('runs on named agents', (fixture) => {
 
   test('applies modules on named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
-    // The request names one agent twice. The agent still has one turn.
+    // The request names one agent twice, but the agent has only one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
     expect(await carryOut(agents[2]!)).toMatchObject({ modules: ['extra'] });
@@ -153,7 +153,7 @@ describeDatabases('runs on named agents', (fixture) => {
     expect((await carryOut(agents[1]!))?.modules).toEqual(['extra']);
   });
 
-  test('follows a plan run of the same agents, or one of its plans', async () => {
+  test('applies a plan run of the same agents, or one of its plans', async () => {
     const { context, actor, agents, node_ids, begin, carryOut, outcomes } = await openNamed(2);
     const plan = await begin({ kind: 'plan' });
     for (const agent of agents) await carryOut(agent);
@@ -193,7 +193,7 @@ describeDatabases('runs on named agents', (fixture) => {
 });
 
 describeDatabases('runs in waves', (fixture) => {
-  test('limits the agents in progress and ends with the last one', async () => {
+  test('limits the agents in progress, and ends with the last one', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 4);
     const id = await start({ batch: '50%' });
     await untilWork(0, 1);
@@ -207,7 +207,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await answer).run).toMatchObject({ status: 'succeeded' });
   });
 
-  test('tries canaries first and halts when one fails', async () => {
+  test('starts with the canaries, and halts if one fails', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 4);
     const id = await start({ canary: 2 });
     await untilWork(0, 1);
@@ -235,7 +235,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await carryOut(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
   });
 
-  test('halts when the failures exceed the maximum: ends undispatched turns, continues dispatched ones', async () => {
+  test('halts if the failures exceed the maximum, but completes dispatched operations', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 5);
     const id = await start({ batch: 3, max_failures: 0 });
     await untilWork(0, 1, 2);
@@ -253,7 +253,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await domain.links.nextOperation(agents[2]!.id)).toBeNull();
   });
 
-  test('sends no lost operation again to an agent of a halted run', async () => {
+  test('does not repeat a lost dispatch in a halted run', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
     const id = await start({ max_failures: 0 });
     await untilWork(0, 1);
@@ -271,7 +271,7 @@ describeDatabases('runs in waves', (fixture) => {
     ]);
   });
 
-  test('continues in the next process', async () => {
+  test('continues a run in the next process', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     const id = await start({ batch: 1, canary: 1 });
     await untilWork(0);
@@ -313,7 +313,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('keeps the limit after a restart while agents are disconnected', async () => {
+  test('respects the limit after a restart while agents are disconnected', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     const conductor = () => createRunConductor(context, { maxConcurrent: 1 });
     await domain.conductor.stop();
@@ -379,7 +379,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('gives each agent one turn, and no turn after a cancellation', async () => {
+  test('gives each agent only one turn, and none after a cancellation', async () => {
     const { domain, context, actor, start, outcomes } = await open(fixture, 3);
     await domain.conductor.stop();
     const conductors = [1, 2].map(() => createRunConductor(context, { maxConcurrent: 1000 }));
@@ -399,7 +399,7 @@ describeDatabases('runs in waves', (fixture) => {
     await Promise.all(conductors.map((conductor) => conductor.stop()));
   });
 
-  test('recovers from a lost hint', async () => {
+  test('continues a run after a hint was lost', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 2);
     const id = await start({ batch: 1 });
     await context.bus.close();
@@ -450,7 +450,7 @@ describeDatabases('runs in waves', (fixture) => {
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
-    // The agent's full time starts with its turn.
+    // The time in which the agent must connect starts with its turn.
     domain.clock.advance(2_000);
     await carryOut(agents[2]!);
     await domain.conductor.sweep();
@@ -459,7 +459,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await getRun(context, id)).status).toBe('failed');
   });
 
-  test('cancels a run: ends waiting turns, and sends cancellation requests for running operations', async () => {
+  test('ends waiting turns and requests the cancellation of running operations when a run is cancelled', async () => {
     const { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 3);
     const id = await start({ batch: 2 });
     await untilWork(0, 1);
@@ -498,7 +498,7 @@ describeDatabases('runs in waves', (fixture) => {
 });
 
 describeDatabases('window-only and audit assignments', (fixture) => {
-  test('sets declared parameters and sends them to the machine', async () => {
+  test('sets declared parameters, and sends their values to the machine', async () => {
     const { context, actor, agents, carryOut } = await open(fixture);
     const templated = `name: t
 supports: [{ platform: linux }]
@@ -562,7 +562,7 @@ resources:
     }
   });
 
-  test('applies nothing to an agent that returns after its window closed', async () => {
+  test('applies nothing to an agent that reconnects after its window closed', async () => {
     const { domain, context, actor, agents, start, outcomes } = await open(fixture, 1, { window_only: true });
     const agent = agents[0]!;
     const window = { starts_at: domain.now(), ends_at: domain.now() + 100, reason: 'patching', selector: 'role=web' };

@@ -48,7 +48,7 @@ async function open(fixture: DatabaseFixture) {
     submitOperation(context, actor, 'web-1', { kind: 'apply', modules, queue });
   const holder = { node_id: agent.id, tags: {}, attributes: {} };
   const plain = async (name: string) => (await secretValues(context, [name], holder)).values.get(name);
-  /** The version of a secret, as a plan would read it. */
+  /** Returns the version of a secret, as a plan would read it. */
   const version = async (name: string) => {
     const parsed = parseModule(using(`secrets.${name} | default('')`));
     if (!parsed.ok) throw new Error(parsed.faults[0]?.message);
@@ -66,7 +66,7 @@ async function open(fixture: DatabaseFixture) {
   return { domain, context, actor, agent, submit, plain, version };
 }
 
-/** The content that the agent receives; otherwise the outcome of the operation. */
+/** Returns the content that the agent receives, or the outcome of the operation. */
 async function sent({ links, context }: Domain, nodeId: string, operationId: string): Promise<unknown> {
   const next = await links.nextOperation(nodeId);
   return next === null ? getOperation(context, operationId) : next.operation.resources[0]?.body;
@@ -75,7 +75,7 @@ async function sent({ links, context }: Domain, nodeId: string, operationId: str
 const hour = 3_600_000;
 
 describeDatabases('secrets', (fixture) => {
-  test('creates, changes, and removes secrets, and shows them without value', async () => {
+  test('creates, changes, and removes secrets, and never shows their values', async () => {
     const { context, actor, domain, plain, version } = await open(fixture);
     const now = new Date(domain.clock.now()).toISOString();
     const expires = domain.clock.now() + hour;
@@ -186,7 +186,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await plain('x')).toMatch(/^v[1-4]$/);
   });
 
-  test('fills secrets in at dispatch, and stores their values in no row', async () => {
+  test('adds secrets at dispatch, and never stores their values in operations', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'hunter2' });
     const id = await submit();
@@ -196,7 +196,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'hunter3' });
   });
 
-  test('refuses missing, expired, and restricted secrets by name at the request', async () => {
+  test('refuses a request with a missing, expired, or restricted secret, and names the secret', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await uploadModule(context, actor, 't', using('secrets.y', 't', '/t'));
     const faults = await submit(['s', 't']).catch((error: MusterError) => error.errors);
@@ -389,7 +389,7 @@ describeDatabases('secrets', (fixture) => {
           expect(await context.db.all(everyFormer, {})).toEqual([]);
         });
 
-    test('keeps former values encrypted, no longer than needed', async () => {
+    test('stores former values encrypted, and deletes them as soon as possible', async () => {
       const { domain, context, actor, agent, submit } = await open(fixture);
       await createSecret(context, actor, { name: 'x', value: 'the first' });
       await changeSecret(context, actor, 'x', { value: 'the second' });
@@ -407,7 +407,7 @@ describeDatabases('secrets', (fixture) => {
     });
   });
 
-  test('removes secrets from reports about their removal', async () => {
+  test('removes secrets from reports about removed resources', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'hunter2' });
     const applied = await submit();
@@ -429,7 +429,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  test('does not decrypt a value in another row', async () => {
+  test('does not decrypt a value that was copied to another row', async () => {
     const { context, actor, plain } = await open(fixture);
     await createSecret(context, actor, { name: 'a', value: 'of a' });
     await createSecret(context, actor, { name: 'b', value: 'of b' });
@@ -492,7 +492,7 @@ describeDatabases('secrets', (fixture) => {
         stored = [...written];
       },
     };
-    // Simulates a new process with the current key file.
+    // Simulates a new process that reads the current key file.
     const restart = () => Object.assign(context, { secretKeys: new SecretKeys(stored, file) });
     const readable = async () => {
       for (const i of [0, 199, 200, 419]) expect(await plain(`s${i}`)).toBe(`v${i}`);
@@ -517,7 +517,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  test('leaves values unusable without their key until they are set again', async () => {
+  test('refuses values whose key is missing until they are set again', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'v' });
     const row = await context.db.get(rawSecret, { name: 'x' });
@@ -551,7 +551,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, await submit())).toMatchObject({ content: 'again' });
   });
 
-  test('announces each expiry once, and again after the expiry was changed', async () => {
+  test('records an event for each expiry once, and again after the expiry was changed', async () => {
     const { domain, context, actor } = await open(fixture);
     const day = 24 * hour;
     const upkeep = startUpkeep(context, domain.clock, { secretsExpiryNoticeDays: 14 });

@@ -60,7 +60,7 @@ function open(given: Partial<TerminalRules> = {}) {
   };
   return {
     clock,
-    /** The rules can change during a test, like a reloaded configuration. */
+    /** Like a reloaded configuration, the rules can change during a test. */
     rules,
     recording,
     live,
@@ -172,7 +172,7 @@ test('shows a returning client the screen, then all later output in order, once'
   expect(live.attached).toHaveLength(1);
 });
 
-test('lets a newer connection take over immediately, even from one with a dead network', async () => {
+test('lets a newer connection take over immediately, even from a dead one', async () => {
   const { shell, join, live, screen } = begun();
   const dead = join('control');
   dead.stuck = true;
@@ -181,7 +181,7 @@ test('lets a newer connection take over immediately, even from one with a dead n
   const back = join('control', 'b');
   expect([dead.over, dead.code]).toEqual(['cut', 'terminal_taken_over']);
   expect(shell.given).toBe(1000);
-  // Data that the dead connection's network accepts later is ignored.
+  // Data that the dead network accepts later is ignored.
   dead.take();
   expect(shell.given).toBe(1000);
   screen('');
@@ -250,7 +250,7 @@ test('pauses input while the shell accepts none', () => {
   expect(open.shell.typed).toBe('pass\r');
 });
 
-test('pauses input while it cannot be recorded, if recording is required', () => {
+test('pauses input that must be recorded while it cannot be', () => {
   const { shell, join, recording } = begun({ recordInput: true });
   const ada = join('control');
   recording.slow = true;
@@ -269,7 +269,7 @@ test('pauses input while it cannot be recorded, if recording is required', () =>
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
 });
 
-test('keeps the setting for recording input from when the session was opened', () => {
+test('records input according to the setting from when the session was opened', () => {
   const recordedAfter = (first: boolean) => {
     const { join, recording, rules, shell } = begun({ recordInput: first });
     rules.recordInput = !first;
@@ -316,7 +316,7 @@ test('joins split characters and shows an incomplete one after a short wait', ()
   expect(Buffer.concat(ada.bytes).toString('hex')).toBe('61e282acf0c3');
 });
 
-test('records and shows all output before it notifies clients and ends', async () => {
+test('records and shows all output before it notifies clients of the end', async () => {
   const { shell, join, recording, ends, screen } = begun();
   const ada = join('control');
   const eve = join('view', 'e');
@@ -339,14 +339,14 @@ test('records and shows all output before it notifies clients and ends', async (
 });
 
 test.each([
-  ['left alone', { reattachSecs: 60 }, 'terminal_closed', 'closed'],
-  ['idle', { idleLimitSecs: 60 }, 'terminal_idle', 'closed'],
-] as const)('ends a shell that is %s', async (how, rules, code, status) => {
+  ['without a controlling connection', { reattachSecs: 60 }, 'terminal_closed', 'closed'],
+  ['without typed input', { idleLimitSecs: 60 }, 'terminal_idle', 'closed'],
+] as const)('ends a shell %s', async (how, rules, code, status) => {
   const { shell, join, sweep, ends, clock } = begun(rules);
   const ada = join('control');
   const eve = join('view', 'e');
   sweep(59_000);
-  if (how === 'idle') ada.told.typed(Buffer.from('x'));
+  if (how === 'without typed input') ada.told.typed(Buffer.from('x'));
   else ada.told.left();
   shell.says('goes on');
   sweep(59_999);
@@ -360,7 +360,7 @@ test.each([
   expect(shell.closed).not.toBeNull();
 });
 
-test('ends when the transcript is full, without exceeding its maximum', async () => {
+test('ends the session before the transcript exceeds its maximum size', async () => {
   const { shell, join, recording, ends } = begun({ transcriptLimit: 2000 });
   const ada = join('control');
   for (let n = 0; n < 50; n++) shell.says(`line ${n} ${'x'.repeat(50)}\r\n`);
@@ -374,7 +374,7 @@ test('ends when the transcript is full, without exceeding its maximum', async ()
   expect(recording.events.map(([, data]) => data).join('')).toBe(ada.shown);
 });
 
-test('ends when output cannot be recorded, and does not show that output', async () => {
+test('ends the session if output cannot be recorded, and does not show that output', async () => {
   const { shell, join, recording, live, ends } = begun();
   const ada = join('control');
   recording.slow = true;
@@ -390,7 +390,7 @@ test('ends when output cannot be recorded, and does not show that output', async
   expect(ends).toHaveLength(1);
 });
 
-test('reports an exit whose last output cannot be recorded as unrecorded', async () => {
+test('ends with a recording failure if the last output before the exit cannot be recorded', async () => {
   const { shell, join, recording, live, ends } = begun();
   const ada = join('control');
   recording.slow = true;
@@ -413,7 +413,7 @@ test('records early events of the shell after the header', async () => {
   expect(ends).toHaveLength(1);
 });
 
-test('closes the shell when the session was ended during opening', async () => {
+test('closes the shell if the session ended while it was being opened', async () => {
   const { live, shell, recording, ends } = open();
   live.close(ended('terminal_closed', 'its operator was removed'));
   await settle();
@@ -444,7 +444,7 @@ test('builds a screen from the end of a recording, with the size and modes at it
   expect(recording.text[source.from - 1]).toBe('\n');
 });
 
-test('makes the program redraw the alternate screen without clients noticing', async () => {
+test('makes the program redraw the alternate screen, unnoticed by clients', async () => {
   const { shell, join, recording, screen, clock } = begun();
   const much = () => {
     for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));

@@ -42,7 +42,7 @@ describeDatabases('terminals', (fixture) => {
     const admin: TerminalAsker = { actor, role: 'admin' };
     const audit = async () => (await listAudit(domain.context, { category: 'terminal' })).events.reverse();
     const events = async () => (await audit()).map((event) => event.event_type);
-    /** Connects with the ticket in the answer of a request. */
+    /** Connects with the ticket from the answer to a request. */
     const join_ = (given: { session_id: string; ws_url: string }) => {
       const client = new MemoryClient();
       const told = terminals.connect(ticketOf(given), given.session_id, client);
@@ -163,7 +163,7 @@ describeDatabases('terminals', (fixture) => {
     await expect(terminals.attach(bob, session_id, 'control')).rejects.toMatchObject({ code: 'terminal_ended' });
   });
 
-  test('answers 404 for unknown sessions and for transcripts that are not kept', async () => {
+  test('answers 404 for unknown sessions and missing transcripts', async () => {
     const { terminals, transcripts, admin } = await open(fixture);
     for (const id of ['x', '../x', '01KAGZ7Q4W8E2R5T6Y9V0P3A1S', ''])
       for (const call of [
@@ -218,7 +218,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${endless}.cast`]);
   });
 
-  test('deletes other sessions when one file cannot be removed', async () => {
+  test('deletes other sessions if one file cannot be removed', async () => {
     const { terminals, admin, domain, directory, transcripts } = await open(fixture);
     const ids: string[] = [];
     for (let count = 0; count < 3; count++) {
@@ -235,7 +235,7 @@ describeDatabases('terminals', (fixture) => {
     expect(readdirSync(directory)).toEqual([`${stuck}.cast`]);
   });
 
-  test('issues single-use tickets that are valid for thirty seconds and a live session', async () => {
+  test('issues single-use tickets that are valid for thirty seconds while the session is live', async () => {
     const { terminals, admin, domain } = await open(fixture);
     const client = new MemoryClient();
     const connect = (given: { session_id: string; ws_url: string }, sessionId = given.session_id) =>
@@ -259,7 +259,7 @@ describeDatabases('terminals', (fixture) => {
     expect(terminals.connect('', session_id, client)).toBeNull();
   });
 
-  test('does not extend tickets or limits when the clock is set back', async () => {
+  test('does not extend tickets or time limits when the clock is set back', async () => {
     const { terminals, admin, domain, audit } = await open(fixture);
     const { session_id } = await terminals.open(admin, 'web-1', {});
     const early = await terminals.attach(admin, session_id, 'view');
@@ -318,7 +318,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.attach(admin, session_id, 'view');
   });
 
-  test('ends the terminals of a removed operator, and disconnects it from others', async () => {
+  test('ends the terminals of a removed operator, and disconnects the operator from others', async () => {
     const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
     const his = await start(gone);
@@ -353,7 +353,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed.map((event) => event.metadata.session_id).sort()).toEqual([his.session_id, other.session_id].sort());
   });
 
-  test('ends terminals without permission within seconds, even if the hint was lost', async () => {
+  test('ends terminals that are no longer permitted within seconds, even if the hint was lost', async () => {
     const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
     const untold = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
     const gone = { ...(await operator('gone')), role: 'admin' } as const;
@@ -431,7 +431,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await events()).toHaveLength(4);
   });
 
-  test('starts before the transcripts of leftover sessions are read', async () => {
+  test('completes its start before the transcripts of leftover sessions are read', async () => {
     const { domain, admin, start, directory, transcripts } = await open(fixture);
     await start(admin);
     const digest = () => new Promise<never>(() => {});
@@ -505,7 +505,7 @@ describeDatabases('terminals', (fixture) => {
     expect([...(await buffer(await terminals.transcript(admin, session_id, 'raw')))]).toEqual([0x68, 0x69, 0xff]);
   });
 
-  test('limits connections, and lets one of them control the terminal', async () => {
+  test('limits the number of connections, and lets only one control the terminal', async () => {
     const { terminals, admin, start, join } = await open(fixture);
     const opened = await start(admin);
     const { session_id } = opened;
@@ -534,7 +534,7 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ limit: 10, offset: 0 })).items).toEqual([]);
   });
 
-  test('leaves no session, file, or shell when the agent refuses or the shell is lost', async () => {
+  test('leaves no session, file, or shell if the agent refuses or the shell is lost', async () => {
     const { terminals, admin, shells, directory, events } = await open(fixture);
     shells.starting = async () => {
       throw new MusterError('terminal_failed', 'no more pseudo terminals');
@@ -598,7 +598,7 @@ describeDatabases('terminals', (fixture) => {
     expect(shell.closed).not.toBeNull();
   });
 
-  test('sweeps once a second, with a single timer, while terminals are open', async () => {
+  test('uses a single timer, once a second, while terminals are open', async () => {
     const { terminals, admin, start, domain } = await open(fixture, { reattachSecs: 5 });
     const after = vi.spyOn(domain.clock, 'after');
     await start(admin);
