@@ -380,7 +380,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(await idle.screen.end()).toMatchObject({ type: 'error', code: 'terminal_idle' });
     for (const [{ session_id, pid }, why] of [
       [left, /no operator was connected/],
-      [idle, /nothing was typed/],
+      [idle, /no input was typed/],
       [full, /65536 bytes/],
     ] as const) {
       await gone(pid);
@@ -422,7 +422,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     expect(await second.screen.end()).toMatchObject({
       type: 'error',
       code: 'terminal_unrecorded',
-      message: 'it cannot be recorded: the transcript file was removed',
+      message: 'the terminal cannot be recorded: the transcript file was removed',
     });
     await gone(second.pid);
     expect(await session(call, second.session_id)).toMatchObject({ status: 'closed', transcript_path: null });

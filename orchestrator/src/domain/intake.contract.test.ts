@@ -93,7 +93,7 @@ describeDatabases('reports of an operation', (fixture) => {
     const { operation_id } = await apply();
     expect(await results(operation_id, 0, [resultOf({ identity: `/${'x'.repeat(4_000)}` })])).toMatchObject({
       code: 'protocol_violation',
-      message: expect.stringContaining('where another resource was sent'),
+      message: expect.stringContaining('which belongs to another resource'),
     });
     expect(await count('results')).toBe(0);
   });
@@ -104,7 +104,7 @@ describeDatabases('reports of an operation', (fixture) => {
     const [first] = asSent(operation);
     expect(await results(operation.operation_id, 2, [first!])).toMatchObject({ code: 'protocol_violation' });
     expect(await results(operation.operation_id, 3, [first!])).toMatchObject({
-      message: expect.stringContaining('where a removal is due'),
+      message: expect.stringContaining('where only a removal is allowed'),
     });
     expect(await count('results')).toBe(0);
   });
@@ -266,7 +266,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(await results(check.operation_id, 0, [second!])).toBeNull();
     expect(await results(check.operation_id, 3, [second!])).toMatchObject({ code: 'protocol_violation' });
     expect(await results(check.operation_id, 0, [resultOf()])).toMatchObject({
-      message: expect.stringContaining('does not look at'),
+      message: expect.stringContaining('which is not checked'),
     });
   });
 });

@@ -54,9 +54,10 @@ export class ChainCheck {
     this.#early.set(event.place, event);
     for (let next = this.#early.get(this.#last.place + 1); next; next = this.#early.get(this.#last.place + 1)) {
       const { place, hash } = next;
-      if (next.category !== categoryOf(next.event_type)) throw broken(place, 'the category is not that of the type');
+      if (next.category !== categoryOf(next.event_type))
+        throw broken(place, 'the category does not match the event type');
       if (hashOf(this.#last.hash, next) !== hash)
-        throw broken(place, 'the hash is not that of the event and the one before it');
+        throw broken(place, 'the hash does not match the event and the previous hash');
       this.#early.delete(place);
       this.#last = { place, hash };
       this.#checked++;

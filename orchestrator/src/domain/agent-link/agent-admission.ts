@@ -45,7 +45,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
     }
     // The agent was removed after its key was looked up. Only an agent's first key may create a record.
     if (!known && node_id !== idOfRawKey(Buffer.from(hello.public_key, 'hex')))
-      return refuse('unavailable', 'the agent has just been removed', 1);
+      return refuse('unavailable', 'the agent was removed while it was connecting', 1);
     let singly = true;
     try {
       // A token only matters for new and pending agents.
@@ -53,16 +53,20 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
         const enrolled = await enrol(context, hello, from, known, pending);
         if (enrolled) singly = enrolled.told;
         else if (!known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
-        else context.log.warn({ node_id }, 'enrollment token of pending agent is invalid');
+        else context.log.warn({ node_id }, 'ignored invalid enrollment token of pending agent');
       }
     } catch (error) {
       if (!(error instanceof MusterError)) throw error;
       if (error.code === 'enrolment_token_not_found')
-        return refuse('token_invalid', 'the enrollment token has just been used up', retrySecs);
+        return refuse('token_invalid', 'the enrollment token has no uses left', retrySecs);
       if (error.code === 'pending_full' || error.code === 'agent_changed')
-        return refuse('pending_full', `${pending.capacity} agents wait for approval already`, retrySecs);
+        return refuse(
+          'pending_full',
+          `${pending.capacity} agents already wait for approval, which is the maximum`,
+          retrySecs,
+        );
       if (error.code === 'name_taken')
-        return refuse('token_invalid', 'the name of the enrollment token has just been taken', retrySecs);
+        return refuse('token_invalid', 'another agent has taken the name of the enrollment token', retrySecs);
       throw error;
     }
     const settled = await settleOpen(context, hello, node_id);
@@ -118,7 +122,7 @@ async function succeed(context: Context, hello: Hello, from: Caller, succession:
       return { code: 'key_refused', message: `the new key is refused: ${error.message}`, retry_after_secs: null };
     // The agent's keys or approval changed since they were read. The next hello reads them again.
     if (error.code === 'agent_changed')
-      return { code: 'unavailable', message: 'the agent has just been changed', retry_after_secs: 1 };
+      return { code: 'unavailable', message: 'the agent was changed while it was connecting', retry_after_secs: 1 };
     throw error;
   }
 }
@@ -201,7 +205,7 @@ function connectionHappening(
     return {
       ...connected,
       type: 'agent.returned',
-      summary: `agent ${label} is back, from ${from.remote_ip}`,
+      summary: `agent ${label} connected again from ${from.remote_ip}`,
       metadata: { ...metadata, lost_at: known.lost_at },
     };
   if (known.status !== 'approved') return null;
@@ -210,7 +214,7 @@ function connectionHappening(
   if (!moved && !changed) return null;
   return {
     ...connected,
-    summary: `${summary}${moved ? `, no longer from ${known.remote_ip}` : ''}${changed ? `, now version ${hello.agent_version}` : ''}`,
+    summary: `${summary}${moved ? `, previously from ${known.remote_ip}` : ''}${changed ? `, now version ${hello.agent_version}` : ''}`,
     metadata: { ...metadata, former_ip: known.remote_ip, former_agent_version: known.agent_version },
   };
 }
@@ -249,7 +253,7 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
 
 const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });
 
-const cancelledBefore = 'cancelled before the agent had it';
+const cancelledBefore = 'cancelled before the agent received it';
 
 /**
  * Marks an operation as not dispatched, because the message with it was lost.
@@ -267,7 +271,7 @@ async function undispatch({ db }: Context, { operation_id, run_id }: EndingOpera
     return null;
   } catch (error) {
     if (error instanceof MusterError && error.code === 'run_finished')
-      return 'not tried: the run was stopped before the agent had it';
+      return 'not tried: the run was stopped before the agent received it';
     ignoreFinished(error);
     // The operation was cancelled after it was read, or it has already ended.
     return (await db.get(operationById, { operation_id }))?.status === 'queued' ? cancelledBefore : null;

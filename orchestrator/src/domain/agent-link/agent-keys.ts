@@ -108,16 +108,16 @@ export function judgeKey(
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };
   const followed = follow(public_key, statements, formers);
-  if (followed === 'unsigned') return refused(firstId, 'the former key has not signed it');
+  if (followed === 'unsigned') return refused(firstId, 'the former key did not sign it');
   // The key that signed the statement belongs to another orchestrator, or to a removed agent. On `key_unknown`, the agent
   // tries its other keys, or enrolls as a new agent.
-  if (followed === 'unknown') return refused(firstId, 'the key that signed it is not known here', 'key_unknown');
+  if (followed === 'unknown') return refused(firstId, 'the key that signed it is unknown', 'key_unknown');
   const { former, said } = followed;
   const { node_id } = former;
   const first = said.at(-1)!;
   // The agent was removed and enrolled again under an earlier key, such as after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
-    return refused(node_id, 'its statement is older than the enrollment of this agent', 'key_unknown');
+    return refused(node_id, 'its statement is older than the agent’s enrollment', 'key_unknown');
   // The age of statements by unrecorded keys is not checked, because the last use of those keys is unknown.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
@@ -127,11 +127,11 @@ export function judgeKey(
       .find((each) => each !== null);
   if (fault != null) return refused(node_id, fault);
   if (former.valid_until !== null)
-    return refused(node_id, 'the key that signed it had been replaced itself, and cannot name another');
+    return refused(node_id, 'the key that signed it has itself been replaced and cannot name a successor');
   // A rejected agent is refused as rejected under any of its keys. Both keys stay valid.
   if (former.status === 'rejected') return { node_id, valid_until: null, succession: null };
   if (former.status === 'pending')
-    return refused(node_id, 'this agent waits for approval and cannot change its key before');
+    return refused(node_id, 'this agent waits for approval and cannot change its key until then');
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };
 }
 
@@ -257,7 +257,7 @@ export function successionStatements(
       {
         expect: 'no_row',
         else: 'invalid_input',
-        detail: `its key was changed ${maxKeys - 1} times, which is the maximum`,
+        detail: `the agent’s key was changed ${maxKeys - 1} times, which is the maximum`,
       },
     ),
     audited(context, {

@@ -92,7 +92,7 @@ export async function reported(
     const acknowledged = (await context.db.get(acknowledgedSeq, { node_id: nodeId }))?.seq ?? 0;
     if (seq <= acknowledged) return null;
   }
-  throw new Error(`report ${seq} of agent ${nodeId} was refused by the database after 5 attempts`);
+  throw new Error(`the database refused report ${seq} of agent ${nodeId} 5 times`);
 }
 
 /** Returns how much of an agent's reports may be stored now. */

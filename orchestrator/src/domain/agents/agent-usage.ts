@@ -65,12 +65,12 @@ const bits: Readonly<Record<keyof Usage, number>> = { bytes: 1, events: 2, hints
 const consequences: Readonly<Record<keyof Usage, string>> = {
   bytes: 'its results are stored without details, its outputs without text, and its samples are dropped',
   events: 'its drift is recorded without events',
-  hints: 'its hints are not followed, and drift is found by scheduled checks',
+  hints: 'its drift hints are ignored, and only scheduled checks find drift',
 };
 const counted: Readonly<Record<keyof Usage, string>> = {
   bytes: 'bytes of reports and samples',
   events: 'events',
-  hints: 'drift checks by hints',
+  hints: 'drift checks caused by hints',
 };
 
 const whats = ['bytes', 'events', 'hints'] as const;

@@ -81,11 +81,11 @@ export function createDiscovery(context: Context, options: DiscoveryOptions): Di
       throw new MusterError(
         'discovery_failed',
         failed.length > 0
-          ? `nothing could be sent: ${failed
+          ? `no announcement could be sent: ${failed
               .slice(0, 8)
               .map(({ to, error }) => `${to}: ${error}`)
               .join('; ')}`
-          : 'this machine has no network to broadcast on; name a target as host:port',
+          : 'this machine has no network to broadcast on; specify a target as host:port',
       );
     await context.db.write({
       name: 'discovery/sent',
@@ -115,7 +115,7 @@ export function parseTarget(text: string): { host: string; port: number } {
   const host = bracketed ?? plain;
   if (host === undefined) throw fault('must be host:port, such as 192.0.2.40:4747 or [2001:db8::40]:4747');
   const port = Number(digits);
-  if (port < 1 || port > 65_535) throw fault(`has the port ${digits}, which must be 1 to 65535`);
+  if (port < 1 || port > 65_535) throw fault(`has port ${digits}, but a port must be 1 to 65535`);
   // The interface (`%eth0`) of a link-local address only has a meaning on this machine, so it is not sent.
   const [address = '', scope] = host.split('%', 2);
   const right =

@@ -121,9 +121,11 @@ describe('install source', () => {
 
 describe('note on the address for agents', () => {
   test('reports first that other machines cannot connect', () => {
-    expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1: set it');
-    expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('own machine only');
-    expect(noteOnAgents('0.0.0.0', null, 'control')).toContain('control, which the other one must know');
+    expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1; set agent_host');
+    expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('only from the orchestrator’s own machine');
+    expect(noteOnAgents('0.0.0.0', null, 'control')).toContain(
+      'control, which the other machine must be able to resolve',
+    );
     expect(noteOnAgents('0.0.0.0', 'muster.example', 'control')).toBeNull();
   });
 

@@ -67,9 +67,9 @@ const loopback = /^(127(\.\d+){3}|::1|localhost)$/i;
  */
 export function noteOnAgents(agentHost: string | null, advertisedHost: string | null, own: string): string | null {
   if (agentHost !== null && loopback.test(agentHost))
-    return `agents can connect from the orchestrator’s own machine only, since agent_host is ${agentHost}: set it in the configuration`;
+    return `agents can connect only from the orchestrator’s own machine, because agent_host is ${agentHost}; set agent_host in the configuration to an address that other machines can reach`;
   if (advertisedHost !== null) return null;
-  return `advertised_host is not set: the line has the name of this machine, ${own}, which the other one must know`;
+  return `advertised_host is not set, so the line contains the hostname of the orchestrator, ${own}, which the other machine must be able to resolve`;
 }
 
 /** Quotes a text as one word of a POSIX shell. */
@@ -96,18 +96,18 @@ export function installSource(facts: InstallFacts): InstallSource | { refused: s
   if (!hasPackages)
     return {
       refused:
-        'this orchestrator has no packages to install from: install it from a package, or build its clone (npm run build)',
+        'this orchestrator has no agent packages to offer; install the orchestrator from a package, or run npm run build in its clone',
     };
   // The key of the proxy's certificate is unknown, so machines verify the certificate as usual.
   if (publicUrl !== null) return { from: publicUrl.replace(/\/+$/, ''), pin: null };
   if (loopback.test(apiHost))
     return {
-      refused: `the API listens on ${apiHost} only, where no other machine reaches it: set api_host in the configuration`,
+      refused: `the API listens only on ${apiHost}, which other machines cannot reach; set api_host in the configuration`,
     };
   if (!tls || keyDigest === null)
     return {
       refused:
-        'the API speaks plain HTTP, which is not safe for installing programs: set public_url to the https address of the proxy in front of it',
+        'the API uses plain HTTP, which is not safe for installing programs; set public_url to the https URL of the proxy in front of the API',
     };
   return { from: ownUrl, pin: `sha256//${keyDigest}` };
 }

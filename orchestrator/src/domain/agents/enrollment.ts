@@ -56,7 +56,11 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
   if (wish.name !== undefined) {
     requireAgentName(wish.name);
     const message =
-      uses > 1 ? 'only a token of a single use can carry a name' : approve ? null : 'a name is given at approval';
+      uses > 1
+        ? 'only a single-use token can have a name'
+        : approve
+          ? null
+          : 'only a token that approves can have a name';
     if (message !== null) throw new MusterError('invalid_input', message, [{ path: '/name', message }]);
   }
   const tags = wish.tags ?? {};
@@ -86,7 +90,7 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
             {
               expect: 'no_row',
               else: 'name_taken',
-              detail: `a live enrolment token already names ${row.name}: revoke it (muster enrolment-tokens list, revoke), or choose another name`,
+              detail: `a valid enrollment token already has the name ${row.name}; revoke that token (muster enrolment-tokens list, revoke) or choose another name`,
             },
           ),
         ];
@@ -241,7 +245,7 @@ export async function enrolStatements(
   for (const [key, value] of Object.entries(tags)) statements.push(statement(putTag, { node_id, key, value }));
   if (!known || approve) {
     const label = name ?? hello.hostname;
-    const trust = hello.pin_source === 'first_use' ? '; it trusted our key on first use' : '';
+    const trust = hello.pin_source === 'first_use' ? '; it trusted the orchestrator key on first use' : '';
     const happening = {
       actor: { type: 'agent', id: node_id, name: label },
       target: { type: 'agent', id: node_id, name: label },

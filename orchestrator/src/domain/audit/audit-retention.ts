@@ -43,7 +43,7 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
         type: 'audit.retention_changed',
         actor,
         summary:
-          days === null ? 'audit events are kept as the configuration says' : `audit events are kept for ${days} days`,
+          days === null ? 'audit retention reset to the configured value' : `audit retention set to ${days} days`,
         metadata: { from: before, to: days },
       }),
     ],
@@ -146,7 +146,7 @@ async function prune(context: Context, actor: Actor, before: number, how: Prunin
   return deleted;
 }
 
-const prunedMeanwhile = 'the audit log was pruned at the same time';
+const prunedMeanwhile = 'another process pruned the audit log at the same time';
 
 /** Removes the events that are marked for removal, in small transactions. */
 export async function finishPruning(context: Context, { fence, signal }: Pruning): Promise<void> {

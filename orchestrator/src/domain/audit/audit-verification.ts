@@ -32,13 +32,13 @@ const atOnce = 250;
 function faultOf(before: Link, event: PlacedEvent): string | null {
   if (event.place === before.place) return 'a second event has this place';
   if (event.place !== before.place + 1) return 'the event at this place is missing';
-  if (event.category !== categoryOf(event.event_type)) return 'the category is not that of the type';
+  if (event.category !== categoryOf(event.event_type)) return 'the category does not match the event type';
   try {
     if (hashOf(before.hash, event) === event.hash) return null;
   } catch {
     return 'the event cannot be read';
   }
-  return 'the hash is not that of the event and the one before it';
+  return 'the hash does not match the event and the previous hash';
 }
 
 type Reached = Link & { seq: number };
@@ -63,7 +63,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     // The anchor is read first. Pruning removes events and moves the anchor in one transaction.
     const first = await db.get(firstPlaced, {});
     if (!first || (first.place as number) > anchor.place) return null;
-    return { place: first.place as number, event_id: first.id, message: 'the event has a place before the anchor' };
+    return { place: first.place as number, event_id: first.id, message: 'the place of the event is before the anchor' };
   };
   const early = await begin();
   if (early) return verdict(early);
@@ -106,7 +106,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
             },
       );
     if (head.place < last.place) {
-      const message = 'the event has a place behind the recorded newest event';
+      const message = 'the place of the event is behind that of the recorded newest event';
       return verdict({ place: head.place + 1, event_id: null, message });
     }
     if (now.place > last.place) {

@@ -101,7 +101,7 @@ function withinBytes(keys: readonly { bytes: number }[]): number {
 function readCursor(text: string): { below_ms: number; below_seq: number } {
   const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (read === null)
-    throw new MusterError('invalid_input', 'the cursor is not one that was handed out', [
+    throw new MusterError('invalid_input', 'the cursor is invalid', [
       { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
     ]);
   return { below_ms: Number(read[1]), below_seq: Number(read[2]) };

@@ -68,7 +68,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     unreadable.add(row.seq);
     log.error(
       { err: error, seq: row.seq, event_id: row.id },
-      'failed to read audit event; it gets no place in the log',
+      'failed to read audit event; leaving it out of the chain',
     );
   };
 
@@ -102,7 +102,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
         const { id, place } = one.event;
         log.error(
           { err: error, event_id: id, place },
-          'failed to process audit event; placing it without consequences',
+          'failed to process audit event; adding it to the chain without consequences',
         );
         await write(fence, before, [one], []);
       }

@@ -36,12 +36,15 @@ const atOnce = 200;
 const maxAddressLength = 64;
 
 const crowds: Readonly<Record<Refused, string>> = {
-  stranger: 'refused sign-ins of strangers come from too many networks to record each one; further ones are counted',
+  stranger:
+    'refused sign-ins by unknown clients come from too many networks to record each one; further refusals are only counted',
   claimed:
-    'refused sign-ins with the key of an operator come from too many networks to record each one; further ones are counted',
-  signed_in: 'too many different requests of an operator are refused to record each one; further ones are counted',
-  agent: 'too many agents are refused to record each one; further ones are counted',
-  unknown_agent: 'refused unknown agents come from too many networks to record each one; further ones are counted',
+    'refused sign-ins with the key of an operator come from too many networks to record each one; further refusals are only counted',
+  signed_in:
+    'too many different requests of an operator were refused to record each one; further refusals are only counted',
+  agent: 'too many agents were refused to record each one; further refusals are only counted',
+  unknown_agent:
+    'refused unknown agents come from too many networks to record each one; further refusals are only counted',
 };
 
 export function createRefusals(context: Context): Refusals {

@@ -26,7 +26,7 @@ export async function acceptDrift(
   reason: string,
 ): Promise<DriftRecord> {
   const { record, state } = await requireNewest(context, driftId);
-  if (record.status !== 'drifted') throw new MusterError('not_drifted', `the check ended ${record.status}`);
+  if (record.status !== 'drifted') throw new MusterError('not_drifted', `the result of the check is ${record.status}`);
   if (!state) throw superseded(record);
   const { node_id, resources } = record;
   const accepted: DriftAcceptance = { by: actor.id, at: seconds(context.now()), reason };

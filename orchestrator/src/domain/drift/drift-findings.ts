@@ -61,7 +61,7 @@ export function createFindings(limits: RecordLimits) {
     const details = detailsOf(result);
     const fits = details <= detailsLeft;
     if (fits) detailsLeft -= details;
-    deviations.push(fits ? deviation : { ...deviation, result: bare(result, 'those of this record come to too much') });
+    deviations.push(fits ? deviation : { ...deviation, result: bare(result, 'this drift record has too many') });
   }
 
   return {

@@ -186,12 +186,12 @@ function detected(
 ): Statement {
   const agent = { type: 'agent', id: node_id, name: label } as const;
   const count = which.length;
-  const adverb = { first: '', further: ' further', otherwise: ' otherwise than was accepted' }[how];
+  const adverb = { first: '', further: ' further', otherwise: ' beyond what was accepted' }[how];
   return audited(context, {
     type: 'drift.detected',
     actor: agent,
     target: agent,
-    summary: `${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources moved`,
+    summary: `${label} has drifted${adverb}: ${count} ${how === 'further' ? 'more ' : ''}of its resources differ`,
     metadata: { drift_id: driftId, ...namesOf(which) },
   });
 }

@@ -70,13 +70,13 @@ export async function recordDiskSpace(context: Context, { size, free, reserve, l
         ? audited(context, {
             type: 'disk.low',
             actor: systemActor,
-            summary: `the disk of the orchestrator is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, ${mebibytes(reserve)} are kept in reserve; new work is refused, and what agents report is kept without details`,
+            summary: `the disk of the orchestrator is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, and ${mebibytes(reserve)} are reserved; new work is refused, and reports of agents are stored without details`,
             metadata: told,
           })
         : audited(context, {
             type: 'disk.recovered',
             actor: systemActor,
-            summary: `the disk of the orchestrator has room again: ${mebibytes(free)} of ${mebibytes(size)} are free`,
+            summary: `the disk of the orchestrator has enough free space again: ${mebibytes(free)} of ${mebibytes(size)} are free`,
             metadata: told,
           }),
     ],

@@ -69,7 +69,7 @@ export function createCensus(context: Context): () => Promise<Census | null> {
         .then((census) => {
           last = census;
         })
-        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to count for metrics'))
+        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to take census for metrics'))
         .finally(() => {
           takenAt = context.now();
           taking = null;

@@ -133,7 +133,7 @@ export function createMetrics(
     async prune() {
       try {
         const dropped = await samples.dropBefore(oldest());
-        if (dropped > 0) context.log.debug({ slices: dropped }, 'old samples dropped');
+        if (dropped > 0) context.log.debug({ slices: dropped }, 'dropped old samples');
         isFailing = false;
       } catch (error) {
         if (!(error instanceof MusterError)) throw error;

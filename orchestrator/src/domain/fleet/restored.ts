@@ -23,7 +23,7 @@ export interface RestoredFrom {
 }
 
 const atOnce = 500;
-const reason = 'the orchestrator was restored from a backup: the outcome is unknown';
+const reason = 'the orchestrator was restored from a backup, so the outcome is unknown';
 
 /**
  * Settles the database. Call it before agents are admitted.

@@ -90,7 +90,7 @@ async function requireFitting(
   faults: Fault[] = [],
 ): Promise<void> {
   for (const [i, name] of wanted.modules.entries())
-    if (wanted.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is named twice' });
+    if (wanted.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is listed twice' });
   for (const module of Object.keys(wanted.parameters ?? {}))
     if (!wanted.modules.includes(module))
       faults.push({ path: `/parameters/${module}`, message: 'is not a module of this assignment' });
@@ -115,7 +115,7 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
   if (/[/\p{Cc}]/u.test(wanted.name) || /^\.{1,2}$/.test(wanted.name) || wanted.name.trim() !== wanted.name)
     faults.push({
       path: '/name',
-      message: 'must not hold a slash or control characters, begin or end with a space, or be "." or ".."',
+      message: 'must not contain a slash or control characters, begin or end with a space, or be "." or ".."',
     });
   await requireFitting(context, wanted, faults);
   await db.write({
@@ -124,7 +124,7 @@ export async function createAssignment(context: Context, actor: Actor, wanted: N
       statement(
         assignmentByName,
         { name: wanted.name },
-        { expect: 'no_row', else: 'name_taken', detail: `there is an assignment ${wanted.name}` },
+        { expect: 'no_row', else: 'name_taken', detail: `an assignment named ${wanted.name} already exists` },
       ),
       ...wanted.modules.map((name) => statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' })),
       statement(insertAssignment, {

@@ -152,7 +152,7 @@ export function encodePayload(payload: Payload): { digest: string; text: JsonTex
   const text = toJson(payload);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxPayloadBytes) {
-    const message = `the desired set comes to ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${maxPayloadBytes / 1024 / 1024} MiB is the maximum: keep large content out of modules`;
+    const message = `the desired set has ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${maxPayloadBytes / 1024 / 1024} MiB is the maximum; remove large content from modules`;
     throw new MusterError('module_unresolved', message, [{ path: '/modules', message }]);
   }
   return { digest: createHash('sha256').update(text).digest('hex'), text };

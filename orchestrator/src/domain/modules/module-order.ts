@@ -37,7 +37,7 @@ export interface OrderWish {
 export async function orderModules(context: Context, wish: OrderWish): Promise<ModuleOrder> {
   const { agent: named, attributes, tags, parameters } = wish;
   if (named !== undefined && (attributes !== undefined || tags !== undefined)) {
-    const message = 'has attributes and tags of its own: give either it or them';
+    const message = 'cannot be combined with attributes or tags';
     throw new MusterError('invalid_input', `agent ${message}`, [{ path: '/agent', message }]);
   }
   if (tags !== undefined) requireTags(tags);

@@ -37,7 +37,7 @@ export function validateModule(content: string) {
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {
   if (Buffer.byteLength(content) > moduleLimits.bytes)
-    throw new MusterError('body_too_large', `a module is at most ${moduleLimits.bytes} bytes`);
+    throw new MusterError('body_too_large', `a module has at most ${moduleLimits.bytes} bytes`);
   const parsed = parseModule(content);
   if (!parsed.ok) {
     const [first] = parsed.faults;
@@ -46,7 +46,7 @@ export async function uploadModule(context: Context, actor: Actor, name: string,
     throw new MusterError('module_invalid', `${at}${first?.message ?? 'not a module'}${more}`, parsed.faults);
   }
   if (parsed.module.name !== name) {
-    const message = `must be ${JSON.stringify(parsed.module.name)}, the name inside the module`;
+    const message = `must be ${JSON.stringify(parsed.module.name)}, the name in the module’s text`;
     throw new MusterError('invalid_input', `name ${message}`, [{ path: '/name', message }]);
   }
   const { db } = context;
@@ -113,7 +113,10 @@ export async function listRevisions({ db }: Context, name: string, wish: PageWis
 export async function removeModule(context: Context, actor: Actor, name: string): Promise<void> {
   const naming = await context.db.all(assignmentsNaming, { module: name });
   if (naming.length > 0)
-    throw new MusterError('module_in_use', `assignments name it: ${naming.map((row) => row.name).join(', ')}`);
+    throw new MusterError(
+      'module_in_use',
+      `the module is used by assignments: ${naming.map((row) => row.name).join(', ')}`,
+    );
   await context.db.write({
     name: 'modules/remove',
     statements: [

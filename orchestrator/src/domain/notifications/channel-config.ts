@@ -80,7 +80,10 @@ export function readConfig(
     if (known !== undefined && (text === maskedSecret || (text === masked[field] && text.includes(maskedSecret))))
       config[field] = known;
     else if (text.includes(maskedSecret))
-      faults.push({ path: pathOf(field), message: `holds ${maskedSecret}, which stands for nothing that is stored` });
+      faults.push({
+        path: pathOf(field),
+        message: `contains the mask ${maskedSecret}, but no value is stored for this field`,
+      });
     else {
       const fault = addresses.includes(field) ? addressFault(text, rule) : null;
       if (fault !== null) faults.push({ path: pathOf(field), message: fault });
@@ -91,7 +94,7 @@ export function readConfig(
   // their own server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
     if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
-      faults.push({ path: pathOf('token'), message: 'is for another server; send it again' });
+      faults.push({ path: pathOf('token'), message: 'is stored for another server; enter it again' });
   if (faults.length > 0) throw refused(faults);
   return { channel_type: type, config: config as AnyConfig } as ChannelTarget;
 }
@@ -101,15 +104,14 @@ export function readConfig(
  * addresses that it resolves to.
  */
 function addressFault(text: string, rule: { denyPrivate: boolean }): string | null {
-  if (/[\s\p{Cc}]/u.test(text)) return 'must not hold spaces or control characters';
-  if (!URL.canParse(text)) return 'must be an address like https://hooks.example/path';
+  if (/[\s\p{Cc}]/u.test(text)) return 'must not contain spaces or control characters';
+  if (!URL.canParse(text)) return 'must be a URL such as https://hooks.example/path';
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must begin with http:// or https://';
   const host = hostOf(url);
-  if (host === '') return 'must name a host';
-  if (/%(?![0-9a-f]{2})/i.test(url.username + url.password))
-    return 'has a percent sign in its user that escapes nothing';
-  if (isIP(host) !== 0 && !mayReach(host, rule)) return 'is at a blocked address';
+  if (host === '') return 'must contain a host';
+  if (/%(?![0-9a-f]{2})/i.test(url.username + url.password)) return 'has an invalid percent-encoding in its user';
+  if (isIP(host) !== 0 && !mayReach(host, rule)) return 'has a blocked address';
   return null;
 }
 

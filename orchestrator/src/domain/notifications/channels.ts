@@ -109,7 +109,11 @@ export async function createChannel(
         statement(
           channelNumber,
           { number: maxChannels - 1 },
-          { expect: 'no_row', else: 'too_many_channels', detail: `there are ${maxChannels} channels` },
+          {
+            expect: 'no_row',
+            else: 'too_many_channels',
+            detail: `there are already ${maxChannels} channels, which is the maximum`,
+          },
         ),
         statement(insertChannel, {
           channel_id: id,
@@ -208,7 +212,7 @@ export async function testChannel(
       timestamp: new Date(context.now()).toISOString(),
       actor,
       target: { type: 'channel', ...channel },
-      summary: `a test of channel ${row.name}, asked for by ${actor.name}`,
+      summary: `a test of channel ${row.name}, requested by ${actor.name}`,
       metadata: {},
     },
   };
@@ -232,4 +236,4 @@ export async function testChannel(
 }
 
 /** Error text for a channel whose encryption key is missing. */
-export const undecipherable = 'its config is encrypted under a key that this orchestrator does not have';
+export const undecipherable = 'its config is encrypted with a key that this orchestrator does not have';

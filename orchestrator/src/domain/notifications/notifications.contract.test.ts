@@ -221,7 +221,7 @@ describeDatabases('notifications', (fixture) => {
       expect(told).toHaveLength(21);
       expect(told.slice(0, 9)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
       expect(told[9]).toBe(
-        `9; further ones within the hour are in the audit log only: muster audit list --type ${event_type}`,
+        `9; further ones within the hour are only in the audit log: muster audit list --type ${event_type}`,
       );
       expect(told.slice(10, 12)).toEqual(['lost', '600']);
       expect((await waiting(channel.id)).toSorted()).toEqual(told.toSorted());

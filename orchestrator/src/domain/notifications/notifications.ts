@@ -110,7 +110,7 @@ async function withinLimits(context: Context, events: readonly PlacedEvent[]): P
     if (count >= limitedAnHour) return [];
     allowed.push({ share, at });
     if (count < limitedAnHour - 1) return [event];
-    const summary = `${event.summary.slice(0, maxSummaryLength - 200)}; further ones within the hour are in the audit log only: muster audit list --type ${event.event_type}`;
+    const summary = `${event.summary.slice(0, maxSummaryLength - 200)}; further ones within the hour are only in the audit log: muster audit list --type ${event.event_type}`;
     return [{ ...event, summary }];
   });
 }

@@ -155,7 +155,7 @@ const dropped = (
 ): Happening =>
   about(channel, {
     type: 'channel.dropped',
-    summary: `${count} ${count === 1 ? 'message' : 'messages'} to channel ${channel.name} given up: ${why}`,
+    summary: `${count} ${count === 1 ? 'message' : 'messages'} to channel ${channel.name} dropped: ${why}`,
     metadata: { count, ...metadata },
   });
 
@@ -173,7 +173,7 @@ export async function giveUpOld(context: Context, afterSecs: number): Promise<vo
     ];
     for (const [channelId, of] of byChannel) {
       const name = (await context.db.get(channelById, { channel_id: channelId }))?.name ?? '';
-      statements.push(audited(context, dropped({ channelId, name }, of.length, 'they have waited too long')));
+      statements.push(audited(context, dropped({ channelId, name }, of.length, 'queued for too long')));
     }
     await context.db.write({ name: 'deliveries/give up', statements });
     if (old.length < giveUpAtOnce) return;

@@ -33,7 +33,7 @@ export async function endLost(context: Context): Promise<void> {
   const seen_before = now - lostAfterSecs;
   const sent = await context.db.all(lostOperations, { now, seen_before, limit: atOnce });
   const lost = sent.filter(({ node_id }) => !context.presence.isConnected(node_id));
-  const error = 'the agent was lost before the end was known';
+  const error = 'the agent was lost before it reported the end of the operation';
   const ending = { status: 'interrupted', error, summary: null, startedAt: null } as const;
   await endAll(context, lost, ending, false, ({ node_id }) =>
     statement(stillUnseen, { node_id, seen_before }, { expect: 'row', else: 'operation_finished' }),

@@ -191,7 +191,7 @@ export async function listOperations(context: Context, filter: OperationFilter) 
   const limit = filter.limit ?? 50;
   const offset = filter.offset ?? 0;
   if (filter.cursor !== undefined && !isUlid(filter.cursor))
-    throw new MusterError('invalid_input', 'the cursor is not one that was handed out', [
+    throw new MusterError('invalid_input', 'the cursor is invalid', [
       { path: '/cursor', message: 'must be the next_cursor of an earlier answer' },
     ]);
   let nodeId: string | undefined;

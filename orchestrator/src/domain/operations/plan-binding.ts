@@ -35,7 +35,8 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
   if (plan === null) throw stale('the plan does not include this agent');
   if (plan.status !== 'succeeded')
     throw stale(`the plan has ${plan.status === 'queued' || plan.status === 'running' ? 'not ended' : plan.status}`);
-  if (plan.plan_digest === null) throw stale('the agent is too old to report the digest of its plans; upgrade it');
+  if (plan.plan_digest === null)
+    throw stale('the agent is too old to report the digest of its plans; upgrade the agent');
   if (plan.payload_digest !== now.digest)
     throw stale('the desired state of the agent has changed since this was planned');
   const planned = versionsIn(plan);
@@ -76,7 +77,7 @@ export function modulesOfPlan(
   const planned = plan.requested_modules === null ? [] : fromJson(plan.requested_modules);
   const same = named.length === planned.length && named.every((name, i) => name === planned[i]);
   if (named.length > 0 && !same) {
-    const message = 'must be empty, or equal the modules of the plan';
+    const message = 'must be empty or equal to the modules of the plan';
     throw new MusterError('invalid_input', `modules ${message}`, [{ path: '/modules', message }]);
   }
   return planned;

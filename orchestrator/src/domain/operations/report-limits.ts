@@ -25,7 +25,7 @@ const mebibyte = 1024 * 1024;
 export const usualLimits: ReportLimits = {
   operationBytes: 32 * mebibyte,
   removalBytes: 8 * mebibyte,
-  because: `those of this operation total more than ${32} MiB`,
+  because: `this operation has more than ${32} MiB of them`,
 };
 
 /** Returns limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */
@@ -105,15 +105,16 @@ export function keepResults(
 }
 
 function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sent): string | null {
-  if (sent === null) return position < limits.maxResults ? null : `it has a result at position ${position}`;
+  if (sent === null)
+    return position < limits.maxResults ? null : `there is a result at position ${position}, beyond the maximum`;
   if (kind === 'drift') {
     if (position >= sent.count)
-      return `it has a result at position ${position}, and it looks at ${sent.count} resources`;
-    return sent.has(result) ? null : `it has a result of ${named(result)}, which it does not look at`;
+      return `there is a result at position ${position}, but only ${sent.count} resources are checked`;
+    return sent.has(result) ? null : `there is a result of ${named(result)}, which is not checked`;
   }
   return sent.isAt(position, result)
     ? null
-    : `it has a result of ${named(result)} at position ${position}, where another resource was sent`;
+    : `there is a result of ${named(result)} at position ${position}, which belongs to another resource`;
 }
 
 /**
@@ -122,9 +123,9 @@ function faultOf(position: number, kind: Kind, result: ResourceResult, sent: Sen
  */
 function removalFault(position: number, count: number, result: ResourceResult, sent: SentNames): string | null {
   if (position >= count + limits.maxResources)
-    return `it has a result at position ${position}, and ${count} resources were sent`;
+    return `there is a result at position ${position}, but only ${count} resources were sent`;
   return sent.has(result)
-    ? `it has a result of ${named(result)} at position ${position}, where a removal is due`
+    ? `there is a result of ${named(result)} at position ${position}, where only a removal is allowed`
     : null;
 }
 
@@ -144,7 +145,7 @@ export function keepOutput(
   const isSent = sent?.hasOutput(resource) === true;
   if (sent !== null && !isSent && tally.removals !== null && !tally.removals.has(printOf(resource)))
     return {
-      fault: `operation ${operation_id}: it has an output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
+      fault: `operation ${operation_id}: there is output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
     };
   // The name is stored twice: in the row and in the index.
   const row = rowBytes + 2 * Buffer.byteLength(resource);

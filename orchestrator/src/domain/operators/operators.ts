@@ -84,7 +84,7 @@ export interface NewOperator {
 export async function addOperator(context: Context, actor: Actor, wanted: NewOperator): Promise<Operator> {
   const key = operatorKey(wanted.public_key);
   if (!isName(wanted.username)) {
-    const message = '1 to 64 letters, digits, - or _, the first a letter';
+    const message = '1 to 64 letters, digits, - or _, starting with a letter';
     throw new MusterError('invalid_input', `username must be ${message}`, [{ path: '/username', message }]);
   }
   const operatorId = await idOfKey(key);
@@ -261,12 +261,12 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
   }
 }
 
-const tokenMadeMeanwhile = 'the operator made an enrollment token at the same time';
+const tokenMadeMeanwhile = 'the operator created an enrollment token at the same time';
 
 function endedText(tokens: number, terminals: number): string {
   const parts = [
     ...(tokens === 0 ? [] : [`${tokens} enrollment token${tokens === 1 ? '' : 's'}`]),
     ...(terminals === 0 ? [] : [`${terminals} terminal${terminals === 1 ? '' : 's'}`]),
   ];
-  return parts.length === 0 ? '' : `; ended with it: ${parts.join(' and ')}`;
+  return parts.length === 0 ? '' : `, which also ended ${parts.join(' and ')}`;
 }

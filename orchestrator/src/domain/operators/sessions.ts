@@ -144,13 +144,13 @@ export class Sessions {
     const session = await this.read(tokenHash);
     if (!session) throw new MusterError('unauthenticated');
     if (this.#now() > session.signed_in_at + renewableSecs)
-      throw new MusterError('unauthenticated', 'the sign-in is too long ago to be renewed');
+      throw new MusterError('unauthenticated', 'the sign-in is too old to be renewed; sign in again');
     const opened = await this.open(session, session.signed_in_at, session.bound, [
       statement(deleteSession, { token_hash: session.token_hash }, { expect: 'changed', else: 'unauthenticated' }),
       audited(this.#context, {
         type: 'auth.renewed',
         actor: actorOf(session),
-        summary: `${session.username} renewed the session`,
+        summary: `${session.username} renewed a sign-in session`,
       }),
     ]);
     await this.#ended(session.token_hash, hashOfToken(opened.token));
@@ -191,7 +191,7 @@ export class Sessions {
               type: 'auth.signed_out',
               actor: systemActor,
               target: { type: 'operator', id: operator.operator_id, name: operator.username },
-              summary: `a session of ${operator.username} ended: its signature names no server, and sign_in.require_bound is set`,
+              summary: `a sign-in session of ${operator.username} ended: its signature names no server, and sign_in.require_bound is set`,
             }),
           ],
         });

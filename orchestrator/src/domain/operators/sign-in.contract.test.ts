@@ -331,7 +331,10 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.redeem(link))).toBe('login_code_invalid');
     const { events } = await listAudit(context, { event_type: 'operator.removed' });
     expect(events).toMatchObject([
-      { metadata: { enrolment_tokens: [join.id] }, summary: 'operator bob removed; ended with it: 1 enrollment token' },
+      {
+        metadata: { enrolment_tokens: [join.id] },
+        summary: 'operator bob removed, which also ended 1 enrollment token',
+      },
     ]);
     // Repeating the removal ends nothing.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
@@ -410,7 +413,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(ended.enrolment_tokens).toHaveLength(500);
     for (const { token } of [made[0]!, made.at(-1)!]) expect(await enrolled(domain, await newKey(), token)).toBe(false);
     const { events } = await listAudit(context, { event_type: 'operator.removed' });
-    expect(events).toMatchObject([{ summary: 'operator bob removed; ended with it: 511 enrollment tokens' }]);
+    expect(events).toMatchObject([{ summary: 'operator bob removed, which also ended 511 enrollment tokens' }]);
     expect(events[0]?.metadata.enrolment_tokens).toHaveLength(500);
   });
 

@@ -149,7 +149,7 @@ class Signatures {
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (!operator || operator.removed_at !== null) {
       // The answer is the same for a removed and an unknown key. Only the audit log distinguishes them.
-      const why = operator ? 'the operator was removed' : 'the key is not known';
+      const why = operator ? 'the operator was removed' : 'the key is unknown';
       const refusal = { operator, code: 'operator_unknown', why, ip: from.ip, keyId: operatorId } as const;
       await recordSignInRefusal(this.#refusals, refusal);
       throw new MusterError('operator_unknown');
@@ -175,7 +175,7 @@ class Signatures {
       : this.#judgeBare(operatorId, key, bytes, from);
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (good && operator && operator.removed_at === null) return { operator, ...good };
-    const why = 'the signature does not verify, or no challenge is open for it';
+    const why = 'the signature is invalid, or its challenge has expired or was answered';
     const refusal = { operator, code: 'signature_invalid', why, ip: from.ip, keyId: operatorId } as const;
     await recordSignInRefusal(this.#refusals, refusal);
     throw new MusterError('signature_invalid');

@@ -83,7 +83,7 @@ export async function redeemWebCode(
   } catch (error) {
     if (!(error instanceof MusterError) || error.kind.status !== 401) throw error;
     // A client without a valid code does not learn the reason.
-    const why = 'the code of a web sign-in is not valid';
+    const why = 'the code of a web login is invalid';
     await recordSignInRefusal(refusals, { operator, code: 'login_code_invalid', why, ip });
     throw invalid();
   }

@@ -61,7 +61,7 @@ export async function giveTurns(
   const access = createSecretAccess(context);
   const note = (agent: Agent) =>
     terms.kind === 'apply' && terms.assignment?.window_only && !covers(windows, agent)
-      ? 'no maintenance window is open for the agent: nothing of this assignment is applied'
+      ? 'no maintenance window is open for the agent, so this assignment is not applied'
       : null;
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
@@ -71,8 +71,7 @@ export async function giveTurns(
     if (length > maxPayloadLength) break;
     try {
       const agent = agents.get(node_id);
-      if (agent?.status !== 'approved')
-        throw new MusterError('agent_not_approved', 'the agent is not approved any more');
+      if (agent?.status !== 'approved') throw new MusterError('agent_not_approved', 'the agent is no longer approved');
       const windowEnd = coveredUntil(windows, agent);
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
@@ -140,7 +139,7 @@ async function write(
   operations: readonly TurnOperation[],
   payloads: Payloads,
 ): Promise<boolean> {
-  const stranded = statement(failStranded, { run_id: runId, error: 'the agent is not approved any more' });
+  const stranded = statement(failStranded, { run_id: runId, error: 'the agent is no longer approved' });
   const made = statement(insertRunOperations, {
     run_id: runId,
     kind,

@@ -109,7 +109,7 @@ describe('nextWave', () => {
     expect(run.halted).toBeNull();
     run.end('n1', 'failed');
     run.step();
-    expect(run.halted).toBe('2 agents failed, and at most 1 may');
+    expect(run.halted).toBe('2 agents failed, and the maximum is 1');
     expect(run.open.size).toBe(1);
   });
 

@@ -56,7 +56,7 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
   if (rules.maxFailures !== null && picture.failures > rules.maxFailures)
     return {
       verdict: 'halt',
-      reason: `${agents(picture.failures)} failed, and at most ${rules.maxFailures} may`,
+      reason: `${agents(picture.failures)} failed, and the maximum is ${rules.maxFailures}`,
     };
   let slots = Math.max(0, rules.limit - picture.taken);
   let canariesOnly = picture.canariesOpen > 0;

@@ -244,7 +244,7 @@ describeDatabases('runs in waves', (fixture) => {
     await carryOut(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
     expect((await getRun(context, id)).finished_at).toBeNull();
-    const not = 'cancelled: not tried: the run was halted, because 1 agent failed, and at most 0 may';
+    const not = 'cancelled: not tried: the run was halted, because 1 agent failed, and the maximum is 0';
     expect(await outcomes(id)).toEqual(['failed: it failed', 'queued', not, not, not]);
     await carryOut(agents[1]!);
     const { run } = await awaitRun(context, domain.waiting, id);
@@ -267,7 +267,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(run.status).toBe('halted');
     expect(await outcomes(id)).toEqual([
       'failed: it failed',
-      'cancelled: not tried: the run was stopped before the agent had it',
+      'cancelled: not tried: the run was stopped before the agent received it',
     ]);
   });
 
@@ -433,8 +433,8 @@ describeDatabases('runs in waves', (fixture) => {
     await awaitRun(context, domain.waiting, id);
     expect(await outcomes(id)).toEqual([
       'failed: the agent is not connected',
-      'failed: the agent is not approved any more',
-      'failed: the agent is not approved any more',
+      'failed: the agent is no longer approved',
+      'failed: the agent is no longer approved',
       'succeeded',
     ]);
     await upkeep.stop();
@@ -537,7 +537,7 @@ resources:
     expect(await carryOut(agents[0]!)).toMatchObject({ modules: [], keep_modules: ['motd'] });
     await awaitRun(context, domain.waiting, id);
     expect(await outcomes(id)).toEqual([
-      'succeeded: no maintenance window is open for the agent: nothing of this assignment is applied',
+      'succeeded: no maintenance window is open for the agent, so this assignment is not applied',
     ]);
     await start({ kind: 'plan' });
     expect(await carryOut(agents[0]!)).toMatchObject({ modules: ['motd'] });

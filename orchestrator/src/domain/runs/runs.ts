@@ -126,12 +126,12 @@ async function requirePlanRun(
 ) {
   const fault = (message: string) =>
     new MusterError('invalid_input', `plan_run_id ${message}`, [{ path: '/plan_run_id', message }]);
-  if (kind === 'plan') throw fault('is for an apply');
+  if (kind === 'plan') throw fault('is only allowed for an apply');
   const run = await findRow(context, planRunId);
   if (!run) throw new MusterError('run_not_found', `there is no run ${JSON.stringify(planRunId.slice(0, 64))}`);
   const assignment = typeof of === 'string' ? of : null;
   if (run.kind !== 'plan' || run.assignment !== assignment)
-    throw fault(`must be a plan of ${assignment ?? 'agents that were named'}`);
+    throw fault(`must be a plan of ${assignment ?? 'named agents'}`);
   if (run.finished_at === null) throw new MusterError('plan_stale', 'the plan has not ended yet');
 }
 

@@ -46,8 +46,7 @@ function denial(
   return null;
 }
 
-const lost = (name: string): string =>
-  `the secret "${name}" cannot be decrypted: the key it was encrypted under is not there`;
+const lost = (name: string): string => `the secret "${name}" cannot be decrypted: the key that encrypted it is missing`;
 
 /** Checks the secrets of payloads for one request or wave. Reads each secret only once. */
 export interface SecretAccess {
@@ -121,7 +120,7 @@ export async function secretValues(
     }
     const value = openSent(context, row);
     if (value === null) {
-      denied.set(name, `the secret "${name}" cannot be decrypted: its row was changed; set it again`);
+      denied.set(name, `the secret "${name}" cannot be decrypted: its stored value was altered; set it again`);
       continue;
     }
     values.set(name, value);

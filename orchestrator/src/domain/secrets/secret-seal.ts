@@ -21,7 +21,7 @@ const associated = (keyId: string, { name, version }: SealedFor): Buffer =>
  * @returns base64
  */
 export function sealValue(key: SecretKey, what: SealedFor, value: string, nonce: Buffer): string {
-  if (nonce.length !== nonceBytes) throw new Error(`a nonce has ${nonceBytes} bytes`);
+  if (nonce.length !== nonceBytes) throw new Error(`the nonce must have ${nonceBytes} bytes`);
   const cipher = createCipheriv(algorithm, key.key, nonce, { authTagLength: tagBytes });
   cipher.setAAD(associated(key.id, what));
   const sealed = Buffer.concat([nonce, cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()]);

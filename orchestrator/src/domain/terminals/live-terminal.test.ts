@@ -133,7 +133,7 @@ test('shows the output and exit of a shell that ended before anyone connected', 
   await settle();
   expect(ada.seen.slice(1)).toEqual(['This account is not available.\r\n', { type: 'exit', code: 1, signal: null }]);
   expect(ada.over).toBe('closed');
-  expect(ends).toMatchObject([{ end: { status: 'closed', reason: 'its shell ended with exit code 1' } }]);
+  expect(ends).toMatchObject([{ end: { status: 'closed', reason: 'the shell ended with exit code 1' } }]);
   const other = begun();
   other.shell.events.exited({ code: 0, signal: null });
   other.sweep(9_999);
@@ -330,7 +330,7 @@ test('records and shows all output before it notifies clients of the end', async
   expect(ada.seen.slice(1)).toEqual(['last', { type: 'exit', code: null, signal: 'SIGHUP' }]);
   expect([ada.over, eve.over]).toEqual(['closed', 'closed']);
   expect(ends).toMatchObject([
-    { end: { status: 'closed', reason: 'its shell ended by SIGHUP' }, bytes: recording.written },
+    { end: { status: 'closed', reason: 'the shell ended by SIGHUP' }, bytes: recording.written },
   ]);
   shell.says('nothing more');
   ada.told.typed(Buffer.from('x'));

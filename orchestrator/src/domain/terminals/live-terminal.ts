@@ -200,7 +200,7 @@ export class LiveTerminal implements ShellEvents {
       const how =
         exit.signal !== null ? `by ${exit.signal}` : exit.code !== null ? `with exit code ${exit.code}` : 'by itself';
       const notice = { type: 'exit', code: exit.code, signal: exit.signal } as const;
-      const end = { status: 'closed', reason: `its shell ended ${how}`, actor: systemActor, notice } as const;
+      const end = { status: 'closed', reason: `the shell ended ${how}`, actor: systemActor, notice } as const;
       if (this.#unseen === null || this.#end) this.#finish(end);
       else this.#unseenExit = { end, at: this.#parts.clock.monotonic() };
     }
@@ -220,7 +220,7 @@ export class LiveTerminal implements ShellEvents {
   unrecorded(reason: Error): void {
     this.#failed = true;
     if (this.#notified) return;
-    const message = `it cannot be recorded: ${reason.message}`;
+    const message = `the terminal cannot be recorded: ${reason.message}`;
     this.#end = ended('terminal_unrecorded', message);
     this.#shell?.close(message);
     this.#notifyAll();
@@ -236,7 +236,12 @@ export class LiveTerminal implements ShellEvents {
       who,
       tokenHash,
       (bytes) => this.#taken(bytes),
-      () => this.#cut(connection, 'terminal_too_slow', 'the connection is too slow for the output; attach again'),
+      () =>
+        this.#cut(
+          connection,
+          'terminal_too_slow',
+          'the connection is too slow for the output; attach to the terminal again',
+        ),
     );
     const control = who.mode === 'control';
     if (control && this.#controller)
@@ -283,7 +288,7 @@ export class LiveTerminal implements ShellEvents {
     else if (!this.#controller && now - this.#leftAt >= reattachSecs * 1000)
       this.#finish(ended('terminal_closed', `no operator was connected for ${reattachSecs} s`));
     else if (idleLimitSecs > 0 && now - this.#typedAt >= idleLimitSecs * 1000)
-      this.#finish(ended('terminal_idle', `nothing was typed into it for ${idleLimitSecs} s`));
+      this.#finish(ended('terminal_idle', `no input was typed for ${idleLimitSecs} s`));
   }
 
   get #now(): number {
@@ -314,9 +319,7 @@ export class LiveTerminal implements ShellEvents {
   #append(lines: string, shown?: () => void): boolean {
     const { recording, rules } = this.#parts;
     if (recording.size + Buffer.byteLength(lines) > rules.transcriptLimit) {
-      this.#finish(
-        ended('terminal_full', `it has shown more than the ${rules.transcriptLimit} bytes that are recorded of one`),
-      );
+      this.#finish(ended('terminal_full', `its transcript has reached the maximum of ${rules.transcriptLimit} bytes`));
       return false;
     }
     this.#addStartingPoint(recording.size);

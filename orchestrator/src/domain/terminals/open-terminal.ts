@@ -68,7 +68,7 @@ export async function openTerminal(
     onRecord(true);
   } catch (error) {
     onRecord(error instanceof OutcomeUnknown);
-    live.close(ended('terminal_closed', 'it could not be opened'));
+    live.close(ended('terminal_closed', 'the terminal could not be opened'));
     await gone;
     throw error;
   }
@@ -136,7 +136,7 @@ async function createTranscript(
     return await transcripts.create(sessionId, onFailure);
   } catch (error) {
     log.error({ err: error }, 'failed to create transcript; refusing terminal');
-    throw new MusterError('terminal_unrecorded', `no transcript can be begun: ${(error as Error).message}`);
+    throw new MusterError('terminal_unrecorded', `the transcript cannot be created: ${(error as Error).message}`);
   }
 }
 

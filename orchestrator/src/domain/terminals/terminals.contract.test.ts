@@ -94,9 +94,9 @@ describeDatabases('terminals', (fixture) => {
     expect((await terminals.list({ ...page, status: 'closed' })).items).toEqual([]);
     await terminals.close(bob, session_id);
     await terminals.close(bob, session_id);
-    expect(shells.last.closed).toBe('bob ended it');
+    expect(shells.last.closed).toBe('ended by bob');
     expect((await terminals.list(page)).items).toEqual([{ ...row, status: 'closed', closed_at: domain.now() }]);
-    expect(await terminals.get(session_id)).toMatchObject({ viewers: 0, end_reason: 'bob ended it' });
+    expect(await terminals.get(session_id)).toMatchObject({ viewers: 0, end_reason: 'ended by bob' });
     expect(await events()).toEqual(['terminal.opened', 'terminal.closed']);
     expect(JSON.parse(cast(session_id))).toEqual({
       version: 2,
@@ -482,7 +482,7 @@ describeDatabases('terminals', (fixture) => {
       status: 'closed',
       attached: [],
       viewers: 0,
-      end_reason: 'its shell ended with exit code 3',
+      end_reason: 'the shell ended with exit code 3',
       transcript_sha256: digest.sha256,
       transcript_bytes: digest.bytes,
     });
@@ -494,7 +494,7 @@ describeDatabases('terminals', (fixture) => {
         {
           session_id,
           operator_id: actor.id,
-          reason: 'its shell ended with exit code 3',
+          reason: 'the shell ended with exit code 3',
           status: 'closed',
           ...digest,
           duration_secs: 75,

@@ -226,7 +226,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live) return;
       const actor = await stillSignedIn(context, asker.actor);
-      live.close(ended('terminal_closed', `${actor.name} ended it`, actor));
+      live.close(ended('terminal_closed', `ended by ${actor.name}`, actor));
       await open.settled([sessionId]);
     },
 
@@ -245,7 +245,7 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     async transcript(asker, sessionId, format) {
       const row = await requireOwn(context, asker, sessionId);
       const kept = await (format === 'raw' ? transcripts.raw(row.session_id) : transcripts.cast(row.session_id));
-      if (kept === null) throw new MusterError('terminal_not_found', 'nothing is kept of what this session showed');
+      if (kept === null) throw new MusterError('terminal_not_found', 'this session has no transcript');
       return kept;
     },
 
