@@ -7,7 +7,10 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { type AgentRow, requireAgent } from './agents.ts';
 
-/** @param at JSON pointer of the tags in the body; empty when the key is in the path and the value in the body */
+/**
+ * Returns the faults of a tag.
+ * @param at JSON pointer of the tags in the body; empty if the key is in the path and the value in the body
+ */
 function tagFaults(key: string, value: string, at: string): Fault[] {
   const within = `${at}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
   const faults = (read: ReturnType<typeof tagKeySchema.safeParse>, path: string) =>
@@ -15,10 +18,13 @@ function tagFaults(key: string, value: string, at: string): Fault[] {
   return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];
 }
 
-/** Maximum number of tags of an agent: every answer about the agent contains them. */
+/** Maximum number of tags of an agent, because every answer about the agent contains them. */
 const maxTags = 256;
 
-/** @throws MusterError invalid_input, one fault for each unusable key or value */
+/**
+ * Checks tags.
+ * @throws MusterError invalid_input with one fault for each invalid key or value
+ */
 export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
   if (Object.keys(tags).length > maxTags) {
     const message = `must be at most ${maxTags} tags`;
@@ -96,12 +102,12 @@ export async function deleteOneTag(context: Context, actor: Actor, idOrName: str
   });
 }
 
-/** All tags in use: the values of each key, with the number of agents that have each. */
+/** Returns all tags in use: for each key, its values with the number of agents that have them. */
 export async function listTags({ db }: Context): Promise<{
   tags: Record<string, string[]>;
   counts: Record<string, Record<string, number>>;
 }> {
-  // Maps, because a tag key may be `constructor`.
+  // Uses maps, because a tag key may be `constructor`.
   const tags = new Map<string, Map<string, number>>();
   for (const { key, value, agents } of await db.all(tagValues, {})) {
     const values = tags.get(key);

@@ -16,7 +16,10 @@ export type StateInPages = Omit<State, 'applied' | 'pending_removals' | 'unappli
   unapplied: EntryTexts;
 };
 
-/** @throws MusterError agent_not_found */
+/**
+ * Reads the applied state of an agent.
+ * @throws MusterError agent_not_found
+ */
 export async function readState(context: Context, idOrName: string): Promise<StateInPages> {
   const { node_id, updated_at } = await requireAgent(context, idOrName);
   const state = await context.db.get(agentState, { node_id });
