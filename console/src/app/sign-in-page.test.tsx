@@ -23,7 +23,7 @@ test('asks for the passphrase of a pasted key that is encrypted', async () => {
   expect(screen.getByRole('button', { name: 'Open key file' })).toBeTruthy();
 });
 
-test('forgets a pasted key on cancel', async () => {
+test('forgets a pasted key when the operator cancels', async () => {
   const { user } = await open();
   await user.click(screen.getByRole('button', { name: 'paste its text' }));
   await user.type(screen.getByRole('textbox', { name: 'Private key' }), 'secret');

@@ -19,7 +19,7 @@ const sample = (collected_at: number, parts: Partial<Sample> = {}): Sample => ({
 });
 
 describe('lines of samples', () => {
-  test('computes shares and rates', () => {
+  test('computes percentages and rates', () => {
     const { times, values } = linesOf([sample(60), sample(120), sample(180)], 60);
     expect(times).toEqual([60, 120, 180]);
     expect(values.memory).toEqual([25, 25, 25]);
@@ -27,14 +27,14 @@ describe('lines of samples', () => {
     expect(values.received).toEqual([null, 100, 100]);
   });
 
-  test('breaks at a gap, but not at a late sample', () => {
+  test('breaks a line at a gap, but not at a late sample', () => {
     const { times, values } = linesOf([sample(60), sample(190), sample(600)], 60);
     expect(times).toEqual([60, 190, 250, 600]);
     expect(values.cpu).toEqual([10, 10, null, 10]);
     expect(values.received).toEqual([null, 100, null, null]);
   });
 
-  test('draws no gaps for an agent that measures less often than requested', () => {
+  test('breaks no line of an agent that sends samples less often than requested', () => {
     const { times, values } = linesOf(
       [300, 600, 905, 1_200, 3_000, 3_300].map((at) => sample(at)),
       60,
@@ -45,12 +45,12 @@ describe('lines of samples', () => {
     expect(linesOf([sample(60), sample(86_400)], 60).times).toEqual([60, 120, 86_400]);
   });
 
-  test('leaves out the rate where a counter was reset', () => {
+  test('omits the rate after a counter was reset', () => {
     const { values } = linesOf([sample(60), sample(120, { net_rx_bytes: 5 }), sample(180, { net_rx_bytes: 605 })], 60);
     expect(values.received).toEqual([null, null, 10]);
   });
 
-  test('computes rates by the uptime if buckets carry only their start', () => {
+  test('computes rates from the uptime if buckets have only a start time', () => {
     const at = (collected_at: number, uptime: number) =>
       sample(collected_at, { uptime, net_rx_bytes: uptime * 100, net_tx_bytes: uptime * 7 });
     const { values } = linesOf([at(0, 240), at(300, 480), at(600, 840)], 300);
@@ -58,7 +58,7 @@ describe('lines of samples', () => {
     expect(values.sent).toEqual([null, 7, 7]);
   });
 
-  test('summarizes minimum, average, maximum and last value', () => {
+  test('summarizes the minimum, average, maximum, and last value of a line', () => {
     expect(outlineOf([1, null, 4, 1])).toEqual({ min: 1, average: 2, max: 4, last: 1 });
     expect(outlineOf([null])).toBeNull();
   });
@@ -92,11 +92,11 @@ describe('an amount', () => {
   });
 });
 
-test('chooses a top with distinct labels for a scale without values', () => {
+test('chooses an axis maximum with distinct labels if all values are zero', () => {
   expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_000, 1_000, 1]);
 });
 
-test('finds values between gaps', () => {
+test('finds single values between two gaps', () => {
   expect([aloneAt([1]), aloneAt([]), aloneAt([1, 2, null, 3, null, null, 4]), aloneAt([null, 0, null])]).toEqual([
     ...[[0], [], [3, 6], [1]],
   ]);

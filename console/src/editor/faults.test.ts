@@ -43,13 +43,13 @@ describe('marks', () => {
 });
 
 describe('syntax', () => {
-  test('reports line and column of a syntax fault', () =>
+  test('reports the line and column of a syntax error', () =>
     expect(syntaxFaults('name: "x\n')).toEqual([
       { path: '', message: expect.stringMatching(/quote/i), line: expect.any(Number), column: expect.any(Number) },
     ]));
   test('reports duplicate keys', () => expect(syntaxFaults('a: 1\na: 2\n')).toMatchObject([{ line: 2, column: 1 }]));
   test('accepts any valid YAML', () => expect(syntaxFaults('- 1\n- { a: b }\n')).toEqual([]));
-  test('does not parse texts that are too long or too deep', () => {
+  test('does not parse texts that are too long or too deeply nested', () => {
     expect(syntaxFaults('['.repeat(100_000))).toMatchObject([{ message: expect.stringMatching(/deep/) }]);
     expect(syntaxFaults(`a: [\n${'#'.repeat(300_000)}`)).toEqual([]);
   });
@@ -57,17 +57,17 @@ describe('syntax', () => {
 
 describe('validating a text', () => {
   const verdict = { text, faults: [fault(4, 5)], warnings: [] };
-  test('shows the state checking before the first verdict', () =>
+  test('reports the state "checking" before the first verdict', () =>
     expect(judge(text, null)).toEqual({ marks: [], state: 'checking' }));
-  test('shows the verdict of this text', () =>
+  test('shows the verdict on the current text', () =>
     expect(judge(text, verdict)).toMatchObject({ state: 'faulty', marks: [{ line: 4 }] }));
-  test('shows the state valid with warnings only', () =>
+  test('reports the state "valid" if there are only warnings', () =>
     expect(judge(text, { text, faults: [], warnings: [fault(1, 1)] })).toMatchObject({
       state: 'valid',
       marks: [{ severity: 'warning' }],
     }));
-  test('keeps the verdict of an earlier text while checking', () =>
+  test('keeps the faults of the earlier text while the current text is checked', () =>
     expect(judge(`${text}# more\n`, verdict)).toMatchObject({ state: 'checking', marks: [{ line: 4 }] }));
-  test('shows only syntax faults if there are any', () =>
+  test('shows only syntax errors if there are any', () =>
     expect(judge('a: [', verdict)).toMatchObject({ state: 'faulty', marks: [{ path: '' }] }));
 });

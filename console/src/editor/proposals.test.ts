@@ -33,12 +33,12 @@ describe('keys', () => {
       'resource',
       'variants',
     ]));
-  test('proposes the path of a condition', () => expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists']));
+  test('proposes the keys of only_if', () => expect(labels('resources:\n  - only_if: { ¦')).toEqual(['exists']));
   test('proposes the kinds of a resource', () =>
     expect(labels('resources:\n  - resource:\n      ¦')).toEqual(
       expect.arrayContaining(['file-unix', 'script', 'timezone']),
     ));
-  test('proposes no second kind', () =>
+  test('proposes no second kind for a resource', () =>
     expect(labels('resources:\n  - resource:\n      script: {}\n      ¦')).toEqual([]));
   test('proposes the fields of a kind with type and description', () => {
     const fields = at('resources:\n  - resource:\n      file-unix:\n        path: /x\n        ¦');
@@ -57,11 +57,11 @@ describe('keys', () => {
       'arch',
       'init_system',
     ]));
-  test('proposes the keys of a parameter with any name', () =>
+  test('proposes the keys of a parameter named like a property of Object', () =>
     expect(labels('parameters:\n  constructor:\n    ¦')).toEqual(['type', 'default', 'description']));
-  test('proposes keys with a dash at the start of a list', () =>
+  test('inserts a dash before the first key of a list item', () =>
     expect(taken('resources:\n  ¦', 'id')).toBe('resources:\n  - id: '));
-  test('proposes nothing at a position unknown to the schema', () => {
+  test('proposes nothing below a key that the schema lacks', () => {
     expect(labels('nonsense:\n  ¦')).toEqual([]);
     expect(labels('x-own:\n  ¦')).toEqual([]);
   });

@@ -72,7 +72,7 @@ describe('by indentation', () => {
     ],
     ['a key in quotes', '"name": x\n¦', '', 'open', ['name']],
     ['comments and empty lines', '# one: two\n\nname: x # three: four\n¦', '', 'open', ['name']],
-  ])('finds the position: %s', (_, written, path, kind, present) =>
+  ])('finds the path and keys at the cursor: %s', (_, written, path, kind, present) =>
     expect(at(written)).toMatchObject({ path, kind, present }),
   );
 
@@ -80,8 +80,8 @@ describe('by indentation', () => {
     ['a comment', 'name: x # re¦'],
     ['a colon without a space', 'name:¦'],
     ['below a value', 'name: x\n    ¦'],
-    ['amid nothing', '  ¦'],
-  ])('finds no position: %s', (_, written) => expect(at(written)).toBeNull());
+    ['indentation without a parent', '  ¦'],
+  ])('finds nothing to propose: %s', (_, written) => expect(at(written)).toBeNull());
 
   test('finds the start of the typed word', () => {
     expect(at('name: x\nresou¦')?.back).toBe(5);
@@ -115,14 +115,14 @@ describe('in a flow', () => {
       [],
       2,
     ],
-  ])('finds the position in a flow collection: %s', (_, written, path, kind, present, back) =>
+  ])('finds the path and keys in a flow collection: %s', (_, written, path, kind, present, back) =>
     expect(at(written)).toEqual({ path, kind, present, back }),
   );
 
-  test('reads block lines after the end of a flow', () =>
+  test('reads block style after a flow collection ends', () =>
     expect(at('supports: [{ platform: linux }]\nna¦')).toMatchObject({ path: '', present: ['supports'] }));
 
-  test('reads a block element after a flow element', () =>
+  test('reads a block list item after a flow list item', () =>
     expect(at('resources:\n  - { id: a, resource: { x: {} } }\n  - { ¦')).toMatchObject({
       path: 'resources/1',
       kind: 'open',

@@ -153,7 +153,7 @@ describe.each(cases)('the page of $name', ({ Page, route, none, empty, full, lis
     expect(screen.getByRole('status', { name: /^Loading/ })).toBeTruthy();
   });
 
-  test('shows an error and loads again on request', async () => {
+  test('shows an error and retries on request', async () => {
     const api = orchestrator();
     api.refuse(route, 'internal', 'the disk is gone');
     const { user } = await renderPage(Page);

@@ -30,7 +30,7 @@ test('explains an empty list and offers an action', async () => {
   expect(screen.getByRole('button', { name: 'Start one' })).toBeTruthy();
 });
 
-test('shows the code and the request of an API error, and retries', async () => {
+test('shows the code and request id of an API error, and retries on request', async () => {
   fakeApi();
   const retry = vi.fn();
   const { user } = await renderPart(<Failure error={refusal()} retry={retry} />);
@@ -40,7 +40,7 @@ test('shows the code and the request of an API error, and retries', async () => 
   expect(retry).toHaveBeenCalledOnce();
 });
 
-test('lists the faults of a form, and shows a single fault only once', async () => {
+test('lists the faults in a form, and does not repeat a single fault', async () => {
   fakeApi();
   await renderPart(
     <>

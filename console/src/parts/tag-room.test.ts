@@ -9,15 +9,15 @@ test.each([
   [240, [0, 1]],
   [340, [0, 1, 2]],
   [400, [0, 1, 2, 3]],
-])('fits into %s pixels the tags at %j', (room, indexes) => {
+])('in %s pixels, shows the tags with the indexes %j', (room, indexes) => {
   expect(tagsThatFit(tags, room)).toEqual(indexes);
 });
 
-test('fits a short tag after a long one that does not fit', () => {
+test('skips a long tag that does not fit and shows a shorter one after it', () => {
   expect(tagsThatFit(['beat=10000', 'environment=staging', 'role=web', 'site=paris'], 216)).toEqual([0, 2]);
 });
 
-test('keeps one tag even if it is too long, and none of an empty list', () => {
+test('shows one tag even if it is too long, and none for an empty list', () => {
   expect([tagsThatFit([], 200), tagsThatFit([`a=${'b'.repeat(500)}`], 100), tagsThatFit(['a', 'b'], 50)]).toEqual([
     ...[[], [0], [0, 1]],
   ]);

@@ -36,7 +36,7 @@ test('truncates a text without splitting a character', () => {
   );
 });
 
-test('marks a line as truncated only if it is', () => {
+test('appends an ellipsis only to a truncated line', () => {
   expect(lineText('two  words\n', 20)).toBe('two words ');
   expect(lineText('x'.repeat(65_536), 3)).toBe('xxx…');
   expect(lineText('a\u202eb', 20)).toBe('a⟨202E⟩b');

@@ -15,7 +15,7 @@ test.each([
   expect(shortDuration(seconds)).toBe(shown);
 });
 
-test('formats a past, a future and a present time relative to now', () => {
+test('formats past, future, and current times relative to now', () => {
   const now = 1_800_000_000_000;
   expect([
     relativeTime(now - 240_000, now),

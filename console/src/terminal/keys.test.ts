@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { extraKey, pasteable, runsAtOnce, withCtrl } from './keys.ts';
 
-test('sends the sequences of a keyboard for extra keys in both cursor key modes', () => {
+test('sends the same sequences as a keyboard for extra keys, in both cursor key modes', () => {
   expect([extraKey('esc', true), extraKey('tab', false), extraKey('up', false), extraKey('left', true)]).toEqual([
     '\x1b',
     '\t',
@@ -19,7 +19,7 @@ test.each([
   ['1', '1'],
   ['ls', 'ls'],
   ['é', 'é'],
-])('maps Ctrl with %j', (typed, sent) => {
+])('maps Ctrl and %j to a control character if one exists', (typed, sent) => {
   expect(withCtrl(typed)).toBe(sent);
 });
 

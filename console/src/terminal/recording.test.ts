@@ -16,7 +16,7 @@ const lines = [
 ];
 const file = `${lines.map((line) => JSON.stringify(line)).join('\n')}\n[3,"o","cut o`;
 
-test('reads the same recording from any chunks', () => {
+test('parses a recording independently of its chunks', () => {
   const bytes = new TextEncoder().encode(file);
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 6 }), (cuts) => {
@@ -52,19 +52,23 @@ const textOf = (...pieces: string[]) => {
 };
 
 test.each([
-  ['colours and titles', ['\x1b]0;evil\x07\x1b[31mred\x1b[m\n'], ['red']],
-  ['a title that ends in the next piece', ['a\x1b]0;ev', 'il\x1b', '\\b\n'], ['ab']],
-  ['a colour that is cut', ['a\x1b', '[3', '1mb\n'], ['ab']],
-  ['a line that is drawn over and over', ['10%\r20%\r\n'], ['10%', '20%']],
-  ['what was rubbed out', ['lss\b \b\n'], ['ls']],
-  ['a program that places what it draws', ['\x1b[2J\x1b[1;1Htop\x1b[5;3Hload'], ['top', 'load']],
-  ['what comes over and over', ['n\n', 'y\ny\ny\n', 'y\nz\n'], ['n', 'y', 'z']],
-  ['a sequence that never ends', [`x\x1b]0;${'a'.repeat(10_000)}`, 'found\n'], [expect.stringContaining('found')]],
-])('extracts the text without %s', (_, pieces, expected) => {
+  ['removes colors and titles', ['\x1b]0;evil\x07\x1b[31mred\x1b[m\n'], ['red']],
+  ['removes a title that ends in the next chunk', ['a\x1b]0;ev', 'il\x1b', '\\b\n'], ['ab']],
+  ['removes a color sequence that is split between chunks', ['a\x1b', '[3', '1mb\n'], ['ab']],
+  ['keeps every state of a redrawn line', ['10%\r20%\r\n'], ['10%', '20%']],
+  ['removes characters deleted by backspaces', ['lss\b \b\n'], ['ls']],
+  ['starts a new line at a cursor movement', ['\x1b[2J\x1b[1;1Htop\x1b[5;3Hload'], ['top', 'load']],
+  ['keeps a repeated line once', ['n\n', 'y\ny\ny\n', 'y\nz\n'], ['n', 'y', 'z']],
+  [
+    'keeps text after an unfinished sequence',
+    [`x\x1b]0;${'a'.repeat(10_000)}`, 'found\n'],
+    [expect.stringContaining('found')],
+  ],
+])('extracts the searchable text: %s', (_, pieces, expected) => {
   expect(textOf(...pieces).texts.slice(-expected.length)).toEqual(expected);
 });
 
-test('finds text with the time and an excerpt of its line', () => {
+test('finds text and returns the time and an excerpt of its line', () => {
   const text = textOf('one\n', `${'x'.repeat(100)}Two\n`, 'two\n');
   expect(text.find('two', 0, 99, 10)).toEqual([
     { line: 1, at: 1, column: 100, excerpt: `${'x'.repeat(60)}Two`, from: 60 },
@@ -75,12 +79,12 @@ test('finds text with the time and an excerpt of its line', () => {
 });
 
 test.each([
-  ['as fast as it was', 1, { speed: 1, skipIdle: false, nextAt: 9, end: 20 }, 1.5],
-  ['faster', 1, { speed: 16, skipIdle: false, nextAt: 9, end: 20 }, 9],
-  ['a long pause is passed over', 1, { speed: 1, skipIdle: true, nextAt: 9, end: 20 }, 8.7],
-  ['a short one is not', 1, { speed: 1, skipIdle: true, nextAt: 1.9, end: 20 }, 1.5],
-  ['not beyond the end', 19.9, { speed: 4, skipIdle: false, nextAt: 20, end: 20 }, 20],
-  ['nothing more comes', 15, { speed: 1, skipIdle: true, nextAt: null, end: 20 }, 20],
+  ['at normal speed', 1, { speed: 1, skipIdle: false, nextAt: 9, end: 20 }, 1.5],
+  ['at 16 times the speed', 1, { speed: 16, skipIdle: false, nextAt: 9, end: 20 }, 9],
+  ['skips a long pause', 1, { speed: 1, skipIdle: true, nextAt: 9, end: 20 }, 8.7],
+  ['does not skip a short pause', 1, { speed: 1, skipIdle: true, nextAt: 1.9, end: 20 }, 1.5],
+  ['stops at the end', 19.9, { speed: 4, skipIdle: false, nextAt: 20, end: 20 }, 20],
+  ['skips a pause at the end', 15, { speed: 1, skipIdle: true, nextAt: null, end: 20 }, 20],
 ])('advances playback: %s', (_, position, options, expected) => {
   expect(advance(position, 0.5, options)).toBeCloseTo(expected);
 });

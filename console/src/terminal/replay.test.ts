@@ -45,7 +45,7 @@ async function playedThrough(recording: Recording, count: number): Promise<strin
   return snapshot;
 }
 
-test('reaches the same screen over a long distance without rendering it', async () => {
+test('shows the same screen after a long jump without rendering the skipped events', async () => {
   const recording = recordingOf(30_000);
   const whole = recording.events.length;
   const screen = new CountedScreen();
@@ -62,7 +62,7 @@ test('reaches the same screen over a long distance without rendering it', async 
   replay.stop();
 });
 
-test('keeps margins, origin mode and a hidden cursor after a jump', async () => {
+test('restores margins, origin mode, and a hidden cursor after a jump', async () => {
   // The text is long enough for the replay to use the hidden screen.
   const much = Array.from({ length: 20 }, (_, at) => `\r\n${at} ${'·'.repeat(70)}`.repeat(750));
   const texts = [
@@ -92,7 +92,7 @@ test('keeps margins, origin mode and a hidden cursor after a jump', async () => 
   replay.stop();
 });
 
-test('switches to a new target while moving', async () => {
+test('abandons a target when a new one is set', async () => {
   const recording = recordingOf(25_000);
   const screen = new CountedScreen();
   const replay = new Replay(recording, screen);

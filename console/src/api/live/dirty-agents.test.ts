@@ -34,7 +34,7 @@ function rig() {
 const many = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`);
 
 describe('changed agents', () => {
-  test('fetches changed agents together, once each, a second after the first event', () => {
+  test('fetches each changed agent once, a second after the first event', () => {
     const { agents, turn, done } = rig();
     for (const id of ['a', 'b', 'a']) agents.add(id);
     turn(999);
@@ -75,7 +75,7 @@ describe('changed agents', () => {
     expect(done).toEqual(['1000: all', '6000: b']);
   });
 
-  test('fetches nothing after it was cleared at sign-out', () => {
+  test('fetches nothing after a sign-out cleared the changes', () => {
     const { agents, turn, done } = rig();
     agents.add('a');
     agents.clear();
@@ -85,7 +85,7 @@ describe('changed agents', () => {
 });
 
 describe('a list of agents', () => {
-  test('patches changed agents and keeps the others', () => {
+  test('replaces changed agents in the list and keeps the other records', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((node_id) => ({ node_id, at: 1 }));
     const list = [a, b, c] as { node_id: string; at: number }[];
     const fresh = new Map([

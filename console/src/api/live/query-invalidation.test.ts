@@ -21,7 +21,7 @@ function underTest() {
   return { client, mark: createStaleMarker(client), asked, aborted, queryFn };
 }
 
-test('fetches a pending answer again if it became stale', async () => {
+test('fetches a query again if it becomes stale during a request', async () => {
   const { client, mark, asked, aborted, queryFn } = underTest();
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
   observer.subscribe(() => {});
@@ -39,7 +39,7 @@ test('fetches a pending answer again if it became stale', async () => {
   expect(aborted).toEqual([]);
 });
 
-test('completes an answer that takes longer than the time between events', async () => {
+test('completes a request that takes longer than the time between events', async () => {
   const { client, mark, asked, aborted, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
@@ -52,7 +52,7 @@ test('completes an answer that takes longer than the time between events', async
   expect(aborted).toEqual([]);
 });
 
-test('fetches an unused stale answer when a page uses it', async () => {
+test('fetches a stale query when a page starts to use it', async () => {
   const { client, mark, asked, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   mark(['things']);
@@ -62,7 +62,7 @@ test('fetches an unused stale answer when a page uses it', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('marks a list with later pages as stale without fetching it', async () => {
+test('marks a list of several pages as stale without fetching it', async () => {
   const { client, mark } = underTest();
   let asked = 0;
   const observer = new InfiniteQueryObserver(client, {
@@ -87,7 +87,7 @@ test('marks a list with later pages as stale without fetching it', async () => {
   expect(observer.getCurrentResult().isStale).toBe(true);
 });
 
-test('rests before fetching a large answer again, and loses no event in between', async () => {
+test('delays fetching a large result again, and misses no event during the delay', async () => {
   let time = 0;
   const waiting: { at: number; act: () => void }[] = [];
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
@@ -116,7 +116,7 @@ test('rests before fetching a large answer again, and loses no event in between'
   expect([asked, waiting.length]).toEqual([2, 2]);
 });
 
-test('computes the rest from the size of the answer', () => {
+test('computes the delay of the next request from the size of the result', () => {
   const many = (length: number) => Array.from({ length }, () => ({}));
   const answers = [null, 'text', many(999), many(5_000), { results: many(3_000), modules: many(2) }];
   expect([...answers, { pages: [many(700), { operations: many(700) }] }, many(100_000)].map(refetchDelay)).toEqual([
@@ -124,7 +124,7 @@ test('computes the rest from the size of the answer', () => {
   ]);
 });
 
-test('does not fetch an answer again that was requested after the event', async () => {
+test('does not fetch a result again if it was requested after the event', async () => {
   let time = 0;
   const client = new QueryClient({
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },

@@ -10,13 +10,16 @@ const eventOf = (event_type: string) =>
   ({ event_type, target: { type: 'thing', id: 'id-1', name: 'name-1' }, metadata: {} }) as unknown as AuditEvent;
 const staleBy = (event_type: string) => staleAfter({ kind: 'event', event: eventOf(event_type) });
 
-test.each(Object.keys(eventTypes))('marks the noun of %s stale, unless the event changes nothing', (type) => {
-  const [log, ...others] = staleBy(type);
-  expect(log).toEqual(keys.audit);
-  const told = (notifyingEvents as readonly string[]).includes(type);
-  expect(others.includes(keys.notifications)).toBe(told);
-  expect(others.length > (told ? 1 : 0)).toBe(!changeNothing.includes(type.split('.')[0] as string));
-});
+test.each(Object.keys(eventTypes))(
+  'marks queries as stale after the event %s, unless it changes only the audit log',
+  (type) => {
+    const [log, ...others] = staleBy(type);
+    expect(log).toEqual(keys.audit);
+    const notifies = (notifyingEvents as readonly string[]).includes(type);
+    expect(others.includes(keys.notifications)).toBe(notifies);
+    expect(others.length > (notifies ? 1 : 0)).toBe(!changeNothing.includes(type.split('.')[0] as string));
+  },
+);
 
 test.each([
   ['module.uploaded', keys.module('name-1')],
@@ -25,15 +28,15 @@ test.each([
   ['secret.updated', keys.secrets],
   ['terminal.closed', ['terminal']],
   ['drift.detected', keys.drift],
-])('marks for %s the key %j', (type, key) => {
+])('after the event %s, marks the key %j as stale', (type, key) => {
   expect(staleBy(type)).toContainEqual(key);
 });
 
-test('marks everything stale after the database was restored', () => {
+test('marks all queries as stale after the database was restored', () => {
   expect(staleBy('system.restored')).toContainEqual([]);
 });
 
-test('marks the named record stale after a hint, and everything after a gap', () => {
+test('marks the named record as stale after a hint, and all queries after a gap', () => {
   const operation = { kind: 'operation', operation_id: 'o', node_id: 'n', run_id: 'r' } as const;
   expect(staleAfter(operation)).toEqual(expect.arrayContaining([keys.operation('o'), keys.state('n'), keys.run('r')]));
   expect(staleAfter({ ...operation, run_id: null })).not.toContainEqual(keys.runs);
@@ -50,7 +53,7 @@ test('subscribes to every category of events', () => {
   expect(categories.length).toBeLessThanOrEqual(256);
 });
 
-test('marks the same answers for changes in one message as for single messages', () => {
+test('marks the same keys for a message with several changes as for single messages', () => {
   const change = { operation_id: 'o1', node_id: 'n1', run_id: 'r1' };
   const together = messageOf('operations', JSON.stringify({ operations: [change] }));
   const alone = messageOf('operation', JSON.stringify(change));

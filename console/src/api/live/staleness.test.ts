@@ -35,7 +35,7 @@ function underTest() {
   return { staleness, marked, news, until, waiting: () => timers.length };
 }
 
-test('marks an answer once soon after the first event, then at most every two seconds', () => {
+test('marks a key soon after the first event, then at most every two seconds', () => {
   const { staleness, marked, until, waiting } = underTest();
   for (let ms = 0; ms < 5000; ms += 20) {
     until(ms);
@@ -47,9 +47,9 @@ test('marks an answer once soon after the first event, then at most every two se
 });
 
 test.each([
-  ['the narrow one first', [['audit', 'page'], ['audit'], []]],
-  ['the wide one first', [[], ['audit'], ['audit', 'page']]],
-] as [string, Key[]][])('marks narrow keys only through a wide key: %s', (_, keys) => {
+  ['the narrow key is added first', [['audit', 'page'], ['audit'], []]],
+  ['the broad key is added first', [[], ['audit'], ['audit', 'page']]],
+] as [string, Key[]][])('marks only the broadest of several keys: %s', (_, keys) => {
   const { staleness, marked, until } = underTest();
   for (const key of keys) staleness.add(key);
   until(1000);
@@ -60,7 +60,7 @@ test.each([
   expect(marked.slice(1)).toEqual([[2060, ['audit', 'page']]]);
 });
 
-test('reports the time of the last event about the answer or an object in it', () => {
+test('reports the time of the last event about a key or a narrower key', () => {
   const { staleness, news, until } = underTest();
   staleness.add(['agents']);
   until(40);

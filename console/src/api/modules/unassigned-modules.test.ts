@@ -6,7 +6,7 @@ const assignments = [
   { modules: ['web', 'tls'], matches: ['a'] },
 ];
 
-test('lists modules that were applied by hand, but not assigned modules', () => {
+test('lists the modules of each agent that no assignment gives it', () => {
   const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web', 'tls'] },
@@ -18,7 +18,7 @@ test('lists modules that were applied by hand, but not assigned modules', () => 
   expect(Object.fromEntries(beyond)).toEqual({ a: [], b: ['motd'], d: ['motd'] });
 });
 
-test('repairs agents with only assigned modules in one run', () => {
+test('groups agents into one run for each set of unassigned modules', () => {
   const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web'] },

@@ -23,7 +23,7 @@ test.each([
   ['PKCS#8 with mail headers', `Bag Attributes: none\r\n${keys.plain.replaceAll('\n', '\r\n')}\r\n`, keys.publicKey],
   ['a seed in hexadecimal', ` ${keys.seed.toUpperCase()}\n`, keys.publicKey],
   ['OpenSSH', keys.sshPlain, keys.sshPublicKeys.first],
-])('reads the plain key %s', async (_, text, publicKey) => {
+])('reads the unencrypted key %s', async (_, text, publicKey) => {
   expect(await publicKeyOf(text, null)).toBe(publicKey);
 });
 
@@ -35,7 +35,7 @@ test.each([
   ['OpenSSH encrypted by ssh-keygen', keys.sshCtr, keys.sshPublicKeys.second],
   ['OpenSSH with AES in GCM', keys.sshGcm, keys.sshPublicKeys.first],
   ['OpenSSH with AES in CBC', keys.sshCbc, keys.sshPublicKeys.first],
-])('asks for the passphrase of %s, and reads the key', async (_, text, publicKey) => {
+])('asks for the passphrase of %s and reads the key with it', async (_, text, publicKey) => {
   expect(await refusal(text)).toMatchObject({ needsPassphrase: true, message: expect.stringMatching(/encrypted/) });
   expect(await publicKeyOf(text, keys.passphrase)).toBe(publicKey);
 });
@@ -66,7 +66,7 @@ test.each([
   ['a key with missing characters', keys.plain.replace(/[A-Za-z0-9+/]{12}(?=\n-----END)/, ''), /incomplete/],
   ['an OpenSSH key with a missing line', keys.sshPlain.replace(/\n[A-Za-z0-9+/]+/, ''), /incomplete/],
   ['a PuTTY key', 'PuTTY-User-Key-File-3: ssh-ed25519\n', /PuTTYgen/],
-])('refuses %s, and explains why', async (_, text, why) => {
+])('refuses %s and explains why', async (_, text, why) => {
   const error = await refusal(text);
   expect(error).toMatchObject({ name: 'KeyFileError', needsPassphrase: false });
   expect(error.message).toMatch(why);

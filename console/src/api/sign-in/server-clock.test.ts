@@ -4,7 +4,7 @@ import { createServerClock } from './server-clock.ts';
 const at = Date.UTC(2026, 10, 22, 7);
 const dated = (ms: number) => new Date(ms).toUTCString();
 
-test('corrects a clock that is hours off by the dates of answers', () => {
+test('corrects a browser clock that is hours off, using the Date headers of responses', () => {
   let browser = at + 3 * 3_600_000;
   const clock = createServerClock(() => browser);
   expect(clock.now()).toBe(browser);
@@ -18,7 +18,7 @@ test('corrects a clock that is hours off by the dates of answers', () => {
   expect(clock.now()).toBe(browser);
 });
 
-test('ignores differences of seconds and values that are not dates', () => {
+test('ignores differences of a few seconds and invalid dates', () => {
   const clock = createServerClock(() => at);
   clock.observe(dated(at - 4_000));
   expect(clock.now()).toBe(at);

@@ -76,7 +76,7 @@ test('renews a token at three quarters of its lifetime', async () => {
   expect(await session.token()).toBe('ada-2');
 });
 
-test('retries a request that is refused during a renewal with the new token', async () => {
+test('returns the new token for a request that was refused during a renewal', async () => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -90,7 +90,7 @@ test('retries a request that is refused during a renewal with the new token', as
   expect(session.state().status).toBe('live');
 });
 
-test('retries a renewal without an answer, and expires after a refused one', async () => {
+test('retries a renewal that got no response, and expires after a refused renewal', async () => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);
@@ -107,7 +107,7 @@ test('retries a renewal without an answer, and expires after a refused one', asy
 test.each([
   ['hours ahead', -5 * 3600],
   ['hours behind', 5 * 3600],
-])('signs in with a browser clock %s and does not renew in a loop', async (_, seconds) => {
+])('signs in and does not renew in a loop if the browser clock is %s', async (_, seconds) => {
   const { session, renewals, pass, token } = underTest();
   await session.begin(token('ada-1', seconds));
   expect(await session.token()).toBe('ada-1');
@@ -120,7 +120,7 @@ test.each([
   expect(renewals.length).toBeLessThan(8);
 });
 
-test('renews the token soon after a sleep', async () => {
+test('renews the token soon after the computer wakes up', async () => {
   const { session, renewals, pass, sleep, token } = underTest();
   await session.begin(token('ada-1'));
   sleep(2_900_000);
@@ -170,7 +170,7 @@ test('remains signed out after a sign-out during a sign-in', async () => {
   expect(left.toSorted()).toEqual(['ada-1', 'ada-2']);
 });
 
-test('ends the replaced session and keeps the waiting requests of the operator', async () => {
+test('ends the previous session at a new sign-in and continues requests of the same operator', async () => {
   const { session, left, token } = underTest();
   await session.begin(token('ada-1'));
   await session.begin(token('ada-2'));
@@ -181,7 +181,7 @@ test('ends the replaced session and keeps the waiting requests of the operator',
   await expect(session.tokenAfter('ada-2')).rejects.toThrow(SessionEnded);
 });
 
-test('discards a renewal that is answered after the sign-out', async () => {
+test('revokes a token whose renewal completes after the sign-out', async () => {
   const { session, renewals, left, pass, token } = underTest();
   await session.begin(token('ada-1'));
   await pass(2_700_000);

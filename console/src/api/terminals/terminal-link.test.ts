@@ -78,7 +78,7 @@ function linked(attach: (attempt: number) => string | Error = () => 'ok') {
   return { link, sockets, states, modes, fire, last: () => sockets.at(-1) as Socket, counts: () => ({ fresh, shown }) };
 }
 
-test('attaches again after an interruption, on an empty screen', async () => {
+test('reattaches after an interruption and clears the screen', async () => {
   const { link, last, states, sockets, fire, counts } = linked();
   link.start('/first');
   last().opens();
@@ -93,7 +93,7 @@ test('attaches again after an interruption, on an empty screen', async () => {
   expect(counts()).toEqual({ fresh: 2, shown: 3 });
 });
 
-test('retries without an answer and reports a final refusal', async () => {
+test('retries while no response arrives, and reports a permanent refusal', async () => {
   const { link, states, fire, modes } = linked((attempt) => new Error(attempt < 3 ? 'passing' : 'final'));
   link.start(null);
   await fire();
@@ -117,7 +117,7 @@ test.each([
     { type: 'error', code: 'terminal_idle', message: 'x' },
     { kind: 'ended', code: 'terminal_idle', message: 'x' },
   ],
-] as const)('does not attach again after %j', async (notice, state) => {
+] as const)('does not reattach after %j', async (notice, state) => {
   const { link, last, fire, modes } = linked();
   link.start('/first');
   last().opens();
@@ -128,11 +128,11 @@ test.each([
   expect(modes).toEqual([]);
 });
 
-test.each(['terminal_interrupted', 'terminal_too_slow', 'unauthenticated'])('attaches again after %s', (code) => {
+test.each(['terminal_interrupted', 'terminal_too_slow', 'unauthenticated'])('reattaches after %s', (code) => {
   expect(afterNotice({ type: 'error', code, message: '' })).toBeNull();
 });
 
-test('disconnects when output arrives faster than it renders, and attaches once it has rendered', async () => {
+test('disconnects when output arrives faster than it renders, and reattaches after it has rendered', async () => {
   const { link, last, sockets, fire, counts } = linked();
   link.start('/first');
   last().opens();
@@ -147,7 +147,7 @@ test('disconnects when output arrives faster than it renders, and attaches once 
   expect(sockets).toHaveLength(2);
 });
 
-test('sends input in limited frames, and only in control mode', () => {
+test('sends input only in control mode, in frames of limited size', () => {
   const { link, last } = linked();
   link.start('/first');
   link.type('lost');
@@ -162,7 +162,7 @@ test('sends input in limited frames, and only in control mode', () => {
   expect(last().sent).toHaveLength(5);
 });
 
-test('does not send answers to queries of a previous connection', async () => {
+test('does not reply to terminal queries of a previous connection', async () => {
   const { link, last, fire } = linked();
   link.start('/first');
   last().opens();

@@ -20,7 +20,7 @@ test.each([
   expect(nameFrom(hostname)).toBe(name);
 });
 
-test('gives unique names that are not taken', () => {
+test('suggests unique names that are not taken', () => {
   expect(given(['web', 'web', 'WEB', 'db'], ['db', 'web-2'])).toEqual(['web', 'web-3', 'WEB-4', 'db-2']);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isSameSearch, readViews } from './saved-views.ts';
 
-test('reads the valid views and drops the others', () => {
+test('reads valid views and skips invalid ones', () => {
   expect(readViews('[{"name":"Web","search":{"q":"web","n":3}},{"name":4,"search":{}},{"name":"x"},null]')).toEqual([
     { name: 'Web', search: { q: 'web' } },
   ]);

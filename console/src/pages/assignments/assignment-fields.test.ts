@@ -10,17 +10,18 @@ const fields = fieldsFrom(base);
 const parameters = base.parameters as Record<string, Record<string, never>>;
 
 test('requests no update if no field changed', () => expect(changesOf(base, fields, parameters)).toBeNull());
-test('requests only changed fields', () => {
+test('includes only changed fields in the update', () => {
   expect(changesOf(base, { ...fields, selector: 'role=db' }, parameters)).toEqual({ selector: 'role=db' });
   expect(changesOf(base, { ...fields, mode: 'audit', windowOnly: true }, parameters)).toEqual({
     ...{ mode: 'audit', window_only: true },
   });
 });
-test('requests a changed order of modules', () =>
+test('treats a different order of modules as a change', () =>
   expect(changesOf(base, { ...fields, modules: ['web', 'motd'] }, parameters)).toEqual({ modules: ['web', 'motd'] }));
-test('requests the removal of a description', () =>
+test('removes a description that the operator cleared', () =>
   expect(changesOf({ ...base, description: 'x' }, fields, parameters)).toEqual({ description: '' }));
-test('requests all parameters if one differs', () => expect(changesOf(base, fields, {})).toEqual({ parameters: {} }));
+test('includes all parameters in the update if one differs', () =>
+  expect(changesOf(base, fields, {})).toEqual({ parameters: {} }));
 
 test('reports missing values by field', () => {
   expect(Object.keys(faultsOf(emptyFields))).toEqual(['name', 'modules', 'selector']);

@@ -47,7 +47,7 @@ test('offers neither a plan nor an apply without matching agents', async () => {
   expect(button('Apply…').disabled).toBe(true);
 });
 
-test('offers no apply of an audit assignment', async () => {
+test('offers no apply for an audit assignment', async () => {
   orchestrator().answer(getAssignment, { ...base, mode: 'audit' } as never);
   await renderPage(AssignmentPage, page);
   await screen.findByText('audit');
@@ -67,13 +67,13 @@ test('removes an assignment after a confirmation', async () => {
   expect(api.received(removeAssignment)).toMatchObject([{ params: { name: 'base' } }]);
 });
 
-test('lists the parameters', async () => {
+test('lists the parameters of an assignment', async () => {
   orchestrator().answer(getAssignment, { ...base, parameters: { motd: { text: 'Hello' } } } as never);
   await renderPage(AssignmentPage, page);
   expect((await screen.findByRole('table')).textContent).toContain('motdtextHello');
 });
 
-test('sends only the fields that changed', async () => {
+test('sends only the fields of an assignment that changed', async () => {
   const api = orchestrator();
   const { user } = await renderPage(AssignmentPage, { ...page, at: `${page.at}?tab=edit` });
   await screen.findByText('These modules take no parameters.');
@@ -85,7 +85,7 @@ test('sends only the fields that changed', async () => {
   expect(Object.keys(api.received(updateAssignment)[0]?.body as object)).toEqual(['mode']);
 });
 
-test('names the missing fields of a new assignment only on an attempt to create it', async () => {
+test('shows missing fields of a new assignment only after an attempt to create it', async () => {
   const api = orchestrator();
   const { user } = await renderPage(NewAssignmentPage, { path: '/assignments/new' });
   expect(screen.queryByText('Enter a name.')).toBeNull();

@@ -53,7 +53,7 @@ test.each([
 ] as const)('refuses a value of type %s: %j', (type, text) => expect(readValue(type, text)).toHaveProperty('fault'));
 
 test.each(['', 'a b', '"quoted"', 80, false, ['a', 'b'], { a: [1] }])(
-  'reads the text of %j as the same value',
+  'formats %j so that it is read back unchanged',
   (value) => {
     const type = Array.isArray(value) ? 'list' : typeof value === 'object' ? 'map' : typeof value;
     expect(readValue(type as 'string', textOf(value))).toEqual({ value });
@@ -70,12 +70,13 @@ test('uses the default for an empty field', () =>
   expect(readParameters(fields, { [host]: 'example.org' })).toEqual({
     parameters: { web: { host: 'example.org' } },
   }));
-test('requires a value without default', () => expect(readParameters(fields, {})).toHaveProperty(['faults', host]));
-test('reports errors by field', () =>
+test('requires a value for a parameter without a default', () =>
+  expect(readParameters(fields, {})).toHaveProperty(['faults', host]));
+test('reports invalid parameters by field', () =>
   expect(readParameters(fields, { [host]: 'x', [fieldKey('web', 'port')]: 'high' })).toEqual({
     faults: { [fieldKey('web', 'port')]: 'Enter a whole number.' },
   }));
-test('reads given values unchanged', () => {
+test('reads stored parameters back unchanged', () => {
   const given = { web: { port: 8080, host: 'h', users: ['b'] } };
   expect(readParameters(fieldsOf(['web'], web, given), textsOf(given))).toEqual({ parameters: given });
 });

@@ -31,13 +31,13 @@ test('links to a newer check', async () => {
   expect(address()).toBe(`/drift/${newer.drift_id}`);
 });
 
-test('does not count checks of audit assignments as newer', async () => {
+test('ignores checks of audit assignments when it looks for a newer check', async () => {
   await open({}, [{ ...newer, trigger: 'audit' }]);
   await screen.findByText('Drifted since');
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
 
-test('shows a minimum duration if no check shows the start of the drift', async () => {
+test('shows a minimum duration if the start of the drift is unknown', async () => {
   const { api } = await open();
   api.answer(listDrift, []);
   expect(await screen.findByText('at least', { exact: false })).toBeTruthy();
@@ -71,7 +71,7 @@ test('shows why the check failed', async () => {
   expect(screen.queryByRole('button', { name: 'Repair' })).toBeNull();
 });
 
-test('offers no repair of an audit', async () => {
+test('offers no repair for drift from an audit assignment', async () => {
   await open({ trigger: 'audit' });
   await screen.findByText('Drifted since');
   expect(screen.queryByRole('button', { name: 'Repair' })).toBeNull();

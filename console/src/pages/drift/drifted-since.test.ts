@@ -5,7 +5,7 @@ const check = (drift_id: string, checked_at: number, status: 'drifted' | 'in_syn
   ...{ drift_id, checked_at, status, snapshot_operation_id: snapshot },
 });
 
-test('finds the first check of an unbroken run of drift, and skips failed checks', () => {
+test('finds the first of consecutive checks with drift, and skips failed checks', () => {
   const checks = [
     check('d', 40, 'drifted'),
     check('c', 30, 'failed'),

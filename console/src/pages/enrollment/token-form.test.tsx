@@ -27,7 +27,7 @@ test('creates a token for one named machine and shows its commands', async () =>
   expect(onClose).toHaveBeenCalled();
 });
 
-test('sends no name unless the token is for one machine and approves it', async () => {
+test('sends no name unless the token enrolls one machine with automatic approval', async () => {
   const { api, user } = await open();
   await user.type(name() as HTMLElement, 'web-2');
   await user.click(screen.getByLabelText('Approve automatically'));
@@ -51,7 +51,7 @@ test('explains that no installation command is available', async () => {
   expect(screen.queryByText('If the agent is already installed:')).toBeNull();
 });
 
-test('shows a fault in the tags', async () => {
+test('shows an error for an invalid tag', async () => {
   const { api, user } = await open();
   await user.type(screen.getByLabelText('Tags (optional)'), 'role');
   await user.click(screen.getByRole('button', { name: 'Create token' }));

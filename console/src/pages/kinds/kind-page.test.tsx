@@ -42,7 +42,7 @@ test('shows groups of fields, sensitive fields, and that no agent applies the ki
   expect(screen.getByText('Agents of this release do not apply this kind yet')).toBeTruthy();
 });
 
-test('suggests a name for an unknown kind, and loads again on request', async () => {
+test('suggests a similar name for an unknown kind, and retries on request', async () => {
   const api = fakeApi();
   api.refuse(getKind, 'kind_not_found', 'there is no kind "sysctrl": did you mean "sysctl"?');
   const { user } = await open('sysctrl');

@@ -49,7 +49,7 @@ async function openEdited() {
   return { api, ...rendered };
 }
 
-test('saves nothing without changes', async () => {
+test('does not save a module without changes', async () => {
   orchestrator();
   await renderPage(ModulePage, page);
   expect(await screen.findByText('Revision 2', { selector: 'span' })).toBeTruthy();
@@ -58,14 +58,14 @@ test('saves nothing without changes', async () => {
   expect(await screen.findByText('No changes to save.')).toBeTruthy();
 });
 
-test('discards unsaved changes', async () => {
+test('discards unsaved changes on request', async () => {
   const { user } = await openEdited();
   await user.click(button('Discard changes'));
   expect(screen.queryByText('· unsaved changes')).toBeNull();
   expect(button('Save…').disabled).toBe(true);
 });
 
-test('saves a change with Ctrl-S and a confirmation', async () => {
+test('saves a change after Ctrl-S and a confirmation', async () => {
   const { api, user } = await openEdited();
   const third = { ...first, revision: 3 };
   api.answer(uploadModule, () => {
@@ -107,7 +107,7 @@ test('refuses to save until a conflict with a newer revision is resolved', async
   expect(await screen.findByRole('dialog', { name: 'Save revision 4' })).toBeTruthy();
 });
 
-test('keeps the text of a module that is removed elsewhere', async () => {
+test('keeps the text of a module that another operator removes', async () => {
   const api = orchestrator();
   await renderPage(ModulePage, page);
   await screen.findByText('Revision 2', { selector: 'span' });

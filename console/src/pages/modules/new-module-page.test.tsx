@@ -19,7 +19,7 @@ async function open() {
   return { api, ...(await renderPage(NewModulePage, { path: '/modules/new' })) };
 }
 
-test('asks for a module before it saves', async () => {
+test('refuses to save an empty module', async () => {
   const { user } = await open();
   await user.click(screen.getByRole('button', { name: 'Save…' }));
   expect(await screen.findByText('Enter a module first, or start from an example.')).toBeTruthy();
@@ -34,7 +34,7 @@ test('refuses an example whose name is taken', async () => {
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
-test('saves an example and opens its first plan', async () => {
+test('saves an example and opens the tab that plans it', async () => {
   const { api, user, address } = await open();
   const example = screen.getByRole('button', { name: /A package and its service/ });
   await user.click(example);

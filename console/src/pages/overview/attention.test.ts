@@ -39,7 +39,7 @@ test('lists failures before approvals, and approvals before drift', () => {
   expect(needs.find(({ id }) => id === 'drifted')?.title).toBe('3 agents have drifted');
 });
 
-test('counts each agent once', () => {
+test('counts each agent in one state only', () => {
   const shares = agentShares({ ...quiet, agents: { pending: 2, rejected: 1, approved: 10, connected: 6, lost: 3 } });
   expect(shares.map(({ count }) => count)).toEqual([6, 4, 2]);
 });

@@ -13,7 +13,7 @@ const agent = (name: string, over: Partial<OffAgent> = {}): OffAgent => ({
   ...(over as object),
 });
 
-test('lists few agents one by one, and groups many with the same reasons', () => {
+test('lists a few agents one by one, and groups many agents with the same reasons', () => {
   const many = Array.from({ length: 40 }, (_, at) => agent(`web-${at}`));
   expect(groupOff(many.slice(0, 3)).map(({ agents }) => agents.length)).toEqual([1, 1, 1]);
   const odd = agent('odd', { drift: [drift({ summary: { ...summary, changed: 2 } })] });
@@ -32,13 +32,13 @@ test('ignores the agent name in an error when grouping', () => {
   expect(groupOff(Array.from({ length: 30 }, (_, at) => failed(`web-${at}`)))).toHaveLength(1);
 });
 
-test('excludes accepted drift from accepting and repairing', () => {
+test('offers neither to accept nor to repair accepted drift', () => {
   const accepted = { by: 'x', at: 1, reason: 'known' };
   const known = agent('a', { reasons: [], drift: [drift({ accepted })] });
   expect([acceptable(known), canRepair(known)]).toEqual([[], false]);
 });
 
-test('excludes drift of an audit assignment from repairing', () => {
+test('offers no repair for drift from an audit assignment', () => {
   const audited = agent('a', { drift: [drift({ assignment: 'hardening', drift_id: 'audit' })] });
   expect([acceptable(audited), canRepair(audited)]).toEqual([['audit'], false]);
 });

@@ -71,7 +71,7 @@ test('keeps uncompared agents apart if they can belong to two groups', () => {
   ]);
 });
 
-test('compares a few of each kind of 10,000 agents first', () => {
+test('chooses operations to compare from every group of 10,000 agents', () => {
   const many = Array.from({ length: 10_000 }, (_, at) => changed(`many-${at}`));
   const odd = result('odd', { summary: summary({ changed: 2, unchanged: 1 }) });
   const ids = firstToCompare([...many, odd, result('same')], 60);

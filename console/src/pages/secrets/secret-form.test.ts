@@ -20,12 +20,12 @@ test.each([
   expect(restrictionOf({ kind, agents: ['a'], selector: 'role=web' })).toEqual(restriction);
 });
 
-test('reads an empty restriction as any, and keeps a restriction to no agents', () => {
+test('treats an empty restriction as any agent, and keeps a restriction to no agents', () => {
   expect(kindOf({ node_ids: null, tags: null })).toBe('any');
   expect(restrictionOf({ kind: 'agents', agents: [], selector: '' })).toEqual({ node_ids: [], tags: null });
 });
 
-test('ends a day in local time, and keeps the time of an unchanged day', () => {
+test('expires at the end of a local day, and keeps the time of an unchanged day', () => {
   const before = new Date(2027, 0, 31, 8, 30).toISOString();
   expect(dayOf(before)).toBe('2027-01-31');
   expect(endOfDay('2027-01-31', before)).toBe(before);
@@ -40,7 +40,7 @@ test('classifies the expiry of a secret', () => {
   ).toEqual(['none', 'expired', 'soon', 'later']);
 });
 
-test('generates values without bias', () => {
+test('generates random values without bias', () => {
   let next = 0;
   const value = randomValue((bytes) => {
     for (const index of bytes.keys()) bytes[index] = next++ % 256;

@@ -10,7 +10,7 @@ test.each([
   ['of another operator', { operator_id: 'you', attached: [] }, '', false, 'view'],
   ['control is requested', { operator_id: 'you', attached: [] }, 'control', false, 'control'],
   ['watching is requested', { operator_id: 'me', attached: [] }, 'view', true, 'view'],
-] as const)('chooses the mode of a session: %s', (_, { operator_id, attached }, requested, before, mode) => {
+] as const)('chooses the mode of a terminal session: %s', (_, { operator_id, attached }, requested, before, mode) => {
   expect(modeOf({ operator_id, attached: [...attached] }, 'me', requested, before)).toBe(mode);
 });
 
@@ -29,7 +29,7 @@ test('describes how a shell ended', () => {
   ]);
 });
 
-test('describes why a session ended', () => {
+test('describes why a terminal session ended', () => {
   expect([
     endText('terminal_idle', 'nothing was typed', null),
     endText('terminal_ended', 'x', null),

@@ -11,7 +11,7 @@ test('shows a month in whole weeks from Monday', () => {
   for (const week of weeks) for (const day of week) expect(day.until > day.from).toBe(true);
 });
 
-test('shows a window on every day that it overlaps, but not after midnight', () => {
+test('shows a window on every day that it overlaps, but not on a day that starts at its end', () => {
   const at = (day: number, hour: number) => new Date(2026, 10, day, hour).getTime() / 1000;
   const window = { starts_at: at(10, 22), ends_at: at(12, 0) };
   const days = weeksOf(2026, 10).flat();
@@ -22,7 +22,7 @@ test('shows a window on every day that it overlaps, but not after midnight', () 
   expect(stageOf(window, window.ends_at * 1000)).toBe('over');
 });
 
-test('parses and formats months of the address', () => {
+test('parses and formats months in the URL', () => {
   expect(monthOf('2026-11')).toEqual({ year: 2026, month: 10 });
   expect(monthOf('2026-13')).toBeNull();
   expect(monthOf('')).toBeNull();
@@ -30,13 +30,13 @@ test('parses and formats months of the address', () => {
   expect(monthText(2026, 0, -1)).toBe('2025-12');
 });
 
-test('formats local time for a field', () => {
+test('formats a local time for a form field', () => {
   const at = new Date(2026, 10, 22, 6, 5).getTime();
   expect(fieldTime(at)).toBe('2026-11-22T06:05');
   expect(new Date(fieldTime(at)).getTime()).toBe(at);
 });
 
-test('requests only changed values', () => {
+test('includes only changed values in the update', () => {
   // The end has seconds, which a form field cannot show. The CLI can create such windows.
   const window = { ends_at: new Date(2026, 10, 22, 6, 5, 42).getTime() / 1000, reason: 'switches' };
   const ends = fieldTime(window.ends_at * 1000);

@@ -35,7 +35,7 @@ test('shows placeholders while windows load', async () => {
   expect(screen.getByRole('status', { name: 'Loading' })).toBeTruthy();
 });
 
-test('shows the error of the orchestrator and loads again on request', async () => {
+test("shows the orchestrator's error and retries on request", async () => {
   const api = orchestrator();
   api.refuse(listWindows, 'internal', 'the database does not answer');
   const { user } = await renderPage(WindowsPage);
@@ -78,7 +78,7 @@ test('creates a window for every agent', async () => {
   expect(body).not.toHaveProperty('selector');
 });
 
-test('accepts neither an end before the start nor an empty selector', async () => {
+test('refuses a window that ends before it starts or has an empty selector', async () => {
   const api = orchestrator();
   api.answer(listWindows, []);
   api.answerExamples(listAgents, listTags);
@@ -95,7 +95,7 @@ test('accepts neither an end before the start nor an empty selector', async () =
   expect(create.disabled).toBe(true);
 });
 
-test('changes the reason of a window, but not its start', async () => {
+test('lets an admin change the reason of a window, but not its start', async () => {
   const api = orchestrator();
   api.answer(listWindows, [openWindow]);
   api.answerExamples(updateWindow);

@@ -20,7 +20,7 @@ function Opened({ lasting = false }: { lasting?: boolean }) {
   );
 }
 
-test('closes with Escape', async () => {
+test('closes a dialog on Escape', async () => {
   fakeApi();
   const { user } = await renderPart(<Opened />);
   await user.click(screen.getByRole('button', { name: 'Open' }));
@@ -29,7 +29,7 @@ test('closes with Escape', async () => {
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
-test('ignores Escape and has no close button while lasting', async () => {
+test('ignores Escape and shows no close button if `lasting` is set', async () => {
   fakeApi();
   const { user } = await renderPart(<Opened lasting />);
   await user.click(screen.getByRole('button', { name: 'Open' }));
@@ -38,7 +38,7 @@ test('ignores Escape and has no close button while lasting', async () => {
   expect(screen.queryByRole('button', { name: 'Close' })).toBeNull();
 });
 
-test('keeps a confirmation open with the error of a failed action', async () => {
+test('keeps a confirmation open and shows the error if the action fails', async () => {
   fakeApi();
   const onOpenChange = vi.fn();
   const onConfirm = vi.fn().mockRejectedValueOnce(new Error('still in use')).mockResolvedValueOnce(undefined);
@@ -52,7 +52,7 @@ test('keeps a confirmation open with the error of a failed action', async () => 
   expect(onOpenChange).toHaveBeenCalledWith(false);
 });
 
-test('names the items that failed and tries only those again', async () => {
+test('lists failed items and retries only those', async () => {
   fakeApi();
   const onOpenChange = vi.fn();
   const onDone = vi.fn();

@@ -38,7 +38,7 @@ test('does not submit an invalid form', async () => {
   expect(onSubmit).not.toHaveBeenCalled();
 });
 
-test('shows the error of the last attempt and closes on Cancel', async () => {
+test('shows the error of the last attempt, and closes on Cancel', async () => {
   const { user, onSubmit, onClose } = await open({ request: { isPending: false, error: new Error('taken') } });
   expect(screen.getByRole('alert').textContent).toBe('taken');
   await user.click(screen.getByRole('button', { name: 'Cancel' }));

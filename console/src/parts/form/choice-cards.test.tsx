@@ -9,7 +9,7 @@ const choices = [
   { value: 'audit', label: 'Audit', detail: 'Changes nothing' },
 ] as const;
 
-test('marks the chosen card and reports another choice', async () => {
+test('selects the card with the value and reports a click on another card', async () => {
   fakeApi();
   const onChange = vi.fn();
   const { user } = await renderPart(
@@ -21,7 +21,7 @@ test('marks the chosen card and reports another choice', async () => {
   expect(onChange.mock.calls).toEqual([[choices[1]]]);
 });
 
-test('marks no card for another value', async () => {
+test('selects no card if no card has the value', async () => {
   fakeApi();
   await renderPart(<ChoiceCards legend="Pace" choices={choices} value="own" onChange={() => {}} />);
   expect((screen.getAllByRole('radio') as HTMLInputElement[]).some(({ checked }) => checked)).toBe(false);

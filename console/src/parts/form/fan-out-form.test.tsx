@@ -21,7 +21,7 @@ async function renderDialog(onStart: (options: object) => Promise<unknown>) {
 }
 const field = (name: string) => screen.getByRole('textbox', { name });
 
-test('starts with the careful pace and closes', async () => {
+test('starts a run with the careful preset and closes', async () => {
   const onStart = vi.fn(async () => {});
   const { user, onOpenChange } = await renderDialog(onStart);
   expect(screen.getByText(/^Goes to 1 agent first/)).toBeTruthy();
@@ -30,7 +30,7 @@ test('starts with the careful pace and closes', async () => {
   await waitFor(() => expect(onOpenChange).toHaveBeenCalledWith(false));
 });
 
-test('shows an invalid option only after an attempt to start', async () => {
+test('shows the error of an invalid option only after an attempt to start', async () => {
   const onStart = vi.fn(async () => {});
   const { user } = await renderDialog(onStart);
   await user.clear(field('At a time'));
@@ -42,7 +42,7 @@ test('shows an invalid option only after an attempt to start', async () => {
   expect(onStart).not.toHaveBeenCalled();
 });
 
-test('asks how long to wait only if absent agents are waited for', async () => {
+test('asks how long to wait only if the run waits for disconnected agents', async () => {
   const { user } = await renderDialog(async () => {});
   expect(screen.queryByRole('textbox', { name: 'Wait up to' })).toBeNull();
   await user.selectOptions(screen.getByRole('combobox'), 'queue');

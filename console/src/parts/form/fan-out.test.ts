@@ -4,10 +4,10 @@ import { atOnce, careful, type FanOutDraft, pace, readFanOut, sentence } from '.
 const read = (draft: Partial<FanOutDraft>) => readFanOut({ ...atOnce, ...draft });
 
 describe('reading the form', () => {
-  test('reads an empty form as one wave that reports absent agents', () =>
+  test('reads an empty form as one wave in which disconnected agents fail', () =>
     expect(read({})).toEqual({ options: { offline: 'report' } }));
 
-  test('reads the careful pace', () =>
+  test('reads the options of the careful preset', () =>
     expect(readFanOut(careful)).toEqual({
       options: { canary: 1, batch: '25%', max_failures: 0, offline: 'report' },
     }));
@@ -24,11 +24,11 @@ describe('reading the form', () => {
     ['90s', 90],
     ['30m', 1_800],
     ['7d', 604_800],
-  ])('reads a wait of %s for absent agents', (wait, ttl) =>
+  ])('reads a wait of %s for disconnected agents', (wait, ttl) =>
     expect(read({ offline: 'queue', wait })).toEqual({ options: { offline: 'queue', ttl } }),
   );
 
-  test('ignores the wait if absent agents are not waited for', () =>
+  test('ignores the wait if the run does not wait for disconnected agents', () =>
     expect(read({ wait: 'soon' })).toEqual({ options: { offline: 'report' } }));
 
   test.each<[keyof FanOutDraft, string]>([
@@ -43,7 +43,7 @@ describe('reading the form', () => {
     ['batch', '2000000'],
     ['maxFailures', '-1'],
     ['maxFailures', 'none'],
-  ])('refuses %s of "%s" at that field', (field, text) =>
+  ])('reports an error in the field %s for "%s"', (field, text) =>
     expect(Object.keys((read({ [field]: text }) as { faults: object }).faults)).toEqual([field]),
   );
 
@@ -52,7 +52,7 @@ describe('reading the form', () => {
   );
 });
 
-test('recognizes the named paces', () => {
+test('recognizes the presets', () => {
   expect(pace(careful)).toBe('careful');
   expect(pace({ ...atOnce, offline: 'queue' })).toBe('at_once');
   expect(pace({ ...careful, batch: '10' })).toBe('own');
@@ -73,9 +73,11 @@ describe('describing the rollout', () => {
     // A single agent needs no canary.
     [{ canary: 1 }, 1, 'Goes to 1 agent at once.'],
     [{ canary: 1 }, null, 'Goes to 1 agent first and, only if it succeeds, to the others at once.'],
-  ])('describes %j over %s agents', (options, count, begins) => expect(sentence(options, count)).toContain(begins));
+  ])('describes the options %j for %s agents', (options, count, begins) =>
+    expect(sentence(options, count)).toContain(begins),
+  );
 
-  test('describes when the run halts, and how it treats absent agents', () => {
+  test('describes when the run halts, and how it treats disconnected agents', () => {
     expect(sentence({ max_failures: 0 }, 3)).toMatch(/Halts at the first failure\. .* count as failed\.$/);
     expect(sentence({ max_failures: 1, offline: 'queue' }, 3)).toMatch(/more than 1 failure\. .* waited for\.$/);
   });

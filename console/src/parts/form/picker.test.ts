@@ -8,7 +8,7 @@ const options = [
 ];
 const found = (text: string) => pickerMatches(options, text).map(({ value }) => value);
 
-test('matches every word anywhere and puts labels that start with the first word first', () => {
+test('finds options that contain every word, and lists labels that start with the first word first', () => {
   expect(found('')).toEqual(['a1', 'a2', 'a3']);
   expect(found('web')).toEqual(['a2', 'a3', 'a1']);
   expect(found('web debian')).toEqual(['a3', 'a1']);

@@ -21,7 +21,7 @@ function AgentPicker({ count = 3 }: { count?: number }) {
 const field = () => screen.getByRole('combobox', { name: 'Agent' }) as HTMLInputElement;
 const shownOptions = () => screen.queryAllByRole('option').map(({ textContent }) => textContent);
 
-test('offers the matches of the typed text and picks one with Enter', async () => {
+test('lists options that match the typed text and chooses one on Enter', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentPicker />);
   expect(field().getAttribute('aria-expanded')).toBe('false');
@@ -37,7 +37,7 @@ test('offers the matches of the typed text and picks one with Enter', async () =
   expect(shownOptions()).toEqual([]);
 });
 
-test('picks an option with a click', async () => {
+test('chooses an option on a click', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentPicker />);
   await user.click(field());
@@ -45,7 +45,7 @@ test('picks an option with a click', async () => {
   expect(screen.getByRole('status').textContent).toBe('id-2');
 });
 
-test('reports that nothing matches, or the number of further matches', async () => {
+test('shows that nothing matches, or the number of further matches', async () => {
   fakeApi();
   const { user } = await renderPart(<AgentPicker count={60} />);
   await user.click(field());
@@ -54,7 +54,7 @@ test('reports that nothing matches, or the number of further matches', async () 
   expect(screen.getByText('No such agent')).toBeTruthy();
 });
 
-test('closes its list with Escape before the dialog around it', async () => {
+test('closes its list on Escape before the dialog around it closes', async () => {
   fakeApi();
   const { user } = await renderPart(
     <Dialog open title="Try a module" onOpenChange={() => {}}>

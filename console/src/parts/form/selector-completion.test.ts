@@ -40,11 +40,11 @@ describe('completion of a selector', () => {
     ['attr.distro=u|', ['ubuntu']],
     ['site="new |', ['new york']],
     ['unknown=|', []],
-  ])('offers options at %s', (text, expected) => {
+  ])('suggests completions for %s', (text, expected) => {
     expect(labels(text)).toEqual(expected);
   });
 
-  test('offers operators after a complete key', () => {
+  test('suggests operators after a complete key', () => {
     expect(labels('role|')).toEqual(['=', '!=', 'in (…)', 'notin (…)', 'exists']);
   });
 

@@ -25,7 +25,7 @@ function Selector({ onSubmit }: { onSubmit: (selector: string) => void }) {
 }
 const field = () => screen.getByRole('combobox', { name: 'Selector' }) as HTMLInputElement;
 
-test('completes a selector with Enter and then submits it', async () => {
+test('completes a selector on Enter and submits it on the next Enter', async () => {
   fakeApi();
   const onSubmit = vi.fn();
   const { user } = await renderPart(<Selector onSubmit={onSubmit} />);
@@ -38,7 +38,7 @@ test('completes a selector with Enter and then submits it', async () => {
   expect(onSubmit).toHaveBeenCalledWith('role=web ');
 });
 
-test('shows the column of a fault in place of the hint', async () => {
+test('shows the column of a syntax error in place of the hint', async () => {
   fakeApi();
   const { user } = await renderPart(<Selector onSubmit={() => {}} />);
   expect(screen.getByText('matches 3 agents')).toBeTruthy();

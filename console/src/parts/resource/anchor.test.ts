@@ -9,7 +9,7 @@ const places: readonly [Anchor, string][] = [
   [{ resource: 'a/100% & #1?', part: 'diff', line: null }, 'r=a/100%25%20%26%20%231%3F'],
 ];
 
-test.each(places)('writes %o as %s and reads it back', (anchor, text) => {
+test.each(places)('formats %o as %s and parses it back', (anchor, text) => {
   expect(anchorText(anchor)).toBe(text);
   expect(readAnchor(text)).toEqual(anchor);
 });
@@ -18,10 +18,10 @@ test('escapes an identity with an unpaired surrogate', () => {
   expect(readAnchor(anchorText({ resource: 'm/\ud800', part: 'diff', line: null }))?.resource).toBe('m/\ufffd');
 });
 
-test.each(['', 'content', 'L12', 'r=%E0%A4%A'])('reads no anchor from %j', (text) => {
+test.each(['', 'content', 'L12', 'r=%E0%A4%A'])('finds no anchor in %j', (text) => {
   expect(readAnchor(text)).toBeNull();
 });
 
-test('ignores parts that are not a line', () => {
+test('ignores fragment parts that are not a line number', () => {
   expect(readAnchor('r=a/b&L&L1234567890&Lx')).toEqual({ resource: 'a/b', part: 'diff', line: null });
 });

@@ -22,7 +22,7 @@ test('keeps a color across lines until it changes', () => {
   ]);
 });
 
-test('does not read the parameters of a 256-color code as codes', () => {
+test('skips the parameters of a 256-color code', () => {
   expect(outputLines('\x1b[38;5;1mx\x1b[48;2;1;31;32my')).toEqual([
     [
       { text: 'x', tone: null, bold: false },
@@ -31,7 +31,7 @@ test('does not read the parameters of a 256-color code as codes', () => {
   ]);
 });
 
-test('shows the last state of a progress bar', () => {
+test('keeps only the last state of a progress bar', () => {
   expect(textOf('10%\r50%\r100%\ndone')).toEqual(['100%', 'done']);
   expect(textOf('kept\r')).toEqual(['kept']);
   expect(textOf('\x1b[32m1\x1b[0m\r2')).toEqual(['2']);
@@ -50,7 +50,7 @@ test.each([
   expect(textOf(text).join('|')).toBe(left);
 });
 
-test('keeps other control characters for the view', () => {
+test('keeps control characters that do not start an escape sequence', () => {
   expect(textOf('a\x07\x08b')).toEqual(['a\x07\x08b']);
 });
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { diffLines } from './diff-lines.ts';
 
-test('numbers lines before and after', () => {
+test('numbers the lines of the old and the new text', () => {
   const unified = createTwoFilesPatch('a', 'b', 'one\ntwo\nthree', 'one\n2\nthree\n');
   expect(diffLines(unified).map(({ kind, text, before, after }) => [kind, text, before, after])).toEqual([
     ['hunk', '@@ -1,3 +1,3 @@', null, null],
@@ -16,7 +16,7 @@ test('numbers lines before and after', () => {
   ]);
 });
 
-test('reads lines that look like a header as content within a hunk', () => {
+test('treats lines in a hunk that look like a header as content', () => {
   const unified = createTwoFilesPatch('a', 'b', '-- x\n', '++ y\n');
   expect(diffLines(unified).map(({ kind, text }) => [kind, text])).toEqual([
     ['hunk', '@@ -1,1 +1,1 @@'],

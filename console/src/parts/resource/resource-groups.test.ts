@@ -56,7 +56,7 @@ test('groups modules in the order of their first resource', () => {
   ]);
 });
 
-test('shows failures among the changes', () => {
+test('includes failures in the list of changes', () => {
   const keyed = keyedResults(mixed);
   const shown = (...args: ['all' | 'changed' | 'failed', string]) =>
     shownResults(keyed, ...args).map((each) => each.result.identity);
@@ -65,7 +65,7 @@ test('shows failures among the changes', () => {
   expect(shown('all', ' D ')).toEqual(['d']);
 });
 
-test('folds unchanged neighbors, but not the linked one', () => {
+test('folds consecutive unchanged results, but not the linked one', () => {
   const keyed = keyedResults(mixed.filter(({ module }) => module === 'web'));
   const shape = (kept: string | null) =>
     piecesOf(keyed, kept).map((piece) => (piece.kind === 'one' ? piece.each.key : piece.results.length));
@@ -78,7 +78,7 @@ test('does not fold a resource that was skipped with a message', () => {
   expect(piecesOf(keyed, null)[0]?.kind).toBe('one');
 });
 
-test('opens failures, and changes up to the limit', () => {
+test('initially expands failures, and changes up to the limit', () => {
   const long = `@@ -1 +1 @@\n${'+x\n'.repeat(900)}`;
   const keyed = keyedResults([
     result({ identity: '1', status: 'changed', diff: long }),
@@ -97,7 +97,7 @@ test.each([
   ['failed', 'restart', 'apply', 'restart failed'],
   ['failed', 'none', 'apply', 'failed'],
   ['unknown', 'run', 'apply', 'may have run partly'],
-] as const)('%s %s in %s is called %s', (status, action, resultKind, word) => {
+] as const)('describes %s %s in %s as %s', (status, action, resultKind, word) => {
   expect(outcomeOf(result({ status, action }), resultKind).word).toBe(word);
 });
 
@@ -107,7 +107,7 @@ test('describes a trigger by type and identity, or by its id if it has no result
   expect(triggerText('gone', all[1] as ResourceResult, all)).toBe('gone');
 });
 
-test('leaves zeros out of a summary', () => {
+test('omits zero counts from a summary', () => {
   const summary = { total: 5, unchanged: 3, changed: 1, removed: 0, failed: 1, skipped: 0 };
   expect(summaryParts(summary, 'plan').map(({ text }) => text)).toEqual(['1 failed', '1 to change', '3 unchanged']);
 });

@@ -20,13 +20,13 @@ const results = [
 const row = (name: RegExp) =>
   screen.getAllByRole('button', { name }).find((button) => button.hasAttribute('aria-expanded')) as HTMLElement;
 
-test('shows the given content without results', async () => {
+test('shows the given placeholder if there are no results', async () => {
   fakeApi();
   await renderPart(<ResourceResults results={[]} resultKind="apply" empty={<p>No result yet</p>} />);
   expect(screen.getByText('No result yet')).toBeTruthy();
 });
 
-test('groups results by module, opens changes and failures, and folds unchanged resources', async () => {
+test('groups results by module, expands changes and failures, and folds unchanged resources', async () => {
   fakeApi();
   const { user } = await renderPart(<ResourceResults results={results} resultKind="apply" running />);
   expect(screen.getAllByRole('heading', { level: 3 }).map(({ textContent }) => textContent)).toEqual([
@@ -41,7 +41,7 @@ test('groups results by module, opens changes and failures, and folds unchanged 
   expect(screen.getByText('/etc/hosts')).toBeTruthy();
 });
 
-test('filters the results and keeps the filter in the address', async () => {
+test('filters the results and stores the filter in the URL', async () => {
   fakeApi();
   const { user, address } = await renderPart(<ResourceResults results={results} resultKind="apply" />);
   await user.click(screen.getByRole('button', { name: /^Failed/ }));
@@ -50,14 +50,14 @@ test('filters the results and keeps the filter in the address', async () => {
   expect(address()).toBe('/?show=failed');
 });
 
-test('reports that no result failed', async () => {
+test('shows that no result failed', async () => {
   fakeApi();
   const { user } = await renderPart(<ResourceResults results={[result({})]} resultKind="apply" />);
   await user.click(screen.getByRole('button', { name: /^Failed/ }));
   expect(screen.getByText('Nothing failed')).toBeTruthy();
 });
 
-test('closes and opens the details of a resource, and links to a line of its diff', async () => {
+test('collapses and expands the details of a resource, and links to a line of its diff', async () => {
   fakeApi();
   const { user, address } = await renderPart(<ResourceResults results={results} resultKind="plan" />);
   await user.click(row(/\/etc\/motd/));

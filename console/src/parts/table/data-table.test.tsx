@@ -67,14 +67,14 @@ test('sorts by a header, with missing values last in both directions', async () 
   expect(screen.getByRole('columnheader', { name: 'CPUs' }).getAttribute('aria-sort')).toBe('descending');
 });
 
-test('shows the empty state without rows', async () => {
+test('shows the placeholder if there are no rows', async () => {
   fakeApi();
   await renderPart(<Machines rows={[]} />);
   expect(screen.getByText('No machine')).toBeTruthy();
   expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('1');
 });
 
-test('renders only the rows in view and reports the near end', async () => {
+test('renders only visible rows, and requests no more far from the end', async () => {
   fakeApi();
   const onNearEnd = vi.fn();
   await renderPart(<Machines rows={machines(10_000)} onNearEnd={onNearEnd} />);
@@ -83,14 +83,14 @@ test('renders only the rows in view and reports the near end', async () => {
   expect(onNearEnd).not.toHaveBeenCalled();
 });
 
-test('reports the near end of a short table', async () => {
+test('requests more rows if all rows are visible', async () => {
   fakeApi();
   const onNearEnd = vi.fn();
   await renderPart(<Machines rows={machines(5)} onNearEnd={onNearEnd} />);
   expect(onNearEnd).toHaveBeenCalled();
 });
 
-test('moves with the arrow keys, opens with Enter, and is one tab stop', async () => {
+test('moves the focus on arrow keys, opens a row on Enter, and is one tab stop', async () => {
   fakeApi();
   const onOpen = vi.fn();
   const { user } = await renderPart(<Machines rows={machines(5)} onOpen={onOpen} />);
@@ -113,7 +113,7 @@ test('opens a row on a click, but not on a click on its checkbox', async () => {
   expect(onOpen).toHaveBeenCalledWith({ name: 'web-2', cpus: 4 });
 });
 
-test('chooses rows with Space, ranges with Shift, all with Ctrl+A, and none with Escape', async () => {
+test('selects rows with Space, ranges with Shift, all with Ctrl+A, and none with Escape', async () => {
   fakeApi();
   const { user } = await renderPart(<Machines rows={machines(5)} />);
   rows()[1]?.focus();
