@@ -89,7 +89,7 @@ export function fakeApi(): FakeApi {
     const { pathname, searchParams } = new URL(url, 'https://muster.test');
     const found = match(init.method ?? 'GET', pathname);
     const responder = found && responders.get(found.route.id);
-    if (!responder) throw new Error(`the test has no answer for ${init.method} ${pathname} (${found?.route.id})`);
+    if (!responder) throw new Error(`the test has no response for ${init.method} ${pathname} (${found?.route.id})`);
     const received: Received = {
       params: found.params,
       query: Object.fromEntries(searchParams),

@@ -189,7 +189,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     // A used link neither signs in nor ends a sign-in session.
     tab.watch.expects(/^answered 401: POST .*redeem/, /^console: .* status of 401 .*redeem/);
     await page.goto(used);
-    const failed = page.getByRole('dialog', { name: 'This link does not sign in' });
+    const failed = page.getByRole('dialog', { name: 'Sign-in with this link failed' });
     await failed.getByRole('alert').waitFor();
     expect(page.url()).toBe(`${tab.url}/modules/new`);
     await page.keyboard.press('Escape');

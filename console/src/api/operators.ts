@@ -44,7 +44,7 @@ export function endedText({ ended, operators_added, left }: RemovedOperator): st
   const some = [
     ...counted(ended.sessions, 'sign-in session'),
     ...counted(ended.terminals.length, 'terminal'),
-    ...counted(ended.web_logins, 'link for the console', 'links for the console'),
+    ...counted(ended.web_logins, 'sign-in link'),
     ...counted(ended.enrolment_tokens.length, 'enrollment token'),
   ];
   const remaining = [
@@ -56,8 +56,8 @@ export function endedText({ ended, operators_added, left }: RemovedOperator): st
   ];
   const added = operators_added.map(({ username }) => username).join(', ');
   return [
-    ...(some.length === 0 ? [] : [`Ended with it: ${some.join(', ')}.`]),
-    ...(added === '' ? [] : [`Still operators, added by this one: ${added}.`]),
-    ...(remaining.length === 0 ? [] : [`Look at what goes on: ${remaining.join(', ')}.`]),
+    ...(some.length === 0 ? [] : [`Ended: ${some.join(', ')}.`]),
+    ...(added === '' ? [] : [`Operators that this one added remain: ${added}.`]),
+    ...(remaining.length === 0 ? [] : [`Review what remains: ${remaining.join(', ')}.`]),
   ].join(' ');
 }

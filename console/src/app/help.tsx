@@ -7,7 +7,7 @@ const general: readonly (readonly [string, string])[] = [
   ['Ctrl K', 'Open the command palette'],
   ['?', 'Show keyboard shortcuts'],
   ['Esc', 'Close the open dialog or menu'],
-  ['↑ ↓', 'Move between table rows; j and k too'],
+  ['↑ ↓', 'Move between table rows (or j and k)'],
   ['Enter', 'Open the row'],
   ['Space', 'Select the row'],
   ['Ctrl Shift L', 'Leave a terminal and focus its toolbar'],

@@ -65,7 +65,7 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
   const close = (open: boolean) => !open && linkedSignIn.dismiss();
   if (linked.status === 'failed')
     return (
-      <Dialog open onOpenChange={close} title="This link does not sign in">
+      <Dialog open onOpenChange={close} title="Sign-in with this link failed">
         <div className="space-y-3">
           <Problem error={linked.error} />
           <p className="text-sm">
@@ -148,7 +148,7 @@ function SignInForm() {
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With your key file</h2>
         <p className="mb-3 text-muted text-sm">
-          The key signs in your browser and is not sent anywhere. It is usually{' '}
+          The key stays in your browser. The file is usually{' '}
           <code className="font-mono text-xs">~/.config/muster/operator.key</code>.
         </p>
         {locked === null ? (
@@ -168,8 +168,8 @@ function SignInForm() {
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With the command line</h2>
         <p className="mb-2 text-muted text-sm">
-          Where you are signed in with <code className="font-mono text-xs">muster</code>, request a link and open it
-          here. It works once, for one minute.
+          On a computer where <code className="font-mono text-xs">muster</code> is signed in, request a link, then open
+          it in this browser. The link works once and expires after one minute.
         </p>
         <Code text="muster web-login" />
       </section>

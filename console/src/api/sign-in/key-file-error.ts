@@ -9,15 +9,14 @@ export class KeyFileError extends Error {
   }
 }
 
-export const wrongPassphrase = (): KeyFileError =>
-  new KeyFileError('That is not the passphrase of this key. Try again.', true);
+export const wrongPassphrase = (): KeyFileError => new KeyFileError('The passphrase is wrong. Try again.', true);
 
 export const needsPassphrase = (): KeyFileError =>
   new KeyFileError('This key is encrypted. Type its passphrase to continue.', true);
 
 export const otherKind = (kind: string): KeyFileError =>
   new KeyFileError(
-    `This is ${kind}. Operators sign in with an Ed25519 key: make one with “muster operator init”, and have an admin add it.`,
+    `This is ${kind}. Operators sign in with an Ed25519 key. Create one with “muster operator init”, and ask an admin to add it.`,
   );
 
 export const brokenKey = (): KeyFileError =>

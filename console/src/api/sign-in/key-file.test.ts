@@ -49,7 +49,7 @@ test.each([
 ])('refuses a wrong passphrase for %s', async (_, text, wrong) => {
   expect(await refusal(text, wrong)).toMatchObject({
     needsPassphrase: true,
-    message: expect.stringMatching(/not the passphrase/),
+    message: expect.stringMatching(/passphrase is wrong/),
   });
 });
 

@@ -25,7 +25,7 @@ export interface SignedIn extends Token {
 /** Rejects a request that waited for a sign-in when the operator signs out or another operator signs in. */
 export class SessionEnded extends Error {
   constructor() {
-    super('the session ended before this was sent');
+    super('the session ended before the request was sent');
     this.name = 'SessionEnded';
   }
 }

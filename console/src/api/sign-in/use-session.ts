@@ -10,7 +10,7 @@ export const useSession = (): SessionState => useSyncExternalStore(session.subsc
  */
 export function usePerson(): Person {
   const state = useSession();
-  if (state.status === 'signed_out') throw new Error('nobody is signed in');
+  if (state.status === 'signed_out') throw new Error('no operator is signed in');
   return state.person;
 }
 

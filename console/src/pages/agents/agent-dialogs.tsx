@@ -36,8 +36,8 @@ export function AgentDialogs({
           await navigate({ to: '/operations/$operation', params: { operation: operation_id } });
         }}
       >
-        This applies everything that the assignments of this agent declare, and removes what they no longer declare. To
-        preview the changes, plan first.
+        This applies everything that the assignments of this agent declare, and removes resources that they no longer
+        declare. To preview the changes, plan first.
       </Confirm>
       <Confirm
         open={dialog === 'reject'}

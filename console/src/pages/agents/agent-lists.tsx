@@ -74,7 +74,9 @@ export function DriftList({ agent }: { readonly agent: Agent }) {
       label="Checks"
       query={query}
       items={query.data}
-      empty={<Empty title="Not checked yet">After the first apply, drift is checked on schedule, and on demand.</Empty>}
+      empty={
+        <Empty title="Not checked yet">After the first apply, drift is checked on a schedule and on demand.</Empty>
+      }
     >
       {({ drift_id, status, trigger, checked_at, summary, error, accepted }) => (
         <li key={drift_id}>

@@ -95,7 +95,7 @@ function AgentDetails({ agent }: { readonly agent: Agent }) {
           {approved && agent.pin_source === 'first_use' && (
             <span
               className="inline-flex items-center gap-1 text-warn"
-              title="The agent had no key for this orchestrator at its first connection and accepted the one it was sent."
+              title="The agent did not know the key of this orchestrator at its first connection, so it trusted the key that it received."
             >
               <TriangleAlert aria-hidden="true" className="size-3.5" />
               trusted the orchestrator on first use

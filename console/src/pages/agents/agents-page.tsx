@@ -161,7 +161,7 @@ function NoAgents({
 }) {
   return isFiltered ? (
     <Empty title="No matching agents">
-      {tab === 'off' ? 'All agents found are in sync.' : 'Try removing a filter.'}
+      {tab === 'off' ? 'All agents that match the other filters are in sync.' : 'Try removing a filter.'}
     </Empty>
   ) : (
     <Empty

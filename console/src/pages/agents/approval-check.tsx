@@ -32,8 +32,8 @@ export function ApprovalCheck({ agent, onApprove }: { readonly agent: Agent; rea
         </li>
         {pin_source === 'first_use' && (
           <li>
-            The agent trusted this orchestrator on first use. An attacker in the network could have answered instead:
-            check the machine for unexpected changes, or reconnect it with{' '}
+            The agent trusted this orchestrator on first use. An attacker on the network could have impersonated the
+            orchestrator. Check the machine for unexpected changes, or connect it again with{' '}
             <code className="font-mono text-xs">--orchestrator-key</code>.
           </li>
         )}

@@ -54,7 +54,7 @@ export function TagDialog({
           value={key}
           onChange={(event) => setKey(event.target.value)}
           error={key === '' || isTagKey(key) ? null : 'letters, digits, . _ - /, starting with a letter'}
-          hint={remove && key !== '' ? `${count} agents have it` : undefined}
+          hint={remove && key !== '' ? `${count} agents have this tag` : undefined}
         />
         {!remove && (
           <Input

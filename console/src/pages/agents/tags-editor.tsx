@@ -160,10 +160,10 @@ function NewTag({
   const split = key.indexOf('=');
   const [name, tagValue] = split === -1 ? [key.trim(), value] : [key.slice(0, split).trim(), key.slice(split + 1)];
   const fault = !isTagKey(name)
-    ? 'A key has letters, digits, . _ - /, and starts with a letter.'
+    ? 'Start the key with a letter, and use only letters, digits, and . _ - /'
     : isTagValue(tagValue)
       ? null
-      : 'A value has up to 256 characters and no control characters.';
+      : 'Use at most 256 characters and no control characters in the value.';
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setTried(true);

@@ -34,7 +34,7 @@ export function ViewsMenu() {
         <MenuHeading>Views</MenuHeading>
         {views.length === 0 && (
           <p className="max-w-56 px-2 pb-1 text-muted text-xs">
-            Search, filter, and sort, then save the view here. Its address can be shared, too.
+            Search, filter, and sort, then save the view here. You can also share its URL.
           </p>
         )}
         {views.map((view) => (

@@ -44,8 +44,8 @@ export function ApplyDialog({
         label="Changes to apply"
         hint={
           plan === ''
-            ? 'Each agent applies what it needs at that time.'
-            : 'Each agent applies exactly its plan, or nothing if something has changed since.'
+            ? 'Each agent determines its changes when it starts to apply.'
+            : 'Each agent applies exactly its plan, or nothing if anything has changed since the plan.'
         }
         value={plan}
         onChange={(event) => setPlan(event.target.value)}

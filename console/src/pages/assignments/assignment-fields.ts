@@ -35,12 +35,12 @@ export type FieldFaults = Partial<Record<'name' | 'modules' | 'selector' | 'desc
 export function faultsOf({ name, modules, selector, description }: AssignmentFields): FieldFaults {
   const faults: FieldFaults = {};
   if (name.trim() === '') faults.name = 'Enter a name.';
-  else if (name.length > 128) faults.name = 'A name has up to 128 characters.';
+  else if (name.length > 128) faults.name = 'Use at most 128 characters.';
   if (modules.length === 0) faults.modules = 'Add a module.';
   const parsed = parseSelector(selector);
   if (selector.trim() === '') faults.selector = 'Enter a selector. An empty one matches no agent.';
   else if (!parsed.ok) faults.selector = parsed.fault.message;
-  if (description.length > 1024) faults.description = 'A description has up to 1024 characters.';
+  if (description.length > 1024) faults.description = 'Use at most 1024 characters.';
   return faults;
 }
 

@@ -13,7 +13,7 @@ import { useAssignmentForm } from './use-assignment-form.ts';
 
 const modes = [
   { value: 'enforce', label: 'Enforce', detail: 'Applies changes to machines' },
-  { value: 'audit', label: 'Audit', detail: 'Reports deviations, changes nothing' },
+  { value: 'audit', label: 'Audit', detail: 'Reports drift and changes nothing' },
 ] as const;
 
 /** Creates or changes an assignment. Keeps its input until the orchestrator accepts it. */
@@ -80,7 +80,7 @@ export function AssignmentForm({
           />
           <Checkbox
             label="Only in maintenance windows"
-            hint="Outside a window that matches the agent, it is neither applied nor removed."
+            hint="Outside the maintenance windows of an agent, its resources are neither applied nor removed."
             checked={fields.windowOnly}
             onChange={(event) => change({ windowOnly: event.target.checked })}
           />

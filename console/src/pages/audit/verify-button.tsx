@@ -47,8 +47,8 @@ export function VerifyButton() {
         )}
         {data?.ok && (
           <p className="mt-3 text-muted text-sm">
-            Store the hash of the latest position elsewhere. A completely rewritten log verifies, but does not have that
-            hash at that position.
+            Store the hash of the latest position elsewhere. A log that was rewritten completely passes this check, but
+            has a different hash at that position.
           </p>
         )}
       </Dialog>

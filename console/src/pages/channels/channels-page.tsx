@@ -133,7 +133,7 @@ function ChannelCard({
         </dd>
       </dl>
       <div className="mt-3 empty:hidden" role="status">
-        {attempt.data && <Badge tone="good">Delivered: the server answered {attempt.data.status}</Badge>}
+        {attempt.data && <Badge tone="good">Delivered: the server responded with {attempt.data.status}</Badge>}
       </div>
       <Problem error={attempt.error} />
     </Panel>

@@ -31,7 +31,7 @@ export function AcceptDialog({
   return (
     <FormDialog
       title={driftIds.length === 1 ? 'Accept this drift' : `Accept ${driftIds.length} drift records`}
-      description="Accepted drift no longer counts as out of sync while checks find the same deviations or fewer. An apply still repairs it."
+      description="Accepted drift no longer counts as out of sync while checks find the same differences or fewer. An apply still repairs it."
       action="Accept"
       request={save}
       invalid={reason.trim() === ''}
@@ -49,7 +49,7 @@ export function AcceptDialog({
       />
       {driftIds.length > 1 && (
         <p className="text-muted text-xs">
-          Deviations were not compared between machines. Each machine accepts its own. Review some of them first.
+          The drift of different machines was not compared. Each machine accepts its own. Review some of them first.
         </p>
       )}
       {hides && (

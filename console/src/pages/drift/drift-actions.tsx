@@ -60,8 +60,8 @@ export function DriftActions({ record }: { readonly record: DriftRecord }) {
           void navigate({ to: '/operations/$operation', params: { operation: operation.operation_id } });
         }}
       >
-        This applies the current assignments of the agent: it repairs the deviations, and applies changes that its
-        modules have had since.
+        This applies the current assignments of the agent. It repairs the drift, and also applies changes made to its
+        modules since the last apply.
       </Confirm>
     </>
   );

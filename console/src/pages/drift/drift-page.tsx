@@ -95,7 +95,7 @@ export function DriftPage() {
       noMatch="No matching agents"
       empty={
         <Empty title="No checks yet">
-          After the first apply, a machine is checked on schedule. You can also check it from its page.
+          After the first apply, a machine is checked on a schedule. You can also check it from its page.
         </Empty>
       }
     />

@@ -13,7 +13,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog
       title="Discover agents"
-      description="Sends a signed UDP message. Agents that wait for discovery connect and await approval."
+      description="Sends a signed UDP message. Agents that wait for discovery then connect and await approval."
       action="Discover"
       cancel="Close"
       request={discover}
@@ -26,7 +26,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
         autoFocus
         value={target}
         onChange={(event) => setTarget(event.target.value)}
-        hint="One machine as host:port. If empty, the call is broadcast to all networks of the orchestrator."
+        hint="One machine as host:port. If empty, the message is broadcast to all networks of the orchestrator."
       />
       <div role="status" className="text-sm">
         {discover.data && (
@@ -40,7 +40,7 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
               ))}
             </ul>
             <p className="mt-2">
-              Agents that answer appear under{' '}
+              Agents that respond appear under{' '}
               <Link to="/agents" search={{ status: 'pending' } as never} className="text-accent underline">
                 pending agents
               </Link>{' '}

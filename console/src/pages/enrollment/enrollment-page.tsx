@@ -17,7 +17,7 @@ export function EnrollmentPage() {
   return (
     <Page
       title="Enrollment"
-      subtitle="Enroll a machine with a token and one command, or discover installed agents in the network."
+      subtitle="Enroll a machine with a token and one command, or discover installed agents on the network."
       actions={
         <>
           <Button icon={<Radar className="size-4" />} onClick={() => setDiscovering(true)}>
@@ -31,7 +31,7 @@ export function EnrollmentPage() {
         </>
       }
     >
-      <h2 className="pb-2 font-semibold text-sm">Tokens of the last 30 days</h2>
+      <h2 className="pb-2 font-semibold text-sm">Tokens from the last 30 days</h2>
       {isAdmin ? (
         <TokensTable onNew={() => setMaking(true)} />
       ) : (

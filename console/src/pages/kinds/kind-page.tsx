@@ -44,7 +44,7 @@ function KindDetails({ kind: { platforms, executable, fields, exclusive } }: { r
     <div className="space-y-4">
       {!executable && (
         <Callout tone="info" title="Agents of this release do not apply this kind yet">
-          Modules that use it are only checked.
+          Modules that use it are validated but cannot be applied.
         </Callout>
       )}
       <Panel>

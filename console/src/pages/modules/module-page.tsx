@@ -64,7 +64,7 @@ function ModuleDetails({
   const fault = hasConflict
     ? 'Another operator saved a revision. Resolve the conflict first.'
     : check.judgement.state === 'faulty'
-      ? 'Fix the faults first. Select one to go to its line.'
+      ? 'Fix the errors first. Select an error to go to its line.'
       : null;
   const dialog = useSaveDialog(unsaved ? fault : 'No changes to save.', () => unsaved && setTab('editor'));
 

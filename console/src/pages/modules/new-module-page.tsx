@@ -28,7 +28,7 @@ export function NewModulePage() {
       : name === null || name.trim() === ''
         ? 'Set “name:” at the top first.'
         : check.judgement.state === 'faulty'
-          ? 'Fix the faults first. Select one to go to its line.'
+          ? 'Fix the errors first. Select an error to go to its line.'
           : taken
             ? 'A module with this name exists. Open it to change it, or choose another name.'
             : null,

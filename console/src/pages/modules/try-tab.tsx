@@ -153,7 +153,7 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
         }}
       >
         This applies exactly the changes of this plan to <AgentLink id={node_id} />. If the machine, its desired state,
-        or a secret has changed since, the apply is refused.
+        or a secret has changed since the plan, the apply is refused.
       </Confirm>
     </Panel>
   );

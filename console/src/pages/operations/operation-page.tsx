@@ -201,7 +201,7 @@ function Actions({ operation }: { readonly operation: Operation }) {
       >
         {status === 'queued'
           ? 'It has not started. Nothing will be changed.'
-          : 'The agent stops after its current resource. Changes that were made stay.'}
+          : 'The agent stops after its current resource and keeps the changes made so far.'}
       </Confirm>
       <ApplyPlan
         key={String(applying)}
@@ -252,12 +252,12 @@ function ApplyPlan({
       }}
     >
       {stale ? (
-        'The machine, its desired state, or a secret has changed since. Nothing was changed. Plan again to see the current changes.'
+        'The machine, its desired state, or a secret has changed since the plan. Nothing was applied. Plan again to see the current changes.'
       ) : (
         <>
           {summary.changed > 0 && <>{summary.changed} to change. </>}
           {summary.removed > 0 && <>{summary.removed} to remove. </>}
-          The agent applies exactly these changes, or none if something has changed since.
+          The agent applies exactly these changes, or none if anything has changed since the plan.
         </>
       )}
     </Confirm>

@@ -25,7 +25,7 @@ export function AddOperator({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog
       title="Add operator"
-      description="Ask the person for their public key. They keep the private key."
+      description="Ask the new operator for their public key. They keep the private key."
       action="Add operator"
       request={add}
       onSubmit={(event) => {

@@ -31,7 +31,7 @@ export function OffDetails({
               'Drifted from its last apply'
             ) : (
               <>
-                Deviates from the audit assignment <AssignmentLink name={entry.assignment} />
+                Differs from the audit assignment <AssignmentLink name={entry.assignment} />
               </>
             )}
             <span className="text-muted">

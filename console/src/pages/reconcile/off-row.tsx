@@ -130,7 +130,7 @@ function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
         {agents.length > maxNames && <li className="text-muted text-xs">and {agents.length - maxNames} more</li>}
       </ul>
       <p className="text-muted text-xs">
-        These agents have the same counts; their deviations were not compared. Shown:{' '}
+        These agents have the same number of drifted resources. The resources themselves were not compared. Shown:{' '}
         <Line text={first.name ?? first.node_id} maxLength={64} />.
       </p>
     </div>
@@ -138,10 +138,10 @@ function Members({ agents }: { readonly agents: readonly OffAgent[] }) {
 }
 
 function factsOf({ drift, unapplied, pending_removals }: OffAgent): string {
-  const deviating = drift.reduce((sum, { resources, accepted }) => sum + (accepted === null ? resources : 0), 0);
+  const drifted = drift.reduce((sum, { resources, accepted }) => sum + (accepted === null ? resources : 0), 0);
   const resources = (count: number, what: string) => `${count} ${count === 1 ? 'resource' : 'resources'} ${what}`;
   return [
-    ...(deviating > 0 ? [resources(deviating, deviating === 1 ? 'deviates' : 'deviate')] : []),
+    ...(drifted > 0 ? [resources(drifted, 'drifted')] : []),
     ...(unapplied > 0 ? [`${unapplied} not applied`] : []),
     ...(pending_removals > 0 ? [`${pending_removals} to remove`] : []),
   ].join(' · ');

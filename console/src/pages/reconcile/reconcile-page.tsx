@@ -105,8 +105,7 @@ function NothingOff({ isFiltered }: { readonly isFiltered: boolean }) {
         <Empty title="No matching agents" action={<Button onClick={showAll}>Show all</Button>} />
       ) : (
         <Empty title="Everything is in sync" icon={<ShieldCheck className="size-9 text-good" strokeWidth={1.4} />}>
-          No machine deviates from its last apply, and nothing remains to be applied. New deviations appear here
-          automatically.
+          No machine has drifted, and nothing remains to be applied. New drift appears here automatically.
         </Empty>
       )}
     </div>

@@ -13,7 +13,7 @@ import { Checkbox } from '../../parts/form/field.tsx';
 import { Problem } from '../../parts/states.tsx';
 
 const description =
-  'Applies the current assignments of each agent: repairs deviations, and applies changes that its modules have had since.';
+  'Applies the current assignments of each agent. Repairs drift, and also applies changes made to its modules since the last apply.';
 
 /** Repairs one agent with an operation, or several agents with a run. Both can be planned first. */
 export function RepairDialog({
@@ -77,8 +77,8 @@ function RepairOne({ agent, onClose }: { readonly agent: OffAgent; readonly onCl
     >
       <div className="space-y-3 text-sm">
         <p>
-          This applies the current assignments of the agent: it repairs deviations, and applies changes that its modules
-          have had since.
+          This applies the current assignments of the agent. It repairs drift, and also applies changes made to its
+          modules since the last apply.
         </p>
         {!connected && (
           <p className="text-warn">The agent is not connected. The operation is refused until it reconnects.</p>

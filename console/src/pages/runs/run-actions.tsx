@@ -81,14 +81,14 @@ export function RunActions({ run, terms }: { readonly run: Run; readonly terms: 
         onConfirm={() => cancelWholeRun(run.run_id)}
       >
         {counts.waiting > 0 && <>Waiting agents are skipped. </>}
-        Running agents stop after their current resource. Changes that were made stay.
+        Running agents stop after their current resource and keep the changes made so far.
       </Confirm>
       {dialog === 'apply' && (
         <FanOutDialog
           open
           onOpenChange={close}
           title="Approve this plan and apply it"
-          description={`${agentsText(counts.changed)} to change, ${counts.same} unchanged. Each agent applies exactly these changes, or none if something has changed since.`}
+          description={`${agentsText(counts.changed)} to change, ${counts.same} unchanged. Each agent applies exactly these changes, or none if anything has changed since the plan.`}
           action={`Apply to ${agentsText(results.length)}`}
           count={results.length}
           onStart={applyPlan}
@@ -120,7 +120,7 @@ function Retry({
       open
       onOpenChange={(open) => !open && onClose()}
       title={failed.length > 0 ? 'Retry failed agents' : 'Run remaining agents'}
-      description="Starts a new run of these agents with their current desired state."
+      description="Starts a new run on these agents with their current desired state."
       action={`Apply to ${agentsText(chosen.length)}`}
       count={chosen.length}
       ready={chosen.length > 0}

@@ -50,7 +50,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
   if (groups.length === 0)
     return (
       <div className="rounded-lg border bg-surface">
-        <Empty title="No agent is done yet">Changes appear here, grouped by agents with the same changes.</Empty>
+        <Empty title="No agent has finished yet">Changes appear here, grouped by agents with the same changes.</Empty>
       </div>
     );
   return (
@@ -154,7 +154,8 @@ function Group({
           <Names results={results} />
           {results.length > 1 && example !== null && group.key.includes(ownName) && (
             <p className="text-muted text-xs">
-              Shown: <ExampleName results={results} example={example} />. Other agents have their own name in its place.
+              Shown: <ExampleName results={results} example={example} />. The changes of other agents contain their own
+              names.
             </p>
           )}
           {error && (

@@ -32,8 +32,8 @@ export function RotateDialog({ onClose }: { readonly onClose: () => void }) {
         <Problem error={rotate.error} />
         {data === undefined ? (
           <p>
-            This re-encrypts every value with a new key. Secrets stay available meanwhile. If the rotation is
-            interrupted, nothing is lost; start it again.
+            This re-encrypts every value with a new key. Secrets remain available during the rotation. If it is
+            interrupted, no value is lost. Start it again.
           </p>
         ) : (
           <>

@@ -34,7 +34,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
         value={fields.description}
         maxLength={1024}
         onChange={(event) => change({ description: event.target.value })}
-        hint="What the secret is for, and where it comes from."
+        hint="Purpose and origin of the secret."
       />
       {secret !== null && (
         <Checkbox

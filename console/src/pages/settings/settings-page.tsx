@@ -63,7 +63,7 @@ const remedies: Readonly<Record<string, string>> = {
   secrets_key: 'An encryption key is missing, so its secrets cannot be read. Restore the key at the configured path.',
   metrics:
     'Metric samples cannot be stored. Agents keep up to one day of samples and send them later. See the log for the reason.',
-  disk: 'The disk is nearly full, so writes that grow it are refused. Free space, or use a larger disk for the data directory.',
+  disk: 'The disk is nearly full, so writes that grow the database are refused. Free space, or use a larger disk for the data directory.',
 };
 
 function Health() {
@@ -123,7 +123,8 @@ function Health() {
               </div>
               <p className="mt-1 text-muted text-xs">
                 {bytesText(disk.free_bytes)} free of {bytesText(disk.size_bytes)}
-                {disk.reserve_bytes > 0 && `; writes that grow it are refused below ${bytesText(disk.reserve_bytes)}`}
+                {disk.reserve_bytes > 0 &&
+                  `; writes that grow the database are refused below ${bytesText(disk.reserve_bytes)}`}
               </p>
             </dd>
           </div>

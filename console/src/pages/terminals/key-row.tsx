@@ -30,7 +30,7 @@ export function KeyRow({
       <Key label="Tab" onPress={() => onKey('tab')}>
         Tab
       </Key>
-      <Key label="Control, for the next key" pressed={ctrl} onPress={() => onCtrl(!ctrl)}>
+      <Key label="Ctrl for the next key" pressed={ctrl} onPress={() => onCtrl(!ctrl)}>
         Ctrl
       </Key>
       <Key label="Left" onPress={() => onKey('left')}>

@@ -24,7 +24,7 @@ test('describes how a shell ended', () => {
   expect([exitText(0, null), exitText(3, null), exitText(null, 'SIGHUP'), exitText(null, null)]).toEqual([
     'The shell has ended.',
     'The shell ended with exit code 3.',
-    'The shell was ended by SIGHUP.',
+    'The shell was terminated by SIGHUP.',
     'The shell has ended.',
   ]);
 });

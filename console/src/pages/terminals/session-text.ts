@@ -37,7 +37,7 @@ export function modeOf(
 }
 
 export function exitText(code: number | null, signal: string | null): string {
-  if (signal !== null) return `The shell was ended by ${signal}.`;
+  if (signal !== null) return `The shell was terminated by ${signal}.`;
   if (code === null) return 'The shell has ended.';
   return code === 0 ? 'The shell has ended.' : `The shell ended with exit code ${code}.`;
 }

@@ -68,7 +68,7 @@ export function WindowForm({
         </>
       ) : (
         <p className="text-muted text-sm">
-          You cannot change the start and the agents. End this window and create another instead.
+          You cannot change the start or the agents. End this window and create another instead.
         </p>
       )}
     </FormDialog>

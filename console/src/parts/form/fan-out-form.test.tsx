@@ -24,7 +24,7 @@ const field = (name: string) => screen.getByRole('textbox', { name });
 test('starts a run with the careful preset and closes', async () => {
   const onStart = vi.fn(async () => {});
   const { user, onOpenChange } = await renderDialog(onStart);
-  expect(screen.getByText(/^Goes to 1 agent first/)).toBeTruthy();
+  expect(screen.getByText(/^Runs on 1 agent first/)).toBeTruthy();
   await user.click(screen.getByRole('button', { name: 'Apply to 412 agents' }));
   expect(onStart).toHaveBeenCalledWith({ canary: 1, batch: '25%', max_failures: 0, offline: 'report' });
   await waitFor(() => expect(onOpenChange).toHaveBeenCalledWith(false));
@@ -35,10 +35,10 @@ test('shows the error of an invalid option only after an attempt to start', asyn
   const { user } = await renderDialog(onStart);
   await user.clear(field('At a time'));
   await user.type(field('At a time'), 'half');
-  expect(screen.getByText('An option above is not valid yet.')).toBeTruthy();
-  expect(screen.queryByText(/^Write a number of agents/)).toBeNull();
+  expect(screen.getByText('Correct the options above.')).toBeTruthy();
+  expect(screen.queryByText(/^Enter a number of agents/)).toBeNull();
   await user.click(screen.getByRole('button', { name: 'Apply to 412 agents' }));
-  expect(screen.getByText(/^Write a number of agents/)).toBeTruthy();
+  expect(screen.getByText(/^Enter a number of agents/)).toBeTruthy();
   expect(onStart).not.toHaveBeenCalled();
 });
 

@@ -44,7 +44,7 @@ function FanOutForm({
           label="Canary"
           inputMode="numeric"
           placeholder="none"
-          hint="Agents that go first"
+          hint="Number of agents to start with"
           value={draft.canary}
           error={faults.canary}
           onChange={(event) => change({ canary: event.target.value })}
@@ -61,7 +61,7 @@ function FanOutForm({
           label="Failures allowed"
           inputMode="numeric"
           placeholder="any number"
-          hint="One more halts the run"
+          hint="Additional failures halt the run"
           value={draft.maxFailures}
           error={faults.maxFailures}
           onChange={(event) => change({ maxFailures: event.target.value })}
@@ -75,7 +75,7 @@ function FanOutForm({
             onChange={(event) => change({ offline: event.target.value as FanOutDraft['offline'] })}
           >
             <option value="report">count as failed</option>
-            <option value="queue">are waited for</option>
+            <option value="queue">run when they reconnect</option>
           </Select>
         </div>
         {draft.offline === 'queue' && (
@@ -172,7 +172,7 @@ export function FanOutDialog({
         {children}
         <FanOutForm draft={draft} onChange={setDraft} faults={'faults' in read && tried ? read.faults : {}} />
         <p aria-live="polite" className="rounded-md bg-raised px-3 py-2 text-sm">
-          {'options' in read ? sentence(read.options, count) : 'An option above is not valid yet.'}
+          {'options' in read ? sentence(read.options, count) : 'Correct the options above.'}
         </p>
         <Problem error={error} />
       </form>

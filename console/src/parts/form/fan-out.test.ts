@@ -60,25 +60,27 @@ test('recognizes the presets', () => {
 
 describe('describing the rollout', () => {
   test.each([
-    [{}, 412, 'Goes to 412 agents at once.'],
-    [{}, 1, 'Goes to 1 agent at once.'],
-    [{ batch: 500 }, 412, 'Goes to 412 agents at once.'],
-    [{ batch: '25%' }, 10, 'Goes to 10 agents, at most 2 at a time.'],
+    [{}, 412, 'Runs on 412 agents at once.'],
+    [{}, 1, 'Runs on 1 agent at once.'],
+    [{ batch: 500 }, 412, 'Runs on 412 agents at once.'],
+    [{ batch: '25%' }, 10, 'Runs on 10 agents, at most 2 at a time.'],
     [
       { canary: 1, batch: 10 },
       412,
-      'Goes to 1 agent first and, only if it succeeds, to the other 411, at most 10 at a time.',
+      'Runs on 1 agent first and, only if it succeeds, on the other 411, at most 10 at a time.',
     ],
-    [{ canary: 2 }, 5, 'Goes to 2 agents first and, only if all of them succeed, to the other 3 at once.'],
+    [{ canary: 2 }, 5, 'Runs on 2 agents first and, only if all of them succeed, on the other 3 at once.'],
     // A single agent needs no canary.
-    [{ canary: 1 }, 1, 'Goes to 1 agent at once.'],
-    [{ canary: 1 }, null, 'Goes to 1 agent first and, only if it succeeds, to the others at once.'],
+    [{ canary: 1 }, 1, 'Runs on 1 agent at once.'],
+    [{ canary: 1 }, null, 'Runs on 1 agent first and, only if it succeeds, on the others at once.'],
   ])('describes the options %j for %s agents', (options, count, begins) =>
     expect(sentence(options, count)).toContain(begins),
   );
 
   test('describes when the run halts, and how it treats disconnected agents', () => {
     expect(sentence({ max_failures: 0 }, 3)).toMatch(/Halts at the first failure\. .* count as failed\.$/);
-    expect(sentence({ max_failures: 1, offline: 'queue' }, 3)).toMatch(/more than 1 failure\. .* waited for\.$/);
+    expect(sentence({ max_failures: 1, offline: 'queue' }, 3)).toMatch(
+      /more than 1 failure\. .* run when they reconnect\.$/,
+    );
   });
 });

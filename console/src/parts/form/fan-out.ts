@@ -59,13 +59,13 @@ export function readFanOut(draft: FanOutDraft): { options: FanOut } | { faults: 
   const batch = draft.batch.trim();
   const failures = draft.maxFailures.trim();
   const faults: { -readonly [K in keyof FanOutFaults]: FanOutFaults[K] } = {};
-  if (canary !== '' && wholeNumber(canary, 1) === null) faults.canary = 'Write a number of agents, 1 or more.';
+  if (canary !== '' && wholeNumber(canary, 1) === null) faults.canary = 'Enter a number of agents, 1 or more.';
   const share = /^([1-9]\d?|100)\s*%$/.exec(batch);
   if (batch !== '' && share === null && wholeNumber(batch, 1) === null)
-    faults.batch = 'Write a number of agents, or a share such as 25%.';
-  if (failures !== '' && wholeNumber(failures, 0) === null) faults.maxFailures = 'Write a number, 0 or more.';
+    faults.batch = 'Enter a number of agents, or a share such as 25%.';
+  if (failures !== '' && wholeNumber(failures, 0) === null) faults.maxFailures = 'Enter a number, 0 or more.';
   const ttl = secondsOf(draft.wait.trim());
-  if (draft.offline === 'queue' && ttl === null) faults.wait = 'Write a time such as 30m, 24h or 7d, up to 365d.';
+  if (draft.offline === 'queue' && ttl === null) faults.wait = 'Enter a time such as 30m, 24h, or 7d, up to 365d.';
   if (Object.keys(faults).length > 0) return { faults };
   return {
     options: {
@@ -99,15 +99,15 @@ export function sentence({ canary, batch, max_failures, offline }: FanOut, count
   const how = isWhole ? `${whom} at once` : `${whom}, at most ${size} at a time`;
   const parts = [
     first === null
-      ? `Goes to ${how}.`
-      : `Goes to ${agents(first)} first and, only if ${first === 1 ? 'it succeeds' : 'all of them succeed'}, to ${how}.`,
+      ? `Runs on ${how}.`
+      : `Runs on ${agents(first)} first and, only if ${first === 1 ? 'it succeeds' : 'all of them succeed'}, on ${how}.`,
   ];
   if (max_failures === 0) parts.push('Halts at the first failure.');
   else if (max_failures !== undefined)
     parts.push(`Halts after more than ${max_failures} ${max_failures === 1 ? 'failure' : 'failures'}.`);
   parts.push(
     offline === 'queue'
-      ? 'Agents that are not connected are waited for.'
+      ? 'Agents that are not connected run when they reconnect.'
       : 'Agents that are not connected count as failed.',
   );
   return parts.join(' ');

@@ -104,7 +104,7 @@ export function Output({
       </div>
       {truncated && (
         <p className="border-t px-2.5 py-1 text-muted text-xs">
-          The output was longer than the limit; the rest is lost.
+          The output exceeded the limit, and the rest was discarded.
         </p>
       )}
     </div>

@@ -93,7 +93,7 @@ test.each([
   ['changed', 'create', 'apply', 'created'],
   ['would_change', 'create', 'plan', 'would create'],
   ['would_change', 'create', 'drift', 'missing'],
-  ['would_change', 'remove', 'drift', 'not wanted'],
+  ['would_change', 'remove', 'drift', 'unexpected'],
   ['failed', 'restart', 'apply', 'restart failed'],
   ['failed', 'none', 'apply', 'failed'],
   ['unknown', 'run', 'apply', 'may have run partly'],

@@ -70,11 +70,11 @@ const did: Readonly<Record<ResourceResult['action'], string>> = {
   reload: 'reloaded',
   restart: 'restarted',
 };
-const deviates: Readonly<Record<ResourceResult['action'], string>> = {
+const drifted: Readonly<Record<ResourceResult['action'], string>> = {
   none: 'differs',
   create: 'missing',
   update: 'differs',
-  remove: 'not wanted',
+  remove: 'unexpected',
   run: 'would run',
   reload: 'would reload',
   restart: 'would restart',
@@ -94,7 +94,7 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
   }
   const tone = action === 'create' ? 'good' : action === 'remove' ? 'bad' : action === 'update' ? 'warn' : 'info';
   if (status === 'changed') return { word: did[action], tone };
-  if (resultKind === 'drift') return { word: deviates[action], tone: 'warn' };
+  if (resultKind === 'drift') return { word: drifted[action], tone: 'warn' };
   return { word: action === 'none' ? 'would change' : `would ${action}`, tone };
 }
 
@@ -170,14 +170,13 @@ export interface SummaryPart {
 
 /** Returns the nonzero counts of a summary as text. */
 export function summaryParts(summary: Summary, resultKind: ResultKind): SummaryPart[] {
-  const deviate = summary.changed === 1 ? ' deviates' : ' deviate';
-  const would = resultKind === 'plan' ? ' to change' : resultKind === 'drift' ? deviate : ' changed';
+  const change = resultKind === 'plan' ? 'to change' : resultKind === 'drift' ? 'drifted' : 'changed';
   const parts: (SummaryPart & { count: number })[] = [
     { count: summary.failed, text: `${summary.failed} failed`, tone: 'bad' },
-    { count: summary.changed, text: `${summary.changed}${would}`, tone: resultKind === 'apply' ? 'good' : 'warn' },
+    { count: summary.changed, text: `${summary.changed} ${change}`, tone: resultKind === 'apply' ? 'good' : 'warn' },
     {
       count: summary.removed,
-      text: `${summary.removed} ${resultKind === 'plan' ? 'to remove' : resultKind === 'drift' ? 'not wanted' : 'removed'}`,
+      text: `${summary.removed} ${resultKind === 'plan' ? 'to remove' : resultKind === 'drift' ? 'unexpected' : 'removed'}`,
       tone: 'warn',
     },
     { count: summary.skipped, text: `${summary.skipped} skipped`, tone: 'neutral' },

@@ -87,7 +87,7 @@ test('shows output as numbered lines of plain text', async () => {
   const lines = [...screen.getByRole('group', { name: 'Output' }).querySelectorAll('bdi')];
   expect(lines.map(({ textContent }) => textContent)).toEqual(['red', '<b>']);
   expect(screen.getByText('2 lines')).toBeTruthy();
-  expect(screen.getByText(/^The output was longer/)).toBeTruthy();
+  expect(screen.getByText(/^The output exceeded/)).toBeTruthy();
 });
 
 test('follows running output until the reader turns it off', async () => {
