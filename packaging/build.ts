@@ -35,7 +35,7 @@ export interface Artifacts {
 /**
  * Builds all release artifacts.
  * @param folder output folder, which is emptied first
- * @param fast compresses lightly: takes less time, but the files are larger
+ * @param fast whether to compress lightly, which takes less time but makes the files larger
  */
 export async function buildAll(folder: string, { fast = false, env = process.env } = {}): Promise<Artifacts> {
   const build = describeBuild(env);

@@ -49,7 +49,7 @@ function run(command: string, args: readonly string[], cwd = root, env: Record<s
   } catch (error) {
     const { stderr, code, message } = error as { stderr?: string; code?: string; message: string };
     if (code === 'ENOENT')
-      throw new Error(`${command} is missing: install ${command === 'strip' ? 'binutils' : 'util-linux'}`);
+      throw new Error(`${command} is not installed; install ${command === 'strip' ? 'binutils' : 'util-linux'}`);
     throw new Error(`${basename(command)} failed: ${stderr || message}`);
   }
 }

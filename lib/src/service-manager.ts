@@ -15,7 +15,7 @@ export interface ServiceManager {
   stopping(): void;
 }
 
-/** Sends words to systemd. Calls `ended` with null, or with the reason of a failure. */
+/** Sends words such as `WATCHDOG=1` to systemd. Calls `ended` with null, or with the reason of a failure. */
 export type Notify = (words: readonly string[], ended: (failure: string | null) => void) => void;
 
 /** Number of watchdog notifications within the timeout of the watchdog. */

@@ -180,7 +180,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
     welcome: orchestratorWelcome,
     closedConfig: { path: orchestratorConfig, group: 'muster' },
     leftBehind: [
-      // Contains native addons, which commands that root runs extract, such as backup and export.
+      // Native addons, which commands such as backup and export extract when root runs them.
       '/var/cache/muster',
       ...['lib', 'cache', 'log'].flatMap((kind) => [
         `/var/${kind}/muster-orchestrator`,

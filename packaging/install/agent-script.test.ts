@@ -156,11 +156,14 @@ describe('the installation script of the agent', () => {
     [['--from', 'ftp://x', ...usual.slice(2)], {}, 'usage'],
     [usual, { MUSTER_TOKEN: '' }, 'usage'],
     [usual, { MACHINE: 'riscv64' }, 'no agent for riscv64 processors'],
-  ] as [string[], Record<string, string>, string][])('does nothing for %j %j', (args, env, words) => {
-    const { status, shown, called } = run(args, { env });
-    expect({ status, shown }).toMatchObject({ status: 1, shown: expect.stringContaining(words) });
-    expect(called.some((line) => /^(curl|dpkg|systemctl|muster)/.test(line))).toBe(false);
-  });
+  ] as [string[], Record<string, string>, string][])(
+    'changes nothing with the arguments %j and the environment %j',
+    (args, env, words) => {
+      const { status, shown, called } = run(args, { env });
+      expect({ status, shown }).toMatchObject({ status: 1, shown: expect.stringContaining(words) });
+      expect(called.some((line) => /^(curl|dpkg|systemctl|muster)/.test(line))).toBe(false);
+    },
+  );
 
   test('does nothing if the script is incomplete', () => {
     for (const bytes of [500, 1500, 3000, 5000, script.length - 12]) {

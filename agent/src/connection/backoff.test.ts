@@ -28,7 +28,7 @@ describe('the backoff', () => {
     expect(waitsOf(ends, 0)).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  test('starts over after a stable link, but not after a shorter one', () => {
+  test('resets the delay after a stable link, but not after a shorter one', () => {
     const tired: Waits = { attempts: 7, shortLinks: 3, linkedAt: 0 };
     expect(backOff(tired, lived(10_000), 0, 5e5).waits).toEqual({ attempts: 1, shortLinks: 0, linkedAt: 5e5 });
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });
@@ -66,7 +66,7 @@ describe('the backoff', () => {
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(100).fill(asking)], almostOne).at(-1)).toBe(60_000);
   });
 
-  test('waits at least 2.5 s for a busy orchestrator, and always at least half of its ceiling', () => {
+  test('waits at least 2.5 s for a busy orchestrator, and always at least half of the maximum delay', () => {
     const code = fc.constantFrom(null, 'hello_timeout', 'unavailable', 'draining', 'rejected', 'rate_exceeded');
     const asked = fc.option(fc.double({ min: 0, max: 600, noNaN: true }), { nil: null });
     const waits = fc.record({ attempts: fc.nat(5_000), shortLinks: fc.nat(20), linkedAt: fc.option(fc.nat(1e6)) });

@@ -821,6 +821,6 @@ describe('a new key', () => {
     connect();
     await writeFile(join(dir, 'agent.key.next'), 'torn', { mode: 0o600 });
     expect((await greeted([4])).hello.public_key).toBe(hex(identity.current));
-    expect(has('cannot use the new key')).toBe(true);
+    expect(has('failed to read the new key')).toBe(true);
   });
 });

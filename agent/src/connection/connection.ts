@@ -45,7 +45,7 @@ const suspectRefusals = 3;
 /** Keeps a link to the orchestrator while the agent runs. */
 export class Connection {
   private readonly options: ConnectionOptions;
-  /** The orchestrator that the agent belongs to, once known. */
+  /** The orchestrator that the agent belongs to; null until it is known. */
   private home: Target | null;
   /** Announced orchestrators, tried in turn until one accepts this agent. */
   private readonly candidates = new Candidates();
@@ -126,7 +126,7 @@ export class Connection {
     try {
       if (!identity.hasNext()) return;
     } catch (error) {
-      log.error({ error }, 'cannot use the new key; the current key stays in force');
+      log.error({ error }, 'failed to read the new key; the current key stays in force');
       return;
     }
     if (!this.isLinked || this.session === null) {
@@ -154,7 +154,7 @@ export class Connection {
     try {
       return identity.toShow(versions, orchestratorKey);
     } catch (error) {
-      log.error({ error }, 'cannot use the new key; the current key stays in force');
+      log.error({ error }, 'failed to read the new key; the current key stays in force');
       return identity.inForce();
     }
   }
@@ -385,7 +385,7 @@ export class Connection {
 
   private logStatus({ status, name }: Pick<Welcome, 'status' | 'name'>): void {
     const { log, identity } = this.options;
-    if (status === 'approved') log.info({ name }, 'this agent is approved');
+    if (status === 'approved') log.info({ name }, 'agent approved');
     else
       log.info(
         { node_id: identity.nodeId },

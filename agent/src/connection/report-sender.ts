@@ -97,7 +97,7 @@ export class ReportSender {
     return true;
   }
 
-  /** Returns reserved bytes. */
+  /** Releases reserved bytes, and continues to send reports. */
   release(bytes: number): void {
     this.outstandingBytes -= bytes;
     this.pump();

@@ -48,7 +48,7 @@ async function planAndApply(resources: ResolvedResource[]): Promise<ResourceResu
 }
 
 describe('a resource whose path does not exist', () => {
-  test('skips a resource with a reason until the path of its condition exists', async () => {
+  test('skips a resource, and reports why, until the path of its condition exists', async () => {
     expect(await planAndApply([conditioned()])).toMatchObject([{ status: 'skipped', message: missing() }]);
     expect(existsSync(`${root}/f`)).toBe(false);
     writeFileSync(`${root}/there`, '');

@@ -22,7 +22,7 @@ interface Part {
   resource(root: string, variant: number): ResolvedResource;
   /** Adds the declared objects to a tree. */
   overlay(tree: Tree, variant: number): void;
-  /** The part that this part requires in the set. */
+  /** Name of another part that must be in the set together with this part. */
   with?: string;
 }
 
@@ -154,7 +154,7 @@ const essence = (results: readonly ResourceResult[]) =>
     triggered_by,
   }));
 
-/** Failures of an operation, for the message of a failed comparison. */
+/** Describes the failures of an operation, for the message of a failed comparison. */
 const failuresOf = (results: readonly ResourceResult[]): string =>
   results
     .filter(({ status }) => status !== 'unchanged' && status !== 'changed' && status !== 'would_change')

@@ -282,7 +282,7 @@ test('expects a package to provide a source only to its dependents', async () =>
   ]);
 });
 
-test('expects a package to create a declared-absent path in the same plan', async () => {
+test('expects in a plan that a package creates a path that is declared absent', async () => {
   const daemon = pack('daemon');
   const gone = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
   expect((await plan([daemon, gone([])])).results).toMatchObject([{ status: 'would_change' }, { status: 'unchanged' }]);

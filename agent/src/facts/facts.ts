@@ -135,7 +135,7 @@ export function virtualization(root: string): string {
     [/Google/i, 'google'],
     [/Virtual Machine/i, 'hyperv'],
   ];
-  // QEMU's firmware does not reveal KVM, and minimal machines have no firmware tables.
+  // QEMU's firmware does not reveal KVM, and minimal machines have no firmware tables, so the clock sources are checked too.
   const clocks = readText(`${root}/sys/devices/system/clocksource/clocksource0/available_clocksource`) ?? '';
   const onKvm = /\bkvm-clock\b/.test(clocks);
   for (const [pattern, name] of makers) if (pattern.test(maker)) return name === 'qemu' && onKvm ? 'kvm' : name;

@@ -30,7 +30,7 @@ export function parseTraffic(text: string): Map<string, Traffic> {
   return found;
 }
 
-/** The relations of an interface in /sys/class/net. */
+/** Relations of an interface to other interfaces, from /sys/class/net. */
 export interface Backing {
   /** Whether the interface is a network card, physical or virtual. */
   hasDevice: boolean;

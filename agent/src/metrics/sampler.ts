@@ -46,8 +46,8 @@ export interface SamplerOptions {
 }
 
 /**
- * Measures the machine at an interval, with or without a link. Uses the monotonic clock, and skips the samples of a
- * time in which the process or the machine was suspended.
+ * Measures the machine at an interval, with or without a link. Uses the monotonic clock, and skips samples that became
+ * due while the process or the machine was suspended.
  */
 export class Sampler {
   readonly #options: SamplerOptions;

@@ -310,7 +310,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       const other = numberIn(await second.run('echo own=$$'), 'own');
       await link.terminals.stop('the agent stops');
       expect(runs(other)).toBe(false);
-      // The end of the link tells the orchestrator about the interruption.
+      // The end of the link already reports the interruption.
       expect(second.exit).toBeNull();
       expect((await link.open()).answer).toMatchObject({ type: 'terminal_refused', code: 'disabled' });
     });

@@ -171,7 +171,7 @@ export class DriftWatch {
     const looks = await engine.look(new Set(due.flatMap(({ keys }) => keys)));
     if (this.#ended) return;
     if (looks === null) {
-      // An operation is running or has just ended. Its end schedules the observation, unless it came before this.
+      // An operation is running, and its end triggers the observation; or it has just ended, and the retry observes.
       for (const path of due) path.dueAt ??= now;
       this.#scheduleAt(clock.monotonic() + busyRetryMs);
       return;

@@ -70,7 +70,7 @@ export async function applyOne(
       step.kind === 'apply'
         ? await provider.apply(step.resource, observation.seen, decision.difference, machine)
         : await provider.remove(step.resource, before, observation.seen, decision.difference, machine);
-    // The program was killed because the agent stops, and may have run partly. The next start finds out.
+    // The program was killed because the agent stops, and may have run partly. The next start determines the result.
     if (progress.context.stopping() && outcome.failure !== undefined) throw new Stopped();
     const reported = again ? noted(decision, `run again, because ${progress.interruption} while it ran`) : decision;
     result = progress.ended(step, reported, outcome, elapsed());

@@ -122,7 +122,8 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     // The change was finished before the kill. Later steps are planned with its effect, as on the first attempt.
     if (original?.verdict === 'act' && decision.verdict === 'none') forecast.expects(step, original);
-    // Observations without work are dropped, so that a thousand unchanged files are not held in memory.
+    // Drops the observations of resources that need no change, so that a thousand unchanged files are not kept in
+    // memory.
     if (decision.verdict === 'act' && observation !== null && 'seen' in observation) {
       bytes += provider.weight(observation.seen);
       for (const made of provider.makes?.(step.resource, observation.seen) ?? []) changed.add(made);

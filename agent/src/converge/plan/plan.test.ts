@@ -32,7 +32,7 @@ describe('steps', () => {
     );
   });
 
-  test('removes resources that are not nested in exactly the reverse order', () => {
+  test('removes unrelated resources in exactly the reverse order', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(['/a', '/b', '/c', '/d', '/e', '/f']), (paths) => {
         const removed = stepsOf([], managed(paths.map((path) => file(path))), []).map(

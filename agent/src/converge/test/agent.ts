@@ -25,7 +25,7 @@ export interface TestAgent {
   stop(): Promise<void>;
 }
 
-/** `npm test` sets its own directory and removes it. */
+/** `npm test` sets this variable to a directory of its own, and removes the directory afterwards. */
 const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
 /** Creates a directory, in memory if possible, because the tests do not depend on the disk. */
 export const temporaryDirectory = (): string => mkdtempSync(`${existsSync(memory) ? memory : tmpdir()}/muster-test-`);

@@ -28,7 +28,8 @@ async function bundledDoomed(): Promise<string> {
 }
 
 /**
- * Runs operations with an agent that kills itself (SIGKILL) at a step of the last one. Its unfinished work stays as it is.
+ * Runs operations with an agent that kills itself (SIGKILL) at a step of the last operation, which leaves its work
+ * unfinished.
  * @param at number of the step, from 1; 0: never
  */
 export async function killedOff(

@@ -79,7 +79,7 @@ export function providerContract({ begin, moved, ...kills }: ContractOptions): v
   test('survives a kill at any step of an apply, with one end and a complete removal', () =>
     expectApplySurvivesKills(ground, kills));
   test('finishes a removal after a kill at any step', () => expectRemovalSurvivesKills(ground, kills));
-  test('leaves a resource that was already as declared when it is removed', () => expectUntouched(ground));
+  test('leaves a resource unchanged on removal if it was already as declared', () => expectUntouched(ground));
 }
 
 const apply = ({ agent }: Ground, resources: ResolvedResource[]) => agent.run(operation('apply', resources));

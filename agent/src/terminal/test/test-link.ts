@@ -136,7 +136,7 @@ export class TestShell {
     if (this.text.length < textLimit) this.text += this.#decoder.decode(bytes, { stream: true });
     this.onBytes(bytes);
     this.#untaken += bytes.length;
-    if (this.#untaken > limits.terminalOutputWindowBytes) throw new Error('more than the window holds');
+    if (this.#untaken > limits.terminalOutputWindowBytes) throw new Error('the output exceeds the window');
     if (this.isTaking) this.take();
   }
 
@@ -181,6 +181,6 @@ export class TestShell {
   }
 
   close(): void {
-    this.#link.link.receive({ type: 'terminal_close', channel: this.channel, reason: 'the test closes it' });
+    this.#link.link.receive({ type: 'terminal_close', channel: this.channel, reason: 'the test closes the terminal' });
   }
 }
