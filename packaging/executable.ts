@@ -114,7 +114,7 @@ const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--he
  * Loads a program as `prepare` of executable/programs.ts does.
  * @throws Error if V8 rejects the code cache, because the program would then start slowly without any message
  */
-function requireTaken(node: string, folder: string, name: string): void {
+function requireAcceptedCache(node: string, folder: string, name: string): void {
   const asked = `const { readFileSync: read } = require('fs');
     const given = { filename: 'muster:${name}', cachedData: read('${name}.code') };
     const script = new (require('vm').Script)(read('${name}.cjs', 'latin1'), given);
@@ -132,7 +132,7 @@ function compilePrograms(node: string, folder: string): string[] {
   const flags = ['--hash-seed=1', '--random-seed=1', '--single-threaded'];
   for (const [name, words] of Object.entries(compiledAfter)) {
     run(node, [...flags, join(here, 'compile.ts'), `${name}.cjs`, `${name}.code`, ...words], folder, env);
-    requireTaken(node, folder, name);
+    requireAcceptedCache(node, folder, name);
   }
   return Object.keys(compiledAfter);
 }
@@ -198,7 +198,7 @@ async function make(path: string, about: Build): Promise<void> {
   }
 }
 
-function forgetOld(newest: string): void {
+function removeOlder(newest: string): void {
   const made = readdirSync(cache).filter((name) => /^muster-[0-9a-f]{16}$/.test(name) && name !== newest);
   const withAge = made.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
   for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(kept)) rmSync(join(cache, name), { force: true });
@@ -234,5 +234,5 @@ export async function executable(about: Build): Promise<string> {
 if (import.meta.main) {
   const [, , path, about] = process.argv as [string, string, string, string];
   if (!existsSync(path)) await make(path, JSON.parse(about));
-  forgetOld(basename(path));
+  removeOlder(basename(path));
 }

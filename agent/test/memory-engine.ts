@@ -64,7 +64,7 @@ export class MemoryEngine implements Engine {
     return { applies: 0, watched: new Map() };
   }
 
-  async look(): ReturnType<Engine['look']> {
+  async observe(): ReturnType<Engine['observe']> {
     return null;
   }
 

@@ -41,7 +41,7 @@ const content = () => {
   written++;
   return bytes;
 };
-const bringOut = (over: object = {}) => addonPath({ name: 'sqlite', directory, sha256, content, ...over }, () => cache);
+const extract = (over: object = {}) => addonPath({ name: 'sqlite', directory, sha256, content, ...over }, () => cache);
 
 describe('protection of a folder', () => {
   const user = 1000;
@@ -84,12 +84,12 @@ describe('protection of a folder', () => {
 describe('a native addon', () => {
   test('extracts the addon once, for its own user only', () => {
     written = 0;
-    const path = bringOut();
+    const path = extract();
     expect(path).toBe(join(directory, 'addons', `sqlite-${sha256.slice(0, 16)}.node`));
     expect(readFileSync(path)).toEqual(bytes);
     expect(statSync(path).mode & 0o777).toBe(0o500);
     expect(statSync(join(directory, 'addons')).mode & 0o777).toBe(0o700);
-    expect(bringOut()).toBe(path);
+    expect(extract()).toBe(path);
     expect(written).toBe(1);
     expect(readdirSync(join(directory, 'addons'))).toEqual([basename(path)]);
   });
@@ -102,48 +102,48 @@ describe('a native addon', () => {
   });
 
   test('replaces an extracted addon whose content changed', () => {
-    const path = bringOut();
+    const path = extract();
     chmodSync(path, 0o700);
     writeFileSync(path, 'something else');
     chmodSync(path, 0o500);
-    expect(readFileSync(bringOut())).toEqual(bytes);
+    expect(readFileSync(extract())).toEqual(bytes);
   });
 
   test('refuses an addon that others can write to, and a symbolic link', () => {
-    const path = bringOut();
+    const path = extract();
     chmodSync(path, 0o777);
-    expect(() => bringOut()).toThrow(/must be a file of this user that others cannot write to; remove it/);
+    expect(() => extract()).toThrow(/must be a file of this user that others cannot write to; remove it/);
     rmSync(path);
     writeFileSync(join(home, 'elsewhere'), bytes);
     symlinkSync(join(home, 'elsewhere'), path);
-    expect(() => bringOut()).toThrow(/ELOOP/);
+    expect(() => extract()).toThrow(/ELOOP/);
   });
 
   test.runIf(process.geteuid?.() === 0)('refuses an addon of another user', () => {
-    const path = bringOut();
+    const path = extract();
     chownSync(path, 12_345, 12_345);
-    expect(() => bringOut()).toThrow(/must be a file of this user/);
+    expect(() => extract()).toThrow(/must be a file of this user/);
   });
 
   test('extracts to the cache if the directory or an ancestor is not safe', () => {
     chmodSync(directory, 0o777);
-    expect(bringOut()).toContain(cache);
+    expect(extract()).toContain(cache);
     expect(existsSync(join(directory, 'addons'))).toBe(false);
     const inner = join(directory, 'inner');
     mkdirSync(inner, { mode: 0o700 });
-    expect(bringOut({ directory: inner })).toContain(cache);
+    expect(extract({ directory: inner })).toContain(cache);
     // A symbolic link to the home counts as the home.
     symlinkSync(inner, join(home, 'link'));
-    expect(bringOut({ directory: join(home, 'link') })).toContain(cache);
+    expect(extract({ directory: join(home, 'link') })).toContain(cache);
     chmodSync(directory, 0o700);
-    expect(bringOut({ directory: join(home, 'link') })).toContain(join(home, 'link'));
+    expect(extract({ directory: join(home, 'link') })).toContain(join(home, 'link'));
     chmodSync(join(directory, 'inner', 'addons'), 0o777);
-    expect(bringOut({ directory: inner })).toContain(cache);
+    expect(extract({ directory: inner })).toContain(cache);
   });
 
   test('names the remedy if neither the directory nor the cache is safe', () => {
     for (const folder of [directory, cache]) chmodSync(folder, 0o777);
-    expect(() => bringOut()).toThrow(
+    expect(() => extract()).toThrow(
       `no folder for native addons that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
     );
   });
@@ -154,7 +154,7 @@ describe('a native addon', () => {
     const old = ['sqlite-0123.node', 'sqlite-4567.node.ab.tmp', 'pty-0123.node', 'sqlite-89.node.cd.tmp'];
     for (const name of old) writeFileSync(join(folder, name), 'old', { mode: 0o500 });
     utimesSync(join(folder, 'sqlite-4567.node.ab.tmp'), 1, 1);
-    const path = bringOut();
+    const path = extract();
     // Keeps a recent temporary file, which may belong to a write in progress, and the files of another addon.
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });

@@ -69,9 +69,9 @@ export async function startAgent(options: AgentArguments, clock: Clock, log: Log
     onOutput: () => connection.outputReady(),
     onEnded: (succeeded, kind) => {
       driftWatch.operationEnded(succeeded);
-      if (kind === 'apply') facts.look();
+      if (kind === 'apply') facts.refresh();
     },
-    onMeasured: (looks) => driftWatch.measured(looks),
+    onMeasured: (fingerprints) => driftWatch.measured(fingerprints),
   });
   const driftWatch = new DriftWatch({ engine, clock, log, hint: (keys) => connection.hintDrift(keys) });
   const terminals = new Terminals({

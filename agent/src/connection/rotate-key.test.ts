@@ -58,12 +58,12 @@ describe('muster agent rotate-key', () => {
 
   test('notifies the running agent, and waits until the key is in force', async () => {
     unlock = await lockDirectory(dir, 'agent');
-    let looks = 0;
+    let polls = 0;
     const done = await rotate(undefined, () => {
-      if (++looks === 3) identity.welcomed(identity.toShow([4], ''), undefined);
+      if (++polls === 3) identity.welcomed(identity.toShow([4], ''), undefined);
     });
     expect(done).toMatchObject({ state: 'in_force', nudged: [process.pid], key: hex(identity.current) });
-    expect(looks).toBe(3);
+    expect(polls).toBe(3);
     expect(textOf(done, now)).toBe(
       `Agent ${identity.nodeId} has a new key: ${done.key}\nThe former key is valid until 2023-11-14T23:13:20.000Z.\n`,
     );

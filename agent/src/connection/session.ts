@@ -191,11 +191,11 @@ export class Session {
   private pauseIfFull(): void {
     if (this.ws.isPaused || this.ws.bufferedAmount <= unsentBytes) return;
     this.ws.pause();
-    const look = () => {
-      if (this.ws.bufferedAmount > unsentBytes) this.options.clock.after(unsentPollMs, look);
+    const resumeIfDrained = () => {
+      if (this.ws.bufferedAmount > unsentBytes) this.options.clock.after(unsentPollMs, resumeIfDrained);
       else this.ws.resume();
     };
-    look();
+    resumeIfDrained();
   }
 
   private watch(): void {

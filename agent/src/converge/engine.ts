@@ -8,14 +8,14 @@ import type { OperationRecord } from '../journal/state.ts';
 import type { ProviderLimits } from '../resources/provider/provider.ts';
 import { watchedPaths } from '../resources/provider/registry.ts';
 import { abandon, execute } from './execute.ts';
-import { appliedResources, lookAt } from './observe.ts';
+import { appliedResources, observeResources } from './observe.ts';
 import { type Attempt, type ExecutionContext, firstAttempt, Stopped } from './progress.ts';
 import { LiveOutput, type OutputTail } from './report/live-output.ts';
 import { Publisher } from './report/publisher.ts';
 
 /**
  * The state engine as the connection uses it. The engine accepts operations, executes them one at a time, and puts its
- * reports into the spool. It does not know about links. `start`, `accept`, `look`, `halt`, and `stop` wait for the disk
+ * reports into the spool. It does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for the disk
  * or for programs; all other methods return immediately.
  */
 export interface Engine {
@@ -54,7 +54,7 @@ export interface Engine {
    * @returns a fingerprint of each state by key, as in `onMeasured`; null if an operation was running or has started
    * since
    */
-  look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
+  observe(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null>;
   /**
    * Finishes the current resource, up to a time limit, and starts no other. The spool still accepts acknowledgments.
    */
@@ -105,7 +105,7 @@ export interface EngineOptions {
    * Called after a complete drift check with a fingerprint of each resource's state, by key; empty if the resource is
    * as applied.
    */
-  onMeasured?: (looks: ReadonlyMap<string, string>) => void;
+  onMeasured?: (fingerprints: ReadonlyMap<string, string>) => void;
   /** Called with the name of each durable step, for tests that kill the agent. */
   crashPoint?: (name: string) => void;
   limits?: ProviderLimits;
@@ -154,7 +154,7 @@ class ConvergeEngine implements Engine {
   readonly #attempts = new Map<string, Attempt>();
   #process: ProcessIdentity | null = null;
   /** The last `check` or `validate` process, which may have ended, and its operation. */
-  #looking: { id: string; process: ProcessIdentity } | null = null;
+  #observing: { id: string; process: ProcessIdentity } | null = null;
   /** Whether the stop has exceeded its grace period. Observing processes are then killed as soon as they start. */
   #overdue = false;
   /** Functions that end a wait before a retry. */
@@ -226,7 +226,7 @@ class ConvergeEngine implements Engine {
     if (operation === undefined || operation.state === 'finished' || operation.cancelled) return;
     this.#guard('cancel', () => journal.record('cancelled', [{ t: 'cancelled', id: operationId }]));
     // An observation can be killed immediately, because it changes nothing.
-    if (this.#looking?.id === operationId) killIfRunning(this.#looking.process);
+    if (this.#observing?.id === operationId) killIfRunning(this.#observing.process);
     // Ends a waiting operation before its turn.
     if (operation.cancelled && !this.#executing.has(operationId))
       this.#executeOne(operation).finally(() => this.#next());
@@ -256,14 +256,14 @@ class ConvergeEngine implements Engine {
     return { applies: state.applies, watched: new Map(watched) };
   }
 
-  async look(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null> {
+  async observe(keys: ReadonlySet<string>): Promise<ReadonlyMap<string, string> | null> {
     const { state } = this.#journal ?? {};
     if (state === undefined || this.#stopping || this.busy()) return null;
     const { applies } = state;
     const resources = appliedResources(state).filter(({ key }) => keys.has(key));
     const context = this.#context('');
     this.#attempts.delete('');
-    return await lookAt(resources, {
+    return await observeResources(resources, {
       ...context,
       stopping: () => this.#stopping || this.busy() || state.applies !== applies,
     });
@@ -276,7 +276,7 @@ class ConvergeEngine implements Engine {
     const giveUp = this.#options.clock.after(stopGraceMs, () => {
       this.#overdue = true;
       if (this.#process !== null) killProcessGroup(this.#process.pid);
-      if (this.#looking !== null) killIfRunning(this.#looking.process);
+      if (this.#observing !== null) killIfRunning(this.#observing.process);
     });
     await this.#current;
     giveUp();
@@ -419,14 +419,14 @@ class ConvergeEngine implements Engine {
       running: (process) => {
         this.#process = process;
       },
-      looking: (id, process) => {
-        this.#looking = { id, process };
+      observing: (id, process) => {
+        this.#observing = { id, process };
         // The operation may have been cancelled before the process was registered.
         if (this.#overdue || this.#journal?.state.operations.get(id)?.cancelled) killIfRunning(process);
       },
       printed: (source, stream, piece) => this.output.add(source, stream, piece),
       warn: (fields, message) => this.#options.log.warn(fields, message),
-      measured: (looks) => this.#options.onMeasured?.(looks),
+      measured: (fingerprints) => this.#options.onMeasured?.(fingerprints),
     };
   }
 

@@ -11,7 +11,7 @@ import { type ExecutionContext, Progress, Stopped } from './progress.ts';
  * Returns a fingerprint of how a resource differs from its applied state: equal for equal differences, and empty for
  * none. It never leaves the machine.
  */
-export function lookOf(decision: Decision): string {
+export function differenceFingerprint(decision: Decision): string {
   if (decision.verdict === 'none' || decision.verdict === 'skip') return '';
   const differs =
     'message' in decision
@@ -57,7 +57,7 @@ const noOperation: OperationRecord = {
  * Observes applied resources.
  * @returns their fingerprints by key; null if the agent stops or an operation has started
  */
-export async function lookAt(
+export async function observeResources(
   resources: readonly ResolvedResource[],
   context: ExecutionContext,
 ): Promise<Map<string, string> | null> {
@@ -69,13 +69,13 @@ export async function lookAt(
       return { position, kind: 'apply', resource, record: state.managed.get(resource.key) ?? null };
     });
     progress.setSteps(steps);
-    const looks = new Map<string, string>();
+    const fingerprints = new Map<string, string>();
     for (const step of steps) {
       if (progress.interrupted()) return null;
-      looks.set(step.resource.key, lookOf(await driftOf(step, progress, picture)));
+      fingerprints.set(step.resource.key, differenceFingerprint(await driftOf(step, progress, picture)));
       await progress.yieldIfDue();
     }
-    return context.stopping() ? null : looks;
+    return context.stopping() ? null : fingerprints;
   } catch (error) {
     if (error instanceof Stopped) return null;
     throw error;

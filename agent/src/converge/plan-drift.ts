@@ -1,4 +1,4 @@
-import { appliedResources, driftOf, lookOf } from './observe.ts';
+import { appliedResources, differenceFingerprint, driftOf } from './observe.ts';
 import { conditionOf } from './plan/condition.ts';
 import { Picture, planStep, type Step, stepsOf } from './plan/plan.ts';
 import { PlanDigest } from './plan/plan-digest.ts';
@@ -67,17 +67,17 @@ export async function measureDrift(progress: Progress): Promise<void> {
     return { position, kind: 'apply', resource, record: managed.get(resource.key) ?? null };
   });
   progress.setSteps(steps);
-  const looks = new Map<string, string>();
+  const fingerprints = new Map<string, string>();
   for (const step of steps) {
     if (progress.interrupted()) break;
     const started = progress.now();
     const decision = await driftOf(step, progress, picture);
-    looks.set(step.resource.key, lookOf(decision));
+    fingerprints.set(step.resource.key, differenceFingerprint(decision));
     const result = resultOf(step, decision, 'would_change', progress.now() - started);
     if (decision.verdict === 'none' || decision.verdict === 'skip') progress.results.push(result);
     else progress.add({ ...step, position: progress.reported }, result);
     await progress.yieldIfDue();
   }
   await progress.finish(steps.length);
-  if (looks.size === steps.length) progress.context.measured(looks);
+  if (fingerprints.size === steps.length) progress.context.measured(fingerprints);
 }

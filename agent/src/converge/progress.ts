@@ -45,13 +45,13 @@ export interface ExecutionContext {
   /**
    * Registers an observing process, which is killed when the operation is cancelled or the grace period of a stop ends.
    */
-  looking(operationId: string, process: ProcessIdentity): void;
+  observing(operationId: string, process: ProcessIdentity): void;
   /** Streams output of the running program to live viewers. */
   printed(source: { operation_id: string; resource: string }, stream: 'stdout' | 'stderr', piece: Buffer): void;
   /** Logs a problem that does not affect a result. */
   warn(fields: object, message: string): void;
   /** Called after a complete drift check with a fingerprint of each resource's state, by key. */
-  measured(looks: ReadonlyMap<string, string>): void;
+  measured(fingerprints: ReadonlyMap<string, string>): void;
   attempt: Attempt;
 }
 
@@ -162,7 +162,7 @@ export class Progress {
       let ran = false;
       const machine = this.machine((process) => {
         ran = true;
-        this.context.looking(this.id, process);
+        this.context.observing(this.id, process);
       });
       const looked =
         kind === 'apply' || before === null
@@ -197,7 +197,7 @@ export class Progress {
     }
   }
 
-  machine(startedProcess: Machine['startedProcess'] = (process) => this.context.looking(this.id, process)): Machine {
+  machine(startedProcess: Machine['startedProcess'] = (process) => this.context.observing(this.id, process)): Machine {
     const { journal, clock, limits } = this.context;
     return {
       walk: this.walk,

@@ -135,7 +135,7 @@ async function commandFailure(
   });
   const machine = progress.machine((process) => {
     running = process;
-    progress.context.looking(progress.id, process);
+    progress.context.observing(progress.id, process);
   });
   try {
     const result = await runShell('sh', command, limit, outputCap, machine);

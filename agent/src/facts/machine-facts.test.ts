@@ -81,7 +81,7 @@ test('reruns a slow program that writes to its own directory at increasing inter
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
   put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\nsleep 0.6\necho n: 1\n`, 0o755);
   await start();
-  facts.look();
+  facts.refresh();
   await new Promise((resolve) => setTimeout(resolve, 3_500));
   // Without delays, the program would run six times. With delays of 1 s and 2 s, it runs three times.
   expect(runs()).toBeLessThan(5);
@@ -126,10 +126,10 @@ test('collects attributes on request, one collection at a time', async () => {
   mkdirSync(`${root}/facts.d`);
   put('p', `#!/bin/sh\nprintf x >> ${root}/runs\necho "n: $(wc -c < ${root}/runs)"\n`, 0o755);
   await start();
-  for (let i = 0; i < 5; i++) facts.look();
+  for (let i = 0; i < 5; i++) facts.refresh();
   await expect.poll(() => facts.attributes.n).toBe('3');
   appendFileSync(`${root}/runs`, 'x');
-  facts.look();
+  facts.refresh();
   await expect.poll(() => facts.attributes.n).toBe('5');
   expect(changes).toBe(3);
 });

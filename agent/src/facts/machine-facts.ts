@@ -100,7 +100,7 @@ export class MachineFacts {
   }
 
   /** Collects the attributes again, for example after an apply that may have changed them. */
-  look(): void {
+  refresh(): void {
     if (this.#changed === null) return;
     if (this.#gathering !== null) {
       this.#again = true;
@@ -118,7 +118,7 @@ export class MachineFacts {
         this.#hasEvents = false;
         if (this.#again) {
           this.#again = false;
-          return this.look();
+          return this.refresh();
         }
         if (!hasEvents) this.#busyRounds = 0;
         // Backs off, because a program that writes to its own directory would otherwise run in an endless loop.
@@ -143,26 +143,26 @@ export class MachineFacts {
     const wait = Math.max(debounceMs, this.#gatheredAt + minPauseMs - clock.monotonic());
     this.#cancelSoon = clock.after(wait, () => {
       if (this.#gathering !== null) this.#hasEvents = true;
-      else if (this.#isStale()) this.look();
+      else if (this.#isStale()) this.refresh();
     });
   }
 
   #scheduleLater(ms: number): void {
     this.#cancelLater();
-    this.#cancelLater = this.#options.clock.after(ms, () => this.look());
+    this.#cancelLater = this.#options.clock.after(ms, () => this.refresh());
   }
 
   #scheduleRecheck(): void {
     if (this.#changed === null) return;
     this.#cancelRecheck();
     this.#cancelRecheck = this.#options.clock.after(recheckMs, () => {
-      if (this.#isStale()) this.look();
+      if (this.#isStale()) this.refresh();
     });
   }
 
   #scheduleInterval(): void {
     this.#cancelInterval = this.#options.clock.after(intervalMs, () => {
-      this.look();
+      this.refresh();
       this.#scheduleInterval();
     });
   }

@@ -4,7 +4,7 @@ import type { MachineSource, Room } from '../host/machine-source.ts';
 import { DiskReader, sumRooms } from './disks.ts';
 
 /** Disks with answers that the test controls. */
-class Shelf {
+class TestDisks {
   readonly clock = new ManualClock();
   mounts = '';
   readonly asked: string[] = [];
@@ -45,70 +45,70 @@ const room = (total: number, free: number): Room => ({ total, free });
 
 describe('the capacity of all disks', () => {
   test('sums total and used space', async () => {
-    const shelf = new Shelf('/', '/srv');
-    shelf.answers.set('/', room(100, 40)).set('/srv', room(1000, 900));
-    expect(await shelf.reader.read()).toEqual({ total: 1100, used: 160 });
-    expect(shelf.clock.next).toBeNull();
+    const disks = new TestDisks('/', '/srv');
+    disks.answers.set('/', room(100, 40)).set('/srv', room(1000, 900));
+    expect(await disks.reader.read()).toEqual({ total: 1100, used: 160 });
+    expect(disks.clock.next).toBeNull();
   });
 
   test('skips unmounted and inaccessible disks, and returns null if a disk fails or none is left', async () => {
-    const shelf = new Shelf('/', '/srv');
-    shelf.answers.set('/', room(100, 40));
+    const disks = new TestDisks('/', '/srv');
+    disks.answers.set('/', room(100, 40));
     for (const code of ['EACCES', 'ENOENT', 'ENOTDIR']) {
-      shelf.answers.set('/srv', code);
-      expect(await shelf.reader.read()).toEqual({ total: 100, used: 60 });
+      disks.answers.set('/srv', code);
+      expect(await disks.reader.read()).toEqual({ total: 100, used: 60 });
     }
-    shelf.answers.set('/srv', 'EIO');
-    expect(await shelf.reader.read()).toBeNull();
-    shelf.answers.set('/', 'EACCES').set('/srv', 'EACCES');
-    expect(await shelf.reader.read()).toBeNull();
-    expect(await new Shelf().reader.read()).toBeNull();
+    disks.answers.set('/srv', 'EIO');
+    expect(await disks.reader.read()).toBeNull();
+    disks.answers.set('/', 'EACCES').set('/srv', 'EACCES');
+    expect(await disks.reader.read()).toBeNull();
+    expect(await new TestDisks().reader.read()).toBeNull();
   });
 
   test('returns null after a disk hangs for two seconds, and queries no disk until it answers', async () => {
-    const shelf = new Shelf('/', '/hung', '/srv');
-    shelf.answers.set('/', room(100, 40)).set('/srv', room(10, 5));
-    const reading = shelf.reader.read();
-    await shelf.ticks();
-    shelf.clock.advance(1_999);
+    const disks = new TestDisks('/', '/hung', '/srv');
+    disks.answers.set('/', room(100, 40)).set('/srv', room(10, 5));
+    const reading = disks.reader.read();
+    await disks.ticks();
+    disks.clock.advance(1_999);
     let settled = false;
     void reading.then(() => {
       settled = true;
     });
-    await shelf.ticks();
+    await disks.ticks();
     expect(settled).toBe(false);
-    shelf.clock.advance(1);
+    disks.clock.advance(1);
     expect(await reading).toBeNull();
-    for (let times = 0; times < 5; times++) expect(await shelf.reader.read()).toBeNull();
-    expect(shelf.asked).toEqual(['/', '/hung']);
+    for (let times = 0; times < 5; times++) expect(await disks.reader.read()).toBeNull();
+    expect(disks.asked).toEqual(['/', '/hung']);
 
-    shelf.open.get('/hung')!.answer(room(20, 20));
-    await shelf.ticks();
-    shelf.answers.set('/hung', room(20, 20));
-    expect(await shelf.reader.read()).toEqual({ total: 130, used: 65 });
+    disks.open.get('/hung')!.answer(room(20, 20));
+    await disks.ticks();
+    disks.answers.set('/hung', room(20, 20));
+    expect(await disks.reader.read()).toEqual({ total: 130, used: 65 });
   });
 
   test('returns values after a hanging disk is unmounted, but not while two queries are pending', async () => {
-    const shelf = new Shelf('/a', '/b', '/c');
-    shelf.answers.set('/b', room(5, 5)).set('/c', room(5, 5));
+    const disks = new TestDisks('/a', '/b', '/c');
+    disks.answers.set('/b', room(5, 5)).set('/c', room(5, 5));
     const hang = async () => {
-      const reading = shelf.reader.read();
-      await shelf.ticks();
-      shelf.clock.advance(2_000);
+      const reading = disks.reader.read();
+      await disks.ticks();
+      disks.clock.advance(2_000);
       return await reading;
     };
     expect(await hang()).toBeNull();
-    shelf.mount('/b', '/c');
-    expect(await shelf.reader.read()).toEqual({ total: 10, used: 0 });
-    shelf.answers.delete('/b');
+    disks.mount('/b', '/c');
+    expect(await disks.reader.read()).toEqual({ total: 10, used: 0 });
+    disks.answers.delete('/b');
     expect(await hang()).toBeNull();
-    shelf.mount('/c');
-    const before = shelf.asked.length;
-    expect(await shelf.reader.read()).toBeNull();
-    expect(shelf.asked).toHaveLength(before);
-    shelf.open.get('/a')!.fail('EIO');
-    await shelf.ticks();
-    expect(await shelf.reader.read()).toEqual({ total: 5, used: 0 });
+    disks.mount('/c');
+    const before = disks.asked.length;
+    expect(await disks.reader.read()).toBeNull();
+    expect(disks.asked).toHaveLength(before);
+    disks.open.get('/a')!.fail('EIO');
+    await disks.ticks();
+    expect(await disks.reader.read()).toEqual({ total: 5, used: 0 });
   });
 
   test('counts the shared free space of a pool once', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Backing, backingOf, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
+import { countedInterfaces, type InterfaceRelations, parseTraffic, relationsOf, sumTraffic } from './network.ts';
 
 const head = `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
@@ -33,12 +33,12 @@ describe('traffic', () => {
 });
 
 describe('counted interfaces', () => {
-  const card = backingOf(true, ['mtu', 'device']);
-  const on = (lower: string, hasDevice = false) => backingOf(hasDevice, ['mtu', `lower_${lower}`]);
+  const card = relationsOf(true, ['mtu', 'device']);
+  const on = (lower: string, hasDevice = false) => relationsOf(hasDevice, ['mtu', `lower_${lower}`]);
   const upper = on('eth0');
-  const loose = backingOf(false, ['mtu']);
-  const owned = (upper: string) => backingOf(true, ['mtu', 'master', `upper_${upper}`]);
-  const counted = (interfaces: Record<string, Backing>) =>
+  const loose = relationsOf(false, ['mtu']);
+  const owned = (upper: string) => relationsOf(true, ['mtu', 'master', `upper_${upper}`]);
+  const counted = (interfaces: Record<string, InterfaceRelations>) =>
     countedInterfaces(Object.keys(interfaces), (name) => interfaces[name]!);
 
   test('counts network cards, but not the interfaces above them', () => {
@@ -49,7 +49,7 @@ describe('counted interfaces', () => {
       'eth1',
     ]);
     // A port of a switch. The counters of its card include its traffic.
-    expect(counted({ eth0: backingOf(true, ['upper_lan1']), lan1: on('eth0', true) })).toEqual(['eth0']);
+    expect(counted({ eth0: relationsOf(true, ['upper_lan1']), lan1: on('eth0', true) })).toEqual(['eth0']);
     // A port without a known lower interface.
     expect(counted({ eth0: card, lan1: on('gone', true) })).toEqual(['eth0']);
   });

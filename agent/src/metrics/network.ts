@@ -31,7 +31,7 @@ export function parseTraffic(text: string): Map<string, Traffic> {
 }
 
 /** Relations of an interface to other interfaces, from /sys/class/net. */
-export interface Backing {
+export interface InterfaceRelations {
   /** Whether the interface is a network card, physical or virtual. */
   hasDevice: boolean;
   /** Interfaces that carry its traffic, if it is a bridge, a bond, or a VLAN. */
@@ -46,7 +46,7 @@ export interface Backing {
  * Reads the relations of an interface.
  * @param entries names in the interface's directory of /sys/class/net
  */
-export function backingOf(hasDevice: boolean, entries: readonly string[]): Backing {
+export function relationsOf(hasDevice: boolean, entries: readonly string[]): InterfaceRelations {
   const after = (prefix: string) =>
     entries.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
   return { hasDevice, lowers: after('lower_'), uppers: after('upper_'), hasMaster: entries.includes('master') };
@@ -59,8 +59,8 @@ export function backingOf(hasDevice: boolean, entries: readonly string[]): Backi
  * be the fast path of another card. It does not count, because the other card's counters include its traffic, and the
  * other card stays when the fast path is removed.
  */
-export function countedInterfaces(names: Iterable<string>, backing: (name: string) => Backing): string[] {
-  const known = [...names].map((name) => ({ name, ...backing(name) }));
+export function countedInterfaces(names: Iterable<string>, relations: (name: string) => InterfaceRelations): string[] {
+  const known = [...names].map((name) => ({ name, ...relations(name) }));
   const devices = new Set(known.filter(({ hasDevice }) => hasDevice).map(({ name }) => name));
   const fastPaths = new Set(
     known

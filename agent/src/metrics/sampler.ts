@@ -3,7 +3,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import type { MachineSource } from '../host/machine-source.ts';
 import { DiskReader } from './disks.ts';
-import { backingOf, countedInterfaces, parseTraffic, sumTraffic } from './network.ts';
+import { countedInterfaces, parseTraffic, relationsOf, sumTraffic } from './network.ts';
 import {
   type CpuTimes,
   countProcesses,
@@ -216,7 +216,7 @@ export class Sampler {
       this.#interfaces = {
         of,
         counted: countedInterfaces(traffic.keys(), (name) =>
-          backingOf(source.exists(`/sys/class/net/${name}/device`), source.names(`/sys/class/net/${name}`)),
+          relationsOf(source.exists(`/sys/class/net/${name}/device`), source.names(`/sys/class/net/${name}`)),
         ),
       };
     return sumTraffic(traffic, this.#interfaces.counted);

@@ -5,7 +5,7 @@ import type { LoginShell } from '../host/accounts/login-shell.ts';
 import { HostFailure } from '../host/failure.ts';
 import type { OpenTerminals } from '../host/pty/open-terminals.ts';
 import { Alarm } from './alarm.ts';
-import { SessionKiller } from './put-away.ts';
+import { SessionKiller } from './session-killer.ts';
 import { chooseShell, type TerminalSettings } from './shell-choice.ts';
 import { type Outlet, Terminal } from './terminal.ts';
 

@@ -26,7 +26,7 @@ describe('the drift watch', () => {
   const start = async () => {
     agent = await startAgent(`${home}/data`, {
       onEnded: (succeeded) => watch.operationEnded(succeeded),
-      onMeasured: (looks) => watch.measured(looks),
+      onMeasured: (fingerprints) => watch.measured(fingerprints),
     });
     watch = new DriftWatch({
       engine: agent.engine,
@@ -162,7 +162,7 @@ describe('a hint', () => {
     const watch = new DriftWatch({
       engine: {
         applied: () => ({ applies: 1, watched: new Map(watched) }),
-        look: async (keys) => new Map([...keys].map((key) => [key, 'changed'])),
+        observe: async (keys) => new Map([...keys].map((key) => [key, 'changed'])),
       },
       clock,
       log,
@@ -190,7 +190,7 @@ describe('a path that changes all the time', () => {
     expect([0, 9, 10, 11, 13, 30].map(waitAfter)).toEqual([0, 0, 1000, 2000, 8000, 300_000]);
     const home = temporaryDirectory();
     const clock = new ManualClock();
-    let looks = 0;
+    let observations = 0;
     const hints: string[][] = [];
     const path = `${home}/f`;
     writeFileSync(path, '');
@@ -198,7 +198,7 @@ describe('a path that changes all the time', () => {
       engine: {
         applied: () => ({ applies: 1, watched: new Map([['path:/f', [path]]]) }),
         // The state differs at each observation.
-        look: async (keys) => new Map([...keys].map((key) => [key, `${++looks}`])),
+        observe: async (keys) => new Map([...keys].map((key) => [key, `${++observations}`])),
       },
       clock,
       log,
@@ -207,26 +207,26 @@ describe('a path that changes all the time', () => {
     try {
       watch.start();
       clock.advance(2000);
-      await expect.poll(() => looks).toBe(1);
+      await expect.poll(() => observations).toBe(1);
       for (let i = 0; i < 600; i++) {
         writeFileSync(path, `${i}`);
         // Lets the event loop deliver the kernel's events, and advances the manual clock by a tenth of a second.
         await new Promise((resolve) => setTimeout(resolve, 1));
         clock.advance(100);
       }
-      const most = looks;
+      const most = observations;
       expect(most).toBeGreaterThan(10);
       expect(most).toBeLessThan(18);
       expect(hints.length).toBe(most);
       clock.advance(600_000);
       await new Promise((resolve) => setTimeout(resolve, 5));
-      const before = looks;
+      const before = observations;
       clock.advance(300_000);
       writeFileSync(path, 'at last');
       await expect
         .poll(() => {
           clock.advance(100);
-          return looks;
+          return observations;
         })
         .toBe(before + 1);
     } finally {

@@ -10,7 +10,7 @@ import { PathWatch } from '../host/files/path-watch.ts';
  */
 
 export interface DriftWatchOptions {
-  engine: Pick<Engine, 'applied' | 'look'>;
+  engine: Pick<Engine, 'applied' | 'observe'>;
   clock: Clock;
   log: Log;
   /** Sends a hint to the orchestrator. @returns false if the link is down */
@@ -95,8 +95,8 @@ export class DriftWatch {
   }
 
   /** Handles a drift check that has reported these states to the orchestrator. */
-  measured(looks: ReadonlyMap<string, string>): void {
-    for (const [key, look] of looks) this.#known.set(key, look);
+  measured(fingerprints: ReadonlyMap<string, string>): void {
+    for (const [key, fingerprint] of fingerprints) this.#known.set(key, fingerprint);
     this.#unreported.clear();
     this.#cancelHint();
   }
@@ -154,7 +154,7 @@ export class DriftWatch {
     const { clock } = this.#options;
     this.#cancelObservation = clock.after(Math.max(0, at - clock.monotonic()), () => {
       this.#nextAt = Number.POSITIVE_INFINITY;
-      this.#observing ??= this.#look()
+      this.#observing ??= this.#observeDue()
         .catch((error: unknown) => this.#options.log.error({ error }, 'failed to observe resources'))
         .finally(() => {
           this.#observing = null;
@@ -162,15 +162,15 @@ export class DriftWatch {
     });
   }
 
-  async #look(): Promise<void> {
+  async #observeDue(): Promise<void> {
     const { engine, clock, log } = this.#options;
     const now = clock.monotonic();
     const due = [...this.#paths.values()].filter(({ dueAt }) => dueAt !== null && dueAt <= now);
     // An event during the observation requests another one.
     for (const path of due) path.dueAt = null;
-    const looks = await engine.look(new Set(due.flatMap(({ keys }) => keys)));
+    const fingerprints = await engine.observe(new Set(due.flatMap(({ keys }) => keys)));
     if (this.#ended) return;
-    if (looks === null) {
+    if (fingerprints === null) {
       // An operation is running, and its end triggers the observation; or it has just ended, and the retry observes.
       for (const path of due) path.dueAt ??= now;
       this.#scheduleAt(clock.monotonic() + busyRetryMs);
@@ -184,13 +184,13 @@ export class DriftWatch {
       if (path.dueAt !== null) path.dueAt = Math.max(path.dueAt, observedAt + waitAfter(path.observations));
     }
     const news: string[] = [];
-    for (const [key, look] of looks) {
+    for (const [key, fingerprint] of fingerprints) {
       const known = this.#known.get(key);
-      if (look === (known ?? '')) {
-        this.#known.set(key, look);
+      if (fingerprint === (known ?? '')) {
+        this.#known.set(key, fingerprint);
         this.#unreported.delete(key);
-      } else if (this.#unreported.get(key) !== look) {
-        this.#unreported.set(key, look);
+      } else if (this.#unreported.get(key) !== fingerprint) {
+        this.#unreported.set(key, fingerprint);
         news.push(key);
       }
     }

@@ -78,7 +78,7 @@ class NoOpEngine implements Engine, ReportSpool {
     return { applies: 0, watched: new Map() };
   }
 
-  async look(): ReturnType<Engine['look']> {
+  async observe(): ReturnType<Engine['observe']> {
     return null;
   }
   openOperations(): OpenOperation[] {

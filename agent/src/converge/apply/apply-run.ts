@@ -33,7 +33,7 @@ interface PlannedStep {
 }
 
 export async function applyRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<void> {
-  const run = await foresee(progress, steps, picture);
+  const run = await planRun(progress, steps, picture);
   await recordIntents(progress, run);
   // Files are written concurrently, as long as none depends on another. Their results are reported in order.
   let inFlight: { planned: PlannedStep; result: Promise<ResourceResult> }[] = [];
@@ -85,7 +85,7 @@ async function attempt(progress: Progress, planned: PlannedStep, picture: Pictur
 }
 
 /** Observes the resources of a run, and decides about each as if all earlier ones succeeded. */
-async function foresee(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
+async function planRun(progress: Progress, steps: readonly Step[], picture: Picture): Promise<PlannedStep[]> {
   const { copies } = progress.context.journal;
   const run: PlannedStep[] = [];
   const forecast = picture.forecast();
@@ -117,7 +117,7 @@ async function foresee(progress: Progress, steps: readonly Step[], picture: Pict
     // Skipped resources must be in the journal first, because after a kill their conditions may hold.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;
     // An earlier resource of this run may provide the missing prerequisite, so this one is observed again later.
-    if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.bringersOf(step, decision.awaits))
+    if (decision.verdict === 'fail' && run.length > 0 && decision.awaits && forecast.suppliersOf(step, decision.awaits))
       break;
     const original = intent === null ? null : decide(step, { seen: intent.seen }, forecast, copies);
     // The change was finished before the kill. Later steps are planned with its effect, as on the first attempt.

@@ -24,7 +24,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
       return progress.finish(0, stale, { cut: 0, pending });
     }
     progress.begin(steps.filter(({ kind }) => kind === 'remove').map(({ resource }) => resource.key));
-  } else steps = stepsAgain(progress);
+  } else steps = stepsOfInterrupted(progress);
   progress.setSteps(steps);
   const picture = new Picture('apply', state.pendingTriggers, steps);
   for (const result of progress.operation.results) {
@@ -32,7 +32,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
     progress.results.push(result);
   }
   progress.reported = progress.results.length;
-  while (progress.results.length < steps.length && (!progress.interrupted() || hasBegunAlone(progress, steps))) {
+  while (progress.results.length < steps.length && (!progress.interrupted() || wasKilledDuringStep(progress, steps))) {
     const next = steps[progress.results.length] as Step;
     const provider = providerFor(next);
     if (provider !== null && isTogether(provider)) await applyTogether(progress, steps, picture, provider);
@@ -59,7 +59,7 @@ export async function applyOperation(progress: Progress): Promise<void> {
 }
 
 /** Reports whether the agent was killed during the next step, and that step cannot be observed again. */
-function hasBegunAlone({ operation, results, context }: Progress, steps: readonly Step[]): boolean {
+function wasKilledDuringStep({ operation, results, context }: Progress, steps: readonly Step[]): boolean {
   const position = results.length;
   const provider = providerFor(steps[position] as Step);
   return (
@@ -97,7 +97,7 @@ async function isStale(progress: Progress, steps: readonly Step[]): Promise<bool
 }
 
 /** Returns the steps of an interrupted operation, with the list of removals from its start. */
-function stepsAgain(progress: Progress): Step[] {
+function stepsOfInterrupted(progress: Progress): Step[] {
   const { message, removals, results } = progress.operation;
   const { managed } = progress.context.journal.state;
   const steps = stepsOf(message.resources, managed, message.keep_modules).filter(({ kind }) => kind === 'apply');
@@ -107,14 +107,14 @@ function stepsAgain(progress: Progress): Step[] {
     if (record !== undefined) steps.push({ position, kind: 'remove', resource: record.resource, record });
     // Only the position is needed, because the removal already has a result.
     else if (position < results.length)
-      steps.push({ position, kind: 'remove', resource: removedAlready(key), record: null });
+      steps.push({ position, kind: 'remove', resource: removedPlaceholder(key), record: null });
     else throw new Error(`the record of ${key} is missing from the journal`);
   }
   return steps;
 }
 
 /** Returns a placeholder for a resource whose record was deleted with its removal. */
-const removedAlready = (key: string): Step['resource'] => ({
+const removedPlaceholder = (key: string): Step['resource'] => ({
   key,
   module: '',
   id: null,

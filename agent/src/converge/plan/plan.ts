@@ -131,7 +131,7 @@ export class Picture {
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
   /** Labels of the steps that may provide each prerequisite. */
-  readonly #mayCome: Map<Brought, string[]>;
+  readonly #maySupply: Map<Brought, string[]>;
   /** Prerequisites that a changing step may provide, but only to its dependents, by key of the step. */
   readonly #toDependents: Map<string, readonly Brought[]>;
   /** Changing steps without a path, by key. `isWide` means that the step may create any path. */
@@ -157,7 +157,7 @@ export class Picture {
     this.#failed = new Map(from === undefined ? undefined : from.#failed);
     this.#gone = new Set(from === undefined ? undefined : from.#gone);
     this.#made = new Set(from === undefined ? undefined : from.#made);
-    this.#mayCome = new Map(from === undefined ? undefined : from.#mayCome);
+    this.#maySupply = new Map(from === undefined ? undefined : from.#maySupply);
     this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
     this.#makers = new Map(from === undefined ? undefined : from.#makers);
   }
@@ -196,7 +196,7 @@ export class Picture {
     this.ended(step, 'would_change');
     const provider = providerFor(step);
     for (const what of provider?.brings(step.resource) ?? [])
-      this.#mayCome.set(what, [...(this.#mayCome.get(what) ?? []), labelOf(step.resource)]);
+      this.#maySupply.set(what, [...(this.#maySupply.get(what) ?? []), labelOf(step.resource)]);
     const toDependents = step.kind === 'apply' ? (provider?.bringsToDependents?.(step.resource) ?? []) : [];
     if (toDependents.length > 0) this.#toDependents.set(step.resource.key, toDependents);
     const path = provider?.path(step.resource) ?? null;
@@ -292,17 +292,17 @@ export class Picture {
    * Returns the labels of the earlier steps that may provide the missing prerequisites of this step.
    * @returns null if no step provides one of them
    */
-  bringersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
+  suppliersOf(step: Step, awaits: NonNullable<Difference['awaits']>): string[] | null {
     const all = new Set<string>();
     for (const { kind } of awaits) {
-      const bringers = [...(this.#mayCome.get(kind) ?? []), ...this.#dependenciesThatBring(kind, step.resource)];
-      if (bringers.length === 0) return null;
-      for (const label of bringers) all.add(label);
+      const suppliers = [...(this.#maySupply.get(kind) ?? []), ...this.#dependenciesThatSupply(kind, step.resource)];
+      if (suppliers.length === 0) return null;
+      for (const label of suppliers) all.add(label);
     }
     return [...all];
   }
 
-  #dependenciesThatBring(kind: Brought, resource: ResolvedResource): string[] {
+  #dependenciesThatSupply(kind: Brought, resource: ResolvedResource): string[] {
     if (this.#toDependents.size === 0) return [];
     const byKey = desiredByKey(this.#steps);
     const reached = new Set<string>();
@@ -315,8 +315,8 @@ export class Picture {
     };
     walk(resource.depends_on);
     return [...reached].flatMap((key) => {
-      const bringer = this.#toDependents.get(key)?.includes(kind) === true ? byKey.get(key) : undefined;
-      return bringer === undefined ? [] : [labelOf(bringer)];
+      const supplier = this.#toDependents.get(key)?.includes(kind) === true ? byKey.get(key) : undefined;
+      return supplier === undefined ? [] : [labelOf(supplier)];
     });
   }
 }
@@ -408,14 +408,14 @@ export function decide(
   }
   const { awaits } = difference;
   if (awaits !== undefined) {
-    const message = awaited(resource, awaits);
+    const message = missingPrerequisites(resource, awaits);
     // The prerequisite existed when the resource was applied, so its absence is drift.
     if (picture.purpose === 'drift') difference = { ...difference, message };
     // Another resource may provide the prerequisite. A plan cannot know that, and an apply observes again later.
     else {
-      const bringers = picture.purpose === 'plan' ? picture.bringersOf(step, awaits) : null;
-      if (bringers === null) return { verdict: 'fail', message, awaits };
-      difference = { ...difference, message: toBeBrought(bringers, message, difference.message) };
+      const suppliers = picture.purpose === 'plan' ? picture.suppliersOf(step, awaits) : null;
+      if (suppliers === null) return { verdict: 'fail', message, awaits };
+      difference = { ...difference, message: availabilityNote(suppliers, message, difference.message) };
     }
   }
   return {
@@ -435,16 +435,19 @@ const unpackedRemoval: Difference = {
 };
 
 /** Describes the missing prerequisites without secret names. */
-const awaited = ({ sensitive_fields }: ResolvedResource, awaits: NonNullable<Difference['awaits']>): string =>
+const missingPrerequisites = (
+  { sensitive_fields }: ResolvedResource,
+  awaits: NonNullable<Difference['awaits']>,
+): string =>
   sensitive_fields.includes('owner') || sensitive_fields.includes('group')
     ? 'its owner or its group, which is sensitive and not shown, does not exist'
     : awaits.map(({ message }) => message).join('; ');
 
 /** Returns the note of a plan. Only the apply finds out whether the prerequisite appears, and fails without it. */
-function toBeBrought(bringers: readonly string[], missing: string, message: string | undefined): string {
+function availabilityNote(suppliers: readonly string[], missing: string, message: string | undefined): string {
   const [what] = missing.split(';');
-  const named = bringers.slice(0, 3).map((label) => `\`${label}\``);
-  const more = bringers.length > named.length ? ` and ${bringers.length - named.length} more` : '';
+  const named = suppliers.slice(0, 3).map((label) => `\`${label}\``);
+  const more = suppliers.length > named.length ? ` and ${suppliers.length - named.length} more` : '';
   const available = `will be available after ${named.join(', ')}${more}; now ${what}`;
   return [available, ...(message === undefined ? [] : [message])].join('\n');
 }
