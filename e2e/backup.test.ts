@@ -24,15 +24,15 @@ import { Orchestrator, type Stage, test } from './harness.ts';
 
 const keysWritten = 5;
 
-interface Place {
+interface DatabaseSetting {
   env: NodeJS.ProcessEnv;
 }
 
-/** Encryption of a backup: environment, and the options that encrypt and decrypt it. */
-interface Locked {
+/** Environment and options that encrypt and decrypt a backup. */
+interface Encryption {
   env: NodeJS.ProcessEnv;
-  closing: readonly string[];
-  opening: readonly string[];
+  encrypt: readonly string[];
+  decrypt: readonly string[];
 }
 
 async function run(stage: Stage, name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
@@ -41,7 +41,12 @@ async function run(stage: Stage, name: string, args: readonly string[], env: Nod
   expect(code, program.lastLines(20).join('\n')).toBe(0);
 }
 
-async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promise<void> {
+async function backUpAndRestore(
+  stage: Stage,
+  from: DatabaseSetting,
+  to: DatabaseSetting,
+  encryption: Encryption,
+): Promise<void> {
   const orchestrator = await stage.orchestrator({ env: from.env });
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
@@ -82,8 +87,8 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   await eventually('writes are under way', async () => (answered > 2 * keysWritten ? true : null));
   const before = answered;
   const backup = join(stage.dir, 'muster.backup');
-  const making = ['backup', '--data-dir', orchestrator.dataDir, ...lock.closing, backup];
-  await run(stage, 'backup', making, { ...from.env, ...lock.env });
+  const making = ['backup', '--data-dir', orchestrator.dataDir, ...encryption.encrypt, backup];
+  await run(stage, 'backup', making, { ...from.env, ...encryption.env });
   const after = answered;
   expect(after).toBeGreaterThan(before);
   expect(statSync(backup).mode & 0o777).toBe(0o600);
@@ -97,7 +102,10 @@ async function drill(stage: Stage, from: Place, to: Place, lock: Locked): Promis
   writeFileSync(done, '');
 
   const dataDir = stage.folder('restored');
-  await run(stage, 'restore', ['restore', '--data-dir', dataDir, ...lock.opening, backup], { ...to.env, ...lock.env });
+  await run(stage, 'restore', ['restore', '--data-dir', dataDir, ...encryption.decrypt, backup], {
+    ...to.env,
+    ...encryption.env,
+  });
   expect(readdirSync(dataDir).filter((name) => name.startsWith('.'))).toEqual([]);
   const restored = new Orchestrator(stage, dataDir, { env: to.env });
   restored.apiPort = orchestrator.apiPort;
@@ -183,11 +191,13 @@ describe('backup and restore', () => {
     if (missing) skip(missing.message);
   });
   afterAll(() => server?.stop());
-  const postgres = async (): Promise<Place> => ({ env: { MUSTER_DATABASE_URL: await server!.createDatabase() } });
+  const postgres = async (): Promise<DatabaseSetting> => ({
+    env: { MUSTER_DATABASE_URL: await server!.createDatabase() },
+  });
 
   test('a backup of SQLite that was taken under load can be restored to PostgreSQL', async ({ stage }) => {
     const env = { MUSTER_BACKUP_PASSPHRASE: 'correct horse battery staple' };
-    await drill(stage, { env: {} }, await postgres(), { env, closing: [], opening: [] });
+    await backUpAndRestore(stage, { env: {} }, await postgres(), { env, encrypt: [], decrypt: [] });
   });
 
   test('a backup of PostgreSQL that was taken under load can be restored to SQLite', async ({ stage }) => {
@@ -195,7 +205,12 @@ describe('backup and restore', () => {
     // Writes an identity file like `age-keygen`.
     const key = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX';
     writeFileSync(identity, `# created: today\n${key}\n`, { mode: 0o600 });
-    const closing = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];
-    await drill(stage, await postgres(), { env: {} }, { env: {}, closing, opening: ['--identity', identity] });
+    const encrypt = ['--recipient', 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'];
+    await backUpAndRestore(
+      stage,
+      await postgres(),
+      { env: {} },
+      { env: {}, encrypt, decrypt: ['--identity', identity] },
+    );
   });
 });

@@ -48,11 +48,11 @@ async function open(stage: Stage) {
   const ask = await signedIn(orchestrator);
   const waiting = async () => (await stage.agent(orchestrator, 'web-1', { token: null })).nodeId;
   /** Returns the status of a response, followed by its error code if it has one. */
-  const told = async (...call: Parameters<Ask>) => {
+  const outcomeOf = async (...call: Parameters<Ask>) => {
     const { status, code } = await ask(...call);
     return code === undefined ? `${status}` : `${status} ${code}`;
   };
-  return { ask, told, waiting };
+  return { ask, outcomeOf, waiting };
 }
 
 const moduleAt = (name: string, path: string) => ({
@@ -65,19 +65,19 @@ const moduleAt = (name: string, path: string) => ({
 });
 
 test('the API keeps the name on a second approval, and pages lists by the Link header', async ({ stage }) => {
-  const { ask, told, waiting } = await open(stage);
+  const { ask, outcomeOf, waiting } = await open(stage);
   const id = await waiting();
-  expect(await told('DELETE', `/agents/${id}`)).toBe('409 agent_not_rejected');
-  expect(await told('POST', `/agents/${id}`, { status: 'approved', name: null })).toBe('400 name_required');
+  expect(await outcomeOf('DELETE', `/agents/${id}`)).toBe('409 agent_not_rejected');
+  expect(await outcomeOf('POST', `/agents/${id}`, { status: 'approved', name: null })).toBe('400 name_required');
   const { body: approved } = await ask('POST', `/agents/${id}`, { status: 'approved', name: 'web-1' });
   for (const again of [{ status: 'approved' }, { status: 'approved', name: 'web-1' }])
     expect((await ask('POST', '/agents/web-1', again)).body.updated_at).toBe(approved.updated_at);
   expect((await ask('GET', '/audit?event_type=agent.approved')).body.events).toHaveLength(1);
-  expect(await told('POST', `/agents/${id}`, { status: 'approved', name: 'web-2' })).toBe('409 agent_named');
-  expect(await told('POST', '/agents/!!', { status: 'unheard of' })).toBe('400 invalid_input');
-  expect(await told('POST', '/agents/!!', { status: 'approved', name: 'x' })).toBe('404 agent_not_found');
+  expect(await outcomeOf('POST', `/agents/${id}`, { status: 'approved', name: 'web-2' })).toBe('409 agent_named');
+  expect(await outcomeOf('POST', '/agents/!!', { status: 'unheard of' })).toBe('400 invalid_input');
+  expect(await outcomeOf('POST', '/agents/!!', { status: 'approved', name: 'x' })).toBe('404 agent_not_found');
 
-  expect(await told('PUT', '/agents/web-1/tags', { tags: { role: 'web', env: 'prod eu' } })).toBe('204');
+  expect(await outcomeOf('PUT', '/agents/web-1/tags', { tags: { role: 'web', env: 'prod eu' } })).toBe('204');
   const matches = async (selector: string) => (await ask('POST', '/selectors/matches', { selector })).body.matches;
   for (const selector of ['env="prod eu"', 'role in (web,db) !gone', 'attr.platform=linux gone notin (a)', 'gone!=a'])
     expect(await matches(selector)).toEqual([id]);
@@ -93,7 +93,7 @@ test('the API keeps the name on a second approval, and pages lists by the Link h
   expect([first, second].map(({ body }) => body[0].name)).toEqual(['m1', 'm2']);
   expect(second.header('link')).toBeNull();
   for (const limit of ['-1', 'x', '1.5', ''])
-    expect(await told('GET', `/modules?limit=${limit}`)).toBe('400 invalid_input');
+    expect(await outcomeOf('GET', `/modules?limit=${limit}`)).toBe('400 invalid_input');
   expect((await ask('GET', '/modules?limit=99999999999999999999')).body).toHaveLength(2);
   expect((await ask('GET', '/modules?limit=0')).body).toEqual([]);
 
@@ -109,18 +109,18 @@ test('the API keeps the name on a second approval, and pages lists by the Link h
 test('the API answers immediately with respond-async, binds applies to plans, and pages by cursor', async ({
   stage,
 }) => {
-  const { ask, told, waiting } = await open(stage);
+  const { ask, outcomeOf, waiting } = await open(stage);
   const id = await waiting();
   await ask('POST', `/agents/${id}`, { status: 'approved', name: 'web-1' });
   const path = join(stage.folder('machine'), 'file');
   await ask('POST', '/modules', moduleAt('one', path));
   expect((await ask('GET', '/agents/web-1/drift/latest')).body).toBeNull();
-  expect(await told('POST', '/agents/web-1/drift')).toBe('409 nothing_applied');
-  for (const what of ['metrics', 'metrics/latest']) expect(await told('GET', `/agents/web-1/${what}`)).toBe('204');
-  expect(await told('POST', '/terminal/web-1')).toBe('409 terminal_disabled');
+  expect(await outcomeOf('POST', '/agents/web-1/drift')).toBe('409 nothing_applied');
+  for (const what of ['metrics', 'metrics/latest']) expect(await outcomeOf('GET', `/agents/web-1/${what}`)).toBe('204');
+  expect(await outcomeOf('POST', '/terminal/web-1')).toBe('409 terminal_disabled');
 
-  expect(await told('POST', '/agents/web-1/plan', {})).toBe('400 invalid_input');
-  expect(await told('POST', '/agents/web-1/plan', { modules: ['gone'] })).toBe('404 module_not_found');
+  expect(await outcomeOf('POST', '/agents/web-1/plan', {})).toBe('400 invalid_input');
+  expect(await outcomeOf('POST', '/agents/web-1/plan', { modules: ['gone'] })).toBe('404 module_not_found');
   const plan = (await ask('POST', '/agents/web-1/plan', { modules: ['one'] })).body;
   expect(plan).toMatchObject({ kind: 'plan', status: 'succeeded', summary: { total: 1, changed: 1 } });
   const apply = { modules: ['one'], plan_id: plan.operation_id, ttl: null };
@@ -129,7 +129,7 @@ test('the API answers immediately with respond-async, binds applies to plans, an
     plan_id: plan.operation_id,
     resources: [{ status: 'changed', action: 'create' }],
   });
-  expect(await told('POST', '/agents/web-1/apply', apply)).toBe('409 plan_stale');
+  expect(await outcomeOf('POST', '/agents/web-1/apply', apply)).toBe('409 plan_stale');
   appendFileSync(path, 'more\n');
   expect((await ask('POST', '/agents/web-1/drift')).body).toMatchObject({ status: 'drifted', trigger: 'operator' });
   // An apply that repairs drift succeeds and reports the repair.
@@ -145,8 +145,8 @@ test('the API answers immediately with respond-async, binds applies to plans, an
   expect((await ask('GET', accepted.header('location') ?? '')).body.operation_id).toBe(accepted.body.operation_id);
 
   await ask('POST', '/assignments', { name: 'all', modules: ['one'], selector: '!gone', mode: null, parameters: null });
-  expect(await told('DELETE', '/modules/one')).toBe('409 module_in_use');
-  expect(await told('POST', '/assignments/all/plan')).toBe('200');
+  expect(await outcomeOf('DELETE', '/modules/one')).toBe('409 module_in_use');
+  expect(await outcomeOf('POST', '/assignments/all/plan')).toBe('200');
   const run = await ask('POST', '/assignments/all/apply', { batch: '50%', canary: null, offline: null }, prefer);
   expect([run.status, run.header('location')]).toEqual([202, `/api/v1/runs/${run.body.run_id}`]);
 
@@ -170,7 +170,7 @@ test('the API answers immediately with respond-async, binds applies to plans, an
 });
 
 test('the API clears a field that is null in a request, and keeps a field that is absent', async ({ stage }) => {
-  const { ask, told } = await open(stage);
+  const { ask, outcomeOf } = await open(stage);
   const expires_at = '2036-01-01T02:00:00+02:00';
   await ask('POST', '/secrets', { name: 'pw', value: 'x', description: 'd', expires_at, restriction: { tags: 'a=b' } });
   const put = async (body?: unknown) => {
@@ -189,7 +189,7 @@ test('the API clears a field that is null in a request, and keeps a field that i
     expect(await days(body)).toBeNull();
   }
   for (const retention_days of [0, -1, 1.5, '5'])
-    expect(await told('PUT', '/audit/retention', { retention_days })).toBe('400 invalid_input');
+    expect(await outcomeOf('PUT', '/audit/retention', { retention_days })).toBe('400 invalid_input');
 
   const url = 'http://127.0.0.1:1/';
   const channel = { name: 'hook', channel_type: 'webhook', config: { url, secret: 'hunter2' } };
@@ -197,16 +197,16 @@ test('the API clears a field that is null in a request, and keeps a field that i
   expect(config).toEqual({ url, secret: '••••' });
   expect((await ask('PUT', `/channels/${id}`, { name: null, config })).body).toMatchObject({ name: 'hook', config });
   expect((await ask('PUT', `/channels/${id}`, { config: { url } })).body.config).toEqual({ url });
-  expect(await told('PUT', `/channels/${id}`, { config })).toBe('400 invalid_input');
-  expect(await told('POST', `/channels/${id}/test`)).toBe('502 channel_failed');
-  expect(await told('DELETE', `/channels/${id}`)).toBe('204');
+  expect(await outcomeOf('PUT', `/channels/${id}`, { config })).toBe('400 invalid_input');
+  expect(await outcomeOf('POST', `/channels/${id}/test`)).toBe('502 channel_failed');
+  expect(await outcomeOf('DELETE', `/channels/${id}`)).toBe('204');
 
   const now = Math.floor(Date.now() / 1000);
   const window = { starts_at: now - 10, ends_at: now + 100, reason: 'x', selector: null };
   const { body: made } = await ask('POST', '/maintenance-windows', window);
   expect((await ask('PUT', `/maintenance-windows/${made.id}`)).body).toEqual(made);
   expect((await ask('PUT', `/maintenance-windows/${made.id}`, { ends_at: now })).body.ends_at).toBe(now);
-  expect(await told('POST', '/maintenance-windows', { ...window, ends_at: window.starts_at })).toBe(
+  expect(await outcomeOf('POST', '/maintenance-windows', { ...window, ends_at: window.starts_at })).toBe(
     '400 invalid_input',
   );
 });

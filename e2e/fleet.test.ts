@@ -136,7 +136,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   });
 
   /** Makes a manual change, and waits until a drift record names the resource. */
-  async function noticed(name: string, edit: string, id: string, wanted: Partial<DriftRecord>): Promise<void> {
+  async function expectDrift(name: string, edit: string, id: string, wanted: Partial<DriftRecord>): Promise<void> {
     await machine(name).sh(edit);
     await eventually(`${id} of ${name} has drifted`, async () => {
       const record = await call(latestDrift, { params: params(name) });
@@ -154,7 +154,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
       ['deploy', 'usermod --shell /bin/sh deploy'],
       ['deployers', 'groupmod --gid 3001 deployers'],
     ];
-    for (const [id, edit] of edits) await noticed('web-1', edit, id, { trigger: 'watch', status: 'drifted' });
+    for (const [id, edit] of edits) await expectDrift('web-1', edit, id, { trigger: 'watch', status: 'drifted' });
     expect((await call(listDrift, { params: params('web-2'), query: {} })).length).toBe(0);
   });
 

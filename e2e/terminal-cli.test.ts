@@ -9,7 +9,7 @@ import { test } from './harness.ts';
 import { operatorEnvironment, Person } from './person.ts';
 
 /** Starts a TCP proxy. `cut` breaks all current connections; the proxy accepts new ones. */
-async function passage(port: number): Promise<{ port: number; cut(): void; close(): void }> {
+async function startProxy(port: number): Promise<{ port: number; cut(): void; close(): void }> {
   const sockets = new Set<Socket>();
   const cut = () => {
     for (const socket of sockets) socket.destroy();
@@ -46,13 +46,13 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
   const config = join(stage.folder('config'), 'agent.yml');
   writeFileSync(config, 'remote_terminal: { enabled: true, shell: /bin/sh }\n');
   await stage.agent(orchestrator, 'web-1', { flags: ['--config', config] });
-  const line = await passage(orchestrator.apiPort);
-  const env = operatorEnvironment(stage, orchestrator, line.port);
+  const proxy = await startProxy(orchestrator.apiPort);
+  const env = operatorEnvironment(stage, orchestrator, proxy.port);
   const open = `stty -g; ${muster} terminal open web-1; echo "code=$?"; stty -g; echo done`;
   const person = new Person(stage, open, env);
   onTestFinished(() => {
     person.kill();
-    line.close();
+    proxy.close();
   });
 
   // The remote shell computes the markers, so that the test does not mistake the echo of a command for its output.
@@ -73,7 +73,7 @@ test('the CLI passes input to a terminal on an agent, restores the local termina
   // Turns on the alternate screen and mouse reporting, like an editor, and breaks the connection.
   person.type(`printf '\\033[?1049h\\033[?1000h\\033[6nEDIT%s' OR; echo\r`);
   await person.sees('EDITOR');
-  line.cut();
+  proxy.cut();
   await person.sees('connection lost, reconnecting …');
   await eventually('the client is attached again', async () => {
     const [session] = await orchestrator.call(listTerminals, { query: { status: 'active' } });

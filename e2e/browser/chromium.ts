@@ -50,19 +50,19 @@ exec "${browserProgram}" "$@"' sh "$@"
 `,
   );
   chmodSync(program, 0o700);
-  const way = await wayOut(socket);
+  const proxyServer = await startProxy(socket);
   const proxy = { server: `http://127.0.0.1:${proxyPort}`, bypass: '<-loopback>' };
   const browser = await chromium.launch({ executablePath: program, args: flags, proxy });
   browser.on('disconnected', () => {
-    way.closeAllConnections();
-    way.close();
+    proxyServer.closeAllConnections();
+    proxyServer.close();
     rmSync(folder, { recursive: true, force: true });
   });
   return browser;
 }
 
 /** Starts a proxy that forwards requests only to 127.0.0.1. */
-async function wayOut(socket: string): Promise<Server> {
+async function startProxy(socket: string): Promise<Server> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://nowhere.invalid');
     if (url.hostname !== '127.0.0.1') return void response.writeHead(403).end();

@@ -57,10 +57,10 @@ export class Showcase {
 
   static async open(stage: Stage, orchestrator: Orchestrator): Promise<Showcase> {
     const target = await startReceiver();
-    await settle(orchestrator, (target.address() as AddressInfo).port);
+    await createRecords(orchestrator, (target.address() as AddressInfo).port);
     await writeModules(orchestrator);
     const [agents, real] = await Promise.all([connectAll(orchestrator), openWorkshop(stage, orchestrator)]);
-    const runs = await work(orchestrator, agents);
+    const runs = await createRuns(orchestrator, agents);
     return new Showcase({ orchestrator, agents, runs, ...real }, target);
   }
 
@@ -85,7 +85,7 @@ async function startReceiver(): Promise<Server> {
 }
 
 /** Creates all data that needs no agent: operators, secrets, channels, windows, and tokens. */
-async function settle({ call }: Orchestrator, port: number): Promise<void> {
+async function createRecords({ call }: Orchestrator, port: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   const at = (days: number) => new Date((now + days * day) * 1000).toISOString();
   const url = `http://127.0.0.1:${port}`;
@@ -211,7 +211,10 @@ async function openWorkshop(
 }
 
 /** Creates runs with various outcomes, drift on some agents, and lost agents. */
-async function work(orchestrator: Orchestrator, agents: ReadonlyMap<string, ShowcaseAgent>): Promise<Showcase['runs']> {
+async function createRuns(
+  orchestrator: Orchestrator,
+  agents: ReadonlyMap<string, ShowcaseAgent>,
+): Promise<Showcase['runs']> {
   const { call } = orchestrator;
   const agent = (name: string) => agents.get(name) as ShowcaseAgent;
   const apply = (name: string, body = {}): Promise<Run> => call(applyAssignment, { params: { name }, body });

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { providerContract } from '../../../agent/src/converge/test/provider-contract.ts';
 import { noHosts } from '../test.ts';
 import type { TestHosts } from '../test-hosts.ts';
-import { type Prepared, SubjectMachines, stateOf } from './ground.ts';
 import { resolved, type Subject } from './subject.ts';
+import { type Prepared, SubjectMachines, stateOf } from './subject-machines.ts';
 
 /** Registers the tests of the provider contract for subjects. They run the real engine in test hosts. */
 export function describeSubjects(name: string, subjects: readonly Subject[], open: () => Promise<TestHosts>): void {
