@@ -64,7 +64,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
         `printf '[Service]\\nExecStart=/bin/sleep 999\\n' > /etc/systemd/system/planned.service; systemctl daemon-reload`,
         'rm /etc/systemd/system/planned.service; systemctl daemon-reload',
       ],
-    ])('applies nothing of a plan if a %s was changed by hand after planning', async (_name, byHand, undo) => {
+    ])('an apply of a plan changes nothing if a %s was changed by hand after the plan', async (_name, byHand, undo) => {
       const { plan_digest } = (await plan(desired())).finished;
       await sh(byHand);
       const found = machine.changes();
@@ -77,7 +77,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect((await plan(desired())).finished.plan_digest).toBe(plan_digest);
     });
 
-    test('applies exactly the plan if the machine did not change, and removes everything again', async () => {
+    test('an apply of a plan makes exactly the planned changes if the machine has not changed since', async () => {
       const before = machine.changes();
       for (const wanted of [desired(), []]) {
         const planned = await plan(wanted);

@@ -7,7 +7,10 @@ import { test } from './harness.ts';
 
 const modules = 4;
 const filesEach = 600;
-/** With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, the results exceed 37,000: a bug once reset links there. */
+/**
+ * Number of operations. With MUSTER_EVERY_STEP, which `npm run soak -- kill-steps` sets, they yield more than 37,000 results,
+ * because a former bug reset links after that number.
+ */
 const rounds = process.env.MUSTER_EVERY_STEP === undefined ? 5 : 16;
 
 describe('a real agent with thousands of resources', () => {

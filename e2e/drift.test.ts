@@ -35,7 +35,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
   for (const text of ['kilroy\n', 'was\n', 'here\n']) {
     writeFileSync(motd, text);
     const drifted = await latestThat(orchestrator, ({ status }) => status === 'drifted');
-    // The agent's watch detected the change, not the schedule.
+    // The trigger shows that the agent's watch detected the change, not a scheduled check.
     expect(drifted).toMatchObject({
       trigger: 'watch',
       resources: [{ identity: motd, changes: [{ field: 'content' }] }],

@@ -74,7 +74,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     expect(Number(/\d+/.exec(peak)?.[0]) / 1024).toBeLessThan(memoryLimit);
   }
 
-  test('an apply fails impossible resources, each with its reason, and applies the others', async () => {
+  test('an apply reports each impossible resource as failed with its reason, and applies the others', async () => {
     await sh(`
       mkfifo /srv/fifo
       mknod /srv/device c 1 3
@@ -161,7 +161,7 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     for (const { message } of refused) expect(message).toMatch(/symbolic link|is not a directory/);
     expect(written.filter(({ status }) => status === 'changed').length).toBe(count - refused.length);
     expect(await sh('systemctl is-active mallory; ls /srv/target')).toBe('active\n');
-    // How many writes fail is random. Once `way` stays a directory, all succeed.
+    // The number of failed writes is random. Once `way` stays a directory, all writes succeed.
     await sh(`
       systemctl stop mallory
       cd /srv/mallory

@@ -97,7 +97,7 @@ describe('key rotation of an agent', () => {
         expect(keyFile(agent), `${killed} after ${afterMs} ms`).not.toBe(former);
         const rotated = await rotating;
         expect(rotated.node_id, rotated.stderr).toBe(nodeId);
-        // 5 if the agent was not running when the command checked.
+        // The exit code is 5 if the agent was not running when the command checked.
         expect([0, 5]).toContain(rotated.code);
         expect(await rotations(orchestrator)).toHaveLength(++changes);
       }

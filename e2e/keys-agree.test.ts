@@ -192,7 +192,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
 
 /** Regression sequences, each with the seed that found it. */
 const found: [Step[]][] = [
-  // 1952978794, path 14:4:3:6:7:14:14
+  // Seed 1952978794, path 14:4:3:6:7:14:14.
   [
     [
       { do: 'make', grace: 0 },

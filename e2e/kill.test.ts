@@ -100,8 +100,7 @@ describe('kill -9 during an apply', () => {
     };
     for (let round = 0; round < 5; round++) {
       let alive = true;
-      // Each writer writes in sequence until the connection breaks. The orchestrator may have stored the write without a
-      // response.
+      // Each writer writes in sequence until the connection breaks. The last write may be stored without a response.
       const writer = async (write: (name: string, value: string) => Promise<unknown>, person: number) => {
         // At most 90 rows in each of five rounds, because the lists below are limited to 500 rows.
         for (let count = 0; alive && count < 90; count++) {

@@ -39,7 +39,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
   const messageOf = ({ results }: Reported, name: string) => results.find(({ identity }) => identity === name)?.message;
   const installed = async () => (await machine.sh(installedRpms)).trim().split('\n');
 
-  test('an apply fails only packages that cannot be installed, with the reason from dnf or the scriptlet', async () => {
+  test('an apply reports only packages that cannot be installed as failed, with the reason from dnf or the scriptlet', async () => {
     const reported = await apply('other', 'unmet', 'refuses', 'grumbles', 'nosuch', 'webserver');
     expect(ends(reported)).toEqual({
       other: 'changed',
@@ -57,7 +57,7 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
     expect(await installed()).toEqual(['grumbles 0:1.0-1', 'lib 0:2.0-1', 'other 0:1.0-1', 'shell 0:1.0-1']);
   });
 
-  test('a removal removes unneeded dependencies of the package, but no packages that others need', async () => {
+  test('the removal of a package includes its unneeded dependencies, but no packages that others need', async () => {
     // Manually installs a package that needs one of the dependencies.
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
@@ -84,7 +84,7 @@ ${text}
   const restoreDnf = () => machine.sh('rm /usr/local/sbin/dnf');
   /**
    * Returns shell text that starts another dnf in the background, which installs packages and holds the lock until
-   * `/run/slow-waits` is deleted. It returns when that dnf holds the lock.
+   * `/run/slow-waits` is deleted. The text waits until that dnf holds the lock.
    */
   const holdLock = (...names: string[]) => `
     touch /run/slow-waits

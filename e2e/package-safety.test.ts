@@ -46,7 +46,7 @@ dpkg --purge sample-data sample-dependent sample-config sample-plain > /dev/null
     expect(await machine.sh('ls -d /etc/sample-data /var/lib/sample-data 2> /dev/null || true')).toBe('');
   });
 
-  test('a removal removes dependencies that other packages only suggest', async () => {
+  test('the removal of a package includes dependencies that other packages only suggest', async () => {
     await clear();
     await machine.sh(`mkdir -p /tmp/fan/DEBIAN; printf '%s\n' 'Package: sample-fan' 'Version: 1' 'Architecture: all' \
 'Maintainer: Tests <tests@example.com>' 'Suggests: sample-plain' 'Description: made for tests' > /tmp/fan/DEBIAN/control
@@ -174,7 +174,7 @@ exec /usr/bin/apt-get "$@"
     expect(results).toMatchObject([{ status: 'changed', message: expect.stringContaining('was installed again') }]);
   });
 
-  test('a removal refuses packages that the machine or the agent needs, even in a plan', async () => {
+  test('a plan and an apply refuse to remove packages that the machine or the agent needs', async () => {
     await clear();
     const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
     const before = machine.changes();

@@ -62,7 +62,7 @@ describe('refusals', () => {
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');
     expect((await call(listAgentOperations, { params })).operations).toEqual([]);
 
-    // A rejected agent logs the rejection and receives no operation either.
+    // A rejected agent logs the rejection and receives no operation.
     await call(setAgentStatus, { params, body: { status: 'rejected' } });
     await logged(agent.program, 'rejected');
     expect(await codeOf(call(applyAgent, { params, body: { modules: ['one'] } }))).toBe('agent_not_approved');

@@ -35,7 +35,7 @@ export async function startRelay(target: string, { downgrade = false, port = 0 }
       const { public_key } = JSON.parse(body) as { public_key: string };
       body = JSON.stringify({ public_key });
     }
-    // Replaces the headers by those that the orchestrator expects, as a real relay would.
+    // Replaces headers with those that the orchestrator expects, as a real relay would.
     const headers = { ...from.headers, host: new URL(target).host, 'content-length': String(Buffer.byteLength(body)) };
     delete headers['accept-encoding'];
     if (headers.origin !== undefined) headers.origin = target;

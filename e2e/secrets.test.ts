@@ -161,7 +161,7 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   for (const id of ['reader', 'encoder', 'dumper'])
     expect(output[`site/${id}`]).toMatchObject({ stdout: expect.stringContaining('(sensitive)'), exit_code: 1 });
 
-  // An agent that the restriction of the secret excludes is refused.
+  // An apply on an agent that the restriction of the secret excludes is refused.
   const refused = call(applyAgent, { params: { node_id: other.nodeId }, body: { modules: ['site'] } });
   await expect(refused).rejects.toThrow('may not go to this agent');
 

@@ -185,7 +185,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(await endOnRecord(call, session_id)).toMatchObject({ metadata: { sha256, bytes: cast.length } });
       const [header = ''] = cast.toString().split('\n');
       expect(JSON.parse(header)).toMatchObject({ version: 2, width: 100, muster: { operator: 'ada', agent: 'web-1' } });
-      // The transcript has the same bytes as a client received that was connected from the start.
+      // A client that was connected from the start has received exactly the bytes of the transcript.
       expect((await transcript(call, session_id, 'raw')).equals(screen.bytes)).toBe(true);
       expect((await transcript(call, session_id, 'asciicast')).equals(cast)).toBe(true);
     });

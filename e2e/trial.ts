@@ -14,7 +14,7 @@ import { ended, eventually } from './eventually.ts';
 import type { AgentProcess, Orchestrator, Stage } from './harness.ts';
 import { pagePath, runsOf, siteModule } from './site.ts';
 
-/** When to kill a process: milliseconds after the start of the apply, or `script` for while its script is running. */
+/** When to kill a process: a number of milliseconds after the start of the apply, or while its script is running. */
 export type Moment = number | 'script';
 
 const reached = (moment: Moment, root: string): Promise<unknown> =>

@@ -40,8 +40,8 @@ const options = benchOptions({
 let tokens = options.tokens.split(',');
 let path = `/api/v1/agents/${encodeURIComponent(options.agent)}`;
 /**
- * Number of sign-in sessions of the client, the maximum for one operator. Each session may send 1,000 requests a second;
- * the client stays below that.
+ * Number of sign-in sessions of the client, which the rate limit of sign-ins allows without a pause. Each session may send
+ * 1,000 requests a second; the client stays below that.
  */
 const sessions = 12;
 const rateOfSession = 800;

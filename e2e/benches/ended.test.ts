@@ -12,7 +12,7 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-/** Live descendants of this process, in any process session. */
+/** Returns the live descendants of a process, including those in other sessions. */
 function below(pid: number): { pid: number; command: string }[] {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const children = all.filter((name) => statOf(Number(name))?.parent === pid).map(Number);

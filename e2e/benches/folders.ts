@@ -7,8 +7,8 @@ afterEach(() => {
 });
 
 /**
- * A temporary directory for the programs that the test starts. Outside the test run's own directory: Chromium creates a
- * socket below it, whose path is limited to 107 bytes.
+ * Creates a temporary directory for the programs that a test starts. It is directly in /tmp, because Chromium creates a
+ * socket in it, whose path is limited to 107 bytes.
  */
 export function temporary(): string {
   const folder = mkdtempSync('/tmp/muster-benches-');

@@ -39,7 +39,7 @@ const moduleNamed = (name: string) =>
   });
 
 test.skipIf(reason !== null)(
-  'the browser fixture reports a page that repeats a read without news in between',
+  'the browser fixture reports a page that repeats a read although nothing has changed',
   async ({ tab }) => {
     const { page, watch } = tab;
     watch.expects(/requested twice within \d+ ms/, /answered 401/, /status of 401/);

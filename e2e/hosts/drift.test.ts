@@ -44,7 +44,7 @@ describe.skipIf(reason !== null)(`drift${reason === null ? '' : ` (${reason})`}`
         const found = record?.resources.find((resource) => resource.identity === identity);
         return record?.status === 'drifted' && found ? { record, found } : null;
       });
-      // The agent's watch detected the change, not the schedule.
+      // The trigger shows that the agent's watch detected the change, not a scheduled check.
       expect(moved.record.trigger).toBe('watch');
       expect(moved.found.changes.map(({ field }) => field)).toEqual(fields);
       await machine.sh(back);

@@ -59,7 +59,7 @@ export class Seat {
     return this.#lines(this.#at).join('').trimEnd();
   }
 
-  /** The current screen, for diagnosis. */
+  /** The lines of the current screen, for error messages. */
   get view(): string {
     return this.#lines(Math.max(0, this.#at - rows)).join('\n');
   }

@@ -130,8 +130,8 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
 );
 
 /**
- * Returns the nodes of a tree, each with a function that replaces it. Omits nodes beyond a depth of 40 and most nodes of
- * large lists and objects, which an edit has created.
+ * Returns the nodes of a tree, each with a function that replaces it. Omits nodes beyond a depth of 40, and all but the
+ * first items of large lists and objects, because an edit may have created them.
  */
 function places(tree: Tree): { node: Tree; put: (next: Tree) => void }[] {
   const found: { node: Tree; put: (next: Tree) => void }[] = [];

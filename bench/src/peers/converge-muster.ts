@@ -39,7 +39,9 @@ const timed = async (): Promise<{ ms: number; changed: number }> => {
   const ms = performance.now() - begun;
   if (finished.status !== 'succeeded')
     throw new Error(
-      results.find(({ status }) => status === 'failed')?.message ?? finished.error ?? `it ended as ${finished.status}`,
+      results.find(({ status }) => status === 'failed')?.message ??
+        finished.error ??
+        `the operation ended as ${finished.status}`,
     );
   return { ms, changed: results.filter(({ status }) => status === 'changed').length };
 };

@@ -1,4 +1,4 @@
-/** Another configuration tool from Debian's packages. */
+/** A configuration tool to compare Muster with, as packaged by Debian. */
 export interface Peer {
   name: string;
   /** Names of Debian packages; the first one is the peer itself. */
