@@ -19,10 +19,10 @@ export const exitMeanings: Readonly<Record<keyof typeof exits, string>> = {
   usage: 'usage error: the command line is invalid, and nothing was sent',
   pending:
     '`plan --exit-code`: an apply would change something; `drift --exit-code`: a machine has drifted; `modules diff --exit-code`: the revisions differ',
-  signIn: 'sign-in failed: no usable key, or the key is not an operator’s',
+  signIn: 'sign-in failed: no usable key, or the key does not belong to an operator',
   unreachable:
     'unreachable: the orchestrator does not answer, its certificate is not trusted, it is stopping, or the agent is not connected',
-  partly: 'partial failure: some of several succeeded',
+  partly: 'partial failure: some agents or items succeeded, others failed',
 };
 
 /** Ends a verb, with a message for the operator. */

@@ -57,7 +57,7 @@ describe('keys and sign-in sessions', () => {
     const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
     const captured = await run(init, env);
     expect(captured.stdout).toMatch(/^[0-9a-f]{64}\n$/);
-    expect(captured.stderr).toContain('That file is all one needs to sign in as you');
+    expect(captured.stderr).toContain('Anyone who has that file can sign in as you');
     expect(captured.stderr).not.toContain('Next');
     const forced = await run(init, env, '', { columns: 80, prompt: nobody });
     expect(forced.stdout).toMatch(/^[0-9a-f]{64}\n$/);

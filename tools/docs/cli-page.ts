@@ -30,7 +30,7 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 const leavesOf = (verb: CliVerb): CliVerb[] => (verb.verbs.length === 0 ? [verb] : verb.verbs.flatMap(leavesOf));
 
 const optionTable = (options: CliVerb['options']): string[] => [
-  '| option | what it says | default |',
+  '| option | description | default |',
   '|---|---|---|',
   ...options.map(
     (option) =>
@@ -62,9 +62,12 @@ function shapeText(schema: JsonSchema, known: ReadonlySet<string>, definitions: 
 
 function jsonText({ json, launched }: CliVerb, known: ReadonlySet<string>): string[] {
   if (launched) return [];
-  if (json === null) return ['With `--json` it prints no JSON either: what it shows is no data.', ''];
+  if (json === null) return ['This verb does not print JSON, even with `--json`.', ''];
   const text = shapeText(json.schema, known, json.schema.$defs ?? {});
-  return [`With \`--json\`: ${json.form === 'lines' ? 'one value a line, as it comes: ' : ''}${text}.`, ''];
+  return [
+    `With \`--json\`: ${json.form === 'lines' ? 'one value per line, as soon as it is available: ' : ''}${text}.`,
+    '',
+  ];
 }
 
 function verbSection(verb: CliVerb, known: ReadonlySet<string>): string[] {
@@ -116,7 +119,7 @@ export function cliPage({ program, exits }: CliDescription, apiPage: string): st
     '# Reference of the command line',
     '',
     'Every verb of `muster` with its arguments, its options, examples, and what it prints for scripts. [The command line](cli.md)',
-    'explains what they have in common. This page is made from the program by `node tools/checks/docs.ts --write`.',
+    'explains what they have in common. `node tools/checks/docs.ts --write` generates this page.',
     '',
     '## Verbs',
     '',

@@ -75,13 +75,13 @@ describe('comparison of the output with the page', () => {
 
   test.each([
     [['a'], [], 'nothing more'],
-    [['a'], ['b'], 'shows "b"'],
-    [[], ['b'], 'more than the page: "b"'],
-    [['a.c'], ['abc'], 'it should show "a.c"'],
-    [['…', 'x', '…'], ['a', 'b'], 'it should show "x"'],
-    [['a'], ['a', 'b'], 'more than the page: "b"'],
-    [['run 01KAGZ4D3E5F6G7H8J9K0M1N2P'], ['run it'], 'shows "run it"'],
-    [['KG4V7EM1 KG4V7EM1'], ['AAAA0000 AAAA0001'], 'shows "AAAA0000 AAAA0001"'],
+    [['a'], ['b'], 'but the output has "b"'],
+    [[], ['b'], 'more lines than the page: "b"'],
+    [['a.c'], ['abc'], 'expected "a.c"'],
+    [['…', 'x', '…'], ['a', 'b'], 'expected "x"'],
+    [['a'], ['a', 'b'], 'more lines than the page: "b"'],
+    [['run 01KAGZ4D3E5F6G7H8J9K0M1N2P'], ['run it'], 'but the output has "run it"'],
+    [['KG4V7EM1 KG4V7EM1'], ['AAAA0000 AAAA0001'], 'but the output has "AAAA0000 AAAA0001"'],
   ])('the lines %j of a page do not match the output %j', (expected, shown, fault) => {
     expect(faultOf(expected, shown)).toContain(fault);
   });
@@ -103,6 +103,6 @@ describe('commands with text copied from the terminal', () => {
   });
 
   test('throws if no output line matches the command', () => {
-    expect(() => filledIn('wget …', shown, none)).toThrow('nothing that was shown looks like wget …');
+    expect(() => filledIn('wget …', shown, none)).toThrow('no line of the output matches wget …');
   });
 });

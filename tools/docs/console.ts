@@ -150,9 +150,9 @@ export function compareOutput(
   if (samples) return { fault: null, samples };
   const missing = wanted[farthest.wanted];
   const stopped = lines[farthest.line];
-  if (missing === undefined) return { fault: `it shows more than the page: ${JSON.stringify(stopped)}` };
+  if (missing === undefined) return { fault: `the output has more lines than the page: ${JSON.stringify(stopped)}` };
   const instead = stopped === undefined ? 'nothing more' : JSON.stringify(stopped);
-  return { fault: `it should show ${JSON.stringify(missing)}, and shows ${instead}` };
+  return { fault: `expected ${JSON.stringify(missing)}, but the output has ${instead}` };
 }
 
 /**
@@ -168,7 +168,7 @@ export const filledIn = (command: string, shown: readonly string[], known: Sampl
       const text = line.replaceAll(sample, (id) => known.get(id) ?? id);
       if (!text.includes('…')) return text;
       const copied = shown.findLast((each) => lineMatch(text, each, known));
-      if (copied === undefined) throw new Error(`nothing that was shown looks like ${text}`);
+      if (copied === undefined) throw new Error(`no line of the output matches ${text}`);
       return copied.trim();
     })
     .join('\n');

@@ -33,7 +33,7 @@ export function eventsPage(sources: readonly string[]): string {
     'Every type of event that the audit log can have: its severity (the usual one first), when it is written, the type of its',
     '`target`, the fields of its `metadata`, and whether operators are notified. `GET /api/v1/audit?event_type=TYPE`',
     'lists the events of one type, `?category=` those with the same word before the dot. `GET /api/v1/events` streams them live.',
-    'Later versions may add types. This page is made by `node tools/checks/docs.ts --write`.',
+    'Later versions may add types. `node tools/checks/docs.ts --write` generates this page.',
     '',
     '| type | severity | when | target | metadata | notified |',
     '|---|---|---|---|---|---|',

@@ -52,11 +52,13 @@ describe('the page of a recipe', () => {
     expect(page).not.toContain('old');
     expect(page).toContain('| `ports` | list | `[80, "a\\|b"]` | these, or `a\\|b` |');
     expect(page).toContain('| `rules` | list | see the module |  |');
-    expect(page).toContain('| `host` | string | none: must be set |  |');
+    expect(page).toContain('| `host` | string | none; required |  |');
     expect(page).toContain('| `text` | string | empty |  |');
     expect(page).toContain(`\`\`\`yaml\n${source.trimEnd()}\n\`\`\``);
     expect(recipePage(page, 'a.yml', source)).toBe(page);
-    expect(recipePage(frame, 'a.yml', 'name: a\nsupports: [{ platform: linux }]\n')).toContain('It has none.');
+    expect(recipePage(frame, 'a.yml', 'name: a\nsupports: [{ platform: linux }]\n')).toContain(
+      'The module has no parameters.',
+    );
   });
 
   test('refuses a page without the markers, and an invalid module', () => {

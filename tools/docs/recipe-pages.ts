@@ -19,7 +19,7 @@ export function recipePage(page: string, file: string, source: string): string {
     '## Parameters',
     ...parameterTable(parsed.module.parameters),
     '## The module',
-    `[${file}](${file}), uploaded as it is:`,
+    `[${file}](${file}), ready for upload:`,
     `\`\`\`yaml\n${source.trimEnd()}\n\`\`\``,
   ];
   return `${before}${begin(file)}\n${made.join('\n\n')}\n\n${end}${after}`;
@@ -33,12 +33,12 @@ function parted(text: string, mark: string, file: string): [string, string] {
 
 function parameterTable(parameters: ModuleDocument['parameters']): string[] {
   const names = Object.entries(parameters);
-  if (names.length === 0) return ['It has none.'];
+  if (names.length === 0) return ['The module has no parameters.'];
   const rows = names.map(([name, { type, default: value, description }]) => {
-    const shown = value === null ? 'none: must be set' : defaultOf(value);
+    const shown = value === null ? 'none; required' : defaultOf(value);
     return `| \`${name}\` | ${type} | ${shown} | ${(description ?? '').replaceAll('|', '\\|')} |`;
   });
-  return [['| parameter | type | default | what it is |', '|---|---|---|---|', ...rows].join('\n')];
+  return [['| parameter | type | default | description |', '|---|---|---|---|', ...rows].join('\n')];
 }
 
 function defaultOf(value: unknown): string {

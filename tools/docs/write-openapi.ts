@@ -21,7 +21,7 @@ const text = execFileSync(
 
 if (!process.argv.includes('--check')) writeFileSync(path, text);
 else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
-  console.error('docs/openapi.json is not what the routes say; run: node tools/docs/write-openapi.ts');
+  console.error('docs/openapi.json is out of date; run: node tools/docs/write-openapi.ts');
   process.exitCode = 1;
 }
 

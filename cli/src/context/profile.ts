@@ -48,7 +48,7 @@ export function parseUrl(text: string): string {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     throw usageError(`the address ${JSON.stringify(text)} is neither https nor http`, remedy);
   if (url.username || url.password || url.search || url.hash)
-    throw usageError(`the address ${JSON.stringify(text)} may only have a host, a port and a path`, remedy);
+    throw usageError(`the address ${JSON.stringify(text)} may contain only a host, a port, and a path`, remedy);
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 

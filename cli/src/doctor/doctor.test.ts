@@ -323,7 +323,7 @@ describe('muster doctor', () => {
     expect(ran.stdout).toContain(`problem  ${directory}/orchestrator.json is 0644: other users have access\n`);
     expect(ran.stdout).toContain(`to do: chmod 600 ${directory}/orchestrator.json\n`);
     expect(ran.stdout).toContain(`ok       its orchestrator at 127.0.0.1:${port} answers\n`);
-    expect(ran.stdout).toContain('the agent’s pinned key is that of this orchestrator');
+    expect(ran.stdout).toContain('the agent’s pinned key matches this orchestrator');
     expect((await musterHere(['doctor', '--data-dir', directory], env)).exit).toBe(2);
   });
 

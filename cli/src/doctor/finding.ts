@@ -58,7 +58,7 @@ export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: P
     return problem(
       'file_owner',
       `${path} belongs to the user ${uid}, not ${owner}`,
-      `It holds ${what}, and its owner can change it.`,
+      `It contains ${what}, and its owner can change it.`,
       `chown ${owner} ${path}`,
     );
   const wanted = isDirectory ? 0o700 : 0o600;
@@ -66,7 +66,7 @@ export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: P
   return problem(
     'file_mode',
     `${path} is ${octal(mode)}: other users have access`,
-    `It holds ${what}.`,
+    `It contains ${what}.`,
     `chmod ${octal(wanted).slice(1)} ${path}`,
   );
 }

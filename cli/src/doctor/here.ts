@@ -26,7 +26,7 @@ export function judgeHere({ uid, places, configuration, key, variables }: HereFa
   );
   findings.push(
     'publicKey' in key
-      ? ok('operator_key', `${key.path} holds the key ${key.publicKey}, ${kept[key.kept]}`)
+      ? ok('operator_key', `${key.path} contains the key ${key.publicKey}, ${kept[key.kept]}`)
       : problem('operator_key', key.message, 'Without a key you cannot sign in.', key.remedy),
   );
   findings.push(...places.flatMap((place) => judgePlace('here', place, uid) ?? []));

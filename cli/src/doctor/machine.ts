@@ -72,7 +72,7 @@ function judgeUnit(
     return warning(
       'unit',
       `${shown}, and ${enabled}`,
-      'It will not start when the machine does.',
+      'It does not start when the machine boots.',
       `systemctl enable ${name}`,
     );
   return ok('unit', `${shown} and enabled`);
@@ -88,7 +88,7 @@ function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Findi
     `${shown}: other users can ${change ? 'change' : 'read'} it`,
     change
       ? 'It sets the first admin and the destinations of notifications.'
-      : 'It may hold passwords, e.g. of the database and of mail.',
+      : 'It may contain passwords, e.g. of the database and of mail.',
     `sudo chgrp muster ${path} && sudo chmod 640 ${path}`,
   );
 }
@@ -133,12 +133,12 @@ function judgePin(pinned: string | null, orchestratorKey: string | null): Findin
   if (orchestratorKey === null) return [];
   return [
     pinned === orchestratorKey
-      ? ok('agent_pin', 'the agent’s pinned key is that of this orchestrator')
+      ? ok('agent_pin', 'the agent’s pinned key matches this orchestrator')
       : warning(
           'agent_pin',
-          'the agent’s pinned key is not that of this orchestrator',
+          'the agent’s pinned key does not match this orchestrator',
           'It belongs to another orchestrator, or this one has a new key and the agent refuses it.',
-          'If it should belong here: muster agents enroll, and paste the command on this machine',
+          'To enroll it at this orchestrator: muster agents enroll, then paste the command on this machine',
         ),
   ];
 }

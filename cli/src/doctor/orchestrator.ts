@@ -34,11 +34,14 @@ export interface ReachFacts {
 const { ok, warning, problem } = findingsOf('orchestrator');
 
 const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
-  database: ['the database does not accept writes', 'Check its log and the disk of its data directory.'],
+  database: [
+    'the database does not accept writes',
+    'Check the log of the orchestrator and the disk of its data directory.',
+  ],
   secrets_key: ['a key for secrets is missing', 'Restore secrets.keys to its data directory, from the backup.'],
   metrics: [
     'samples cannot be stored',
-    'Its log gives the reason, and how to handle a damaged file. Agents keep their samples for a day.',
+    'The log of the orchestrator gives the reason, and how to handle a damaged file. Agents keep their samples for a day.',
   ],
   disk: ['the disk is nearly full', 'Free space on the disk of its data directory: df -h'],
 };
@@ -63,30 +66,36 @@ function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Find
   const trust = `muster login --url ${url} --fingerprint ${shown}`;
   const compare = `Compare it with ${whereToldFingerprint}, then: ${trust}`;
   const findings: Finding[] = [];
-  if (isTrusted({ certificate, expected })) findings.push(ok('certificate', `its certificate is trusted: ${shown}`));
+  if (isTrusted({ certificate, expected })) findings.push(ok('certificate', `the certificate is trusted: ${shown}`));
   else if (expected === null)
-    findings.push(problem('certificate', `its certificate is not trusted yet: ${shown}`, 'Every verb fails.', compare));
+    findings.push(problem('certificate', `the certificate is not trusted yet: ${shown}`, 'Every verb fails.', compare));
   else
     findings.push(
       problem(
         'certificate',
-        `its certificate is not the trusted one: ${shown}`,
+        `the certificate is not the trusted one: ${shown}`,
         'It was replaced, or someone intercepts the connection.',
         compare,
       ),
     );
   const left = certificate.validTo - now;
-  const renew = 'Replace it (tls_cert and tls_key of its configuration), then trust the new one.';
+  const renew = 'Replace it (tls_cert and tls_key in the orchestrator’s configuration), then trust the new one.';
   const pinned =
     'Browsers and the installation of agents refuse an expired certificate; muster checks only the fingerprint.';
-  if (left <= 0) findings.push(problem('certificate_expiry', `it expired ${duration(-left)} ago`, pinned, renew));
+  if (left <= 0)
+    findings.push(problem('certificate_expiry', `the certificate expired ${duration(-left)} ago`, pinned, renew));
   else if (certificate.validFrom > now)
     findings.push(
-      problem('certificate_expiry', 'it is not valid yet', 'The clock here or there is wrong.', 'timedatectl'),
+      problem(
+        'certificate_expiry',
+        'the certificate is not valid yet',
+        'The clock of this machine or of the orchestrator is wrong.',
+        'timedatectl',
+      ),
     );
   else if (left < 30 * 86_400)
-    findings.push(warning('certificate_expiry', `it expires in ${duration(left)}`, pinned, renew));
-  else findings.push(ok('certificate_expiry', `it is valid for ${duration(left)}`));
+    findings.push(warning('certificate_expiry', `the certificate expires in ${duration(left)}`, pinned, renew));
+  else findings.push(ok('certificate_expiry', `the certificate is valid for ${duration(left)}`));
   return findings;
 }
 
@@ -95,7 +104,7 @@ function judgeClock({ serverTime, now }: ReachFacts): Finding[] {
   const skew = Math.abs(serverTime - now);
   const told = `the clocks differ by ${duration(skew)}`;
   const why = 'Shown ages are wrong; sessions, tokens, and certificates may seem expired or not yet valid.';
-  const remedy = 'Compare both with timedatectl. To sync with NTP: timedatectl set-ntp true';
+  const remedy = 'Compare the clocks with timedatectl. To sync with NTP: timedatectl set-ntp true';
   if (skew > 300) return [problem('clock', told, why, remedy)];
   return [skew > 10 ? warning('clock', told, why, remedy) : ok('clock', 'the clocks agree')];
 }
@@ -105,7 +114,7 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   const { url, unreachable, status, ready, proxies, own } = facts;
   if (unreachable !== null)
     return [
-      problem('reachable', unreachable.message, 'Nothing works from here.', unreachable.remedy),
+      problem('reachable', unreachable.message, 'Every verb fails.', unreachable.remedy),
       ...(proxies.length === 0
         ? []
         : [
@@ -120,23 +129,38 @@ export function judgeReach(facts: ReachFacts): Finding[] {
   const findings = [ok('reachable', `${url} answers`), ...judgeCertificate(facts), ...judgeClock(facts)];
   if (ready === 503)
     findings.push(
-      problem('ready', `it is not ready (/readyz answers ${ready})`, 'It is starting or stopping.', 'Check its log.'),
+      problem(
+        'ready',
+        `the orchestrator is not ready (/readyz answers ${ready})`,
+        'It is starting or stopping.',
+        'Check the log of the orchestrator.',
+      ),
     );
   if (status === null) return findings;
   for (const reason of status.reasons) {
     // Own properties only: an untrusted reason could be `constructor`.
     const known = Object.hasOwn(reasons, reason) ? reasons[reason] : undefined;
-    const [what, remedy] = known ?? [`it reports that it is degraded: ${sanitiseLine(reason)}`, 'Check its log.'];
+    const [what, remedy] = known ?? [
+      `the orchestrator reports that it is degraded: ${sanitiseLine(reason)}`,
+      'Check the log of the orchestrator.',
+    ];
     findings.push(problem('health', what, 'New work is refused, or cannot be recorded.', remedy));
   }
-  if (status.status === 'ok') findings.push(ok('health', 'it reports that it is healthy'));
+  if (status.status === 'ok') findings.push(ok('health', 'the orchestrator reports that it is healthy'));
   else if (status.reasons.length === 0)
-    findings.push(problem('health', 'it reports that it is degraded', 'New work may be refused.', 'Check its log.'));
+    findings.push(
+      problem(
+        'health',
+        'the orchestrator reports that it is degraded',
+        'New work may be refused.',
+        'Check the log of the orchestrator.',
+      ),
+    );
   const versions = `muster ${own.version} here, ${sanitiseLine(status.version)} on the orchestrator`;
   findings.push(
     status.version === own.version
       ? ok('version', versions)
-      : warning('version', versions, 'One may lack features of the other.', 'Install the same version on both.'),
+      : warning('version', versions, 'The older version may lack features.', 'Install the same version on both.'),
   );
   return findings;
 }
@@ -234,7 +258,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
           'database',
           `the database (${database.kind}) does not accept writes`,
           'Nothing is recorded.',
-          'Check its log.',
+          'Check the log of the orchestrator.',
         ),
   );
   if (!secretsReadable)
@@ -267,7 +291,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
         : problem(
             'channel_port',
             `the port for agents, ${channel.address}, does not answer: ${channel.error}`,
-            'Agents cannot connect, if the same holds for them.',
+            'Agents may be unable to connect.',
             'Open it in the orchestrator’s firewall; for agent_port and advertised_host see muster settings show',
           ),
     );
@@ -286,7 +310,7 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
       fleet.warning(
         'sign_ins_unbound',
         `${counted(bareSignIns.count, 'sign-in')} in the last 7 days named no server: ${sanitiseLine(bareSignIns.usernames.join(', '))}`,
-        'A malicious server can relay such a sign-in and get a session here.',
+        'A malicious server can relay such a sign-in and get a session at this orchestrator.',
         'Update the clients that use these keys, then set sign_in.require_bound in the orchestrator’s configuration.',
       ),
     );

@@ -34,7 +34,7 @@ export function operationLines(view: OperationView, moment: Moment, color: Color
   const isWaiting = operation === null || operation.status === 'queued';
   const far = total === 0 ? (results.length === 0 ? '' : `${results.length} done`) : `${results.length} of ${total}`;
   const gauge = total === 0 || columns < 60 ? '' : ` ${bar(results.length, total, 20, color)}`;
-  const head = `${color.cyan(spinner)} ${color.bold(sanitiseLine(agent))}: ${isWaiting ? 'waiting for its turn' : doing}${gauge} ${far} ${color.dim(duration(seconds))}`;
+  const head = `${color.cyan(spinner)} ${color.bold(sanitiseLine(agent))}: ${isWaiting ? 'waiting for other operations' : doing}${gauge} ${far} ${color.dim(duration(seconds))}`;
   const done = results.filter(({ status }) => status !== 'unchanged').map((result) => stepLine(result, color));
   const had = new Set(results.map(keyOf));
   const coming = (plan?.resources ?? []).filter((step) => step.status === 'would_change' && !had.has(keyOf(step)));

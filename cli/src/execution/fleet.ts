@@ -174,7 +174,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   );
   if (status === 'halted')
     out.print(
-      color.red('The run was halted: a canary failed, or too many agents did. The remaining agents were not tried.'),
+      color.red('The run was halted because a canary or too many agents failed. The remaining agents were not tried.'),
     );
   if (status === 'cancelled') out.print('The run was cancelled. The remaining agents were not tried.');
   out.note(out.noteColor.dim(`See more: muster runs show ${sanitiseLine(run.run_id)}`));

@@ -93,7 +93,7 @@ export async function applyThrough(
     throw new CliError(
       exits.failed,
       'plan_stale',
-      ended.error.replace(/^plan_stale:?\s*/, '') || 'the desired set changed after the plan',
+      ended.error.replace(/^plan_stale:?\s*/, '') || 'the desired state changed after the plan',
       stalePlanRemedy,
     );
   return ended;

@@ -110,7 +110,7 @@ function parsePrivate(path: string, text: string): KeyObject {
         })
       : createPrivateKey(text);
   } catch (error) {
-    throw unusable(path, 'holds no private key', forms, error);
+    throw unusable(path, 'contains no private key', forms, error);
   }
   return ed25519Of(path, key);
 }

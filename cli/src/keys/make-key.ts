@@ -83,7 +83,7 @@ async function place(
       exits.failed,
       'key_exists',
       `an operator key exists already at ${path}`,
-      'To use it: `muster operator whoami --public-key` prints its public key. To create another: --force keeps the present one under another name.',
+      'To use it: `muster operator whoami --public-key` prints its public key. To create another one and rename the existing one: --force',
     );
   } finally {
     await rm(fresh, { force: true });

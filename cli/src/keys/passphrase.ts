@@ -59,7 +59,7 @@ export async function readPassphraseFile(path: string): Promise<string> {
       exits.failed,
       'file_unreadable',
       `cannot read ${path} (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
-      'It should hold the passphrase.',
+      'The file must contain the passphrase on its first line.',
       { cause: error },
     );
   }

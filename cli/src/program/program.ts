@@ -189,7 +189,7 @@ const entries: readonly Entry[] = [
   {
     name: 'profile',
     group: setup,
-    summary: 'name orchestrators, and switch between them',
+    summary: 'manage named orchestrators, and switch between them',
     load: () => import('../verbs/operators/profile.ts'),
   },
   {

@@ -22,7 +22,7 @@ export function documentOf(shapes: Shapes): Record<string, unknown> {
       ...Object.fromEntries(
         entries.map(([words, { schema, form }]) => [
           words,
-          (form === 'lines' ? z.union([schema]).describe('one a line') : schema).optional(),
+          (form === 'lines' ? z.union([schema]).describe('one per line') : schema).optional(),
         ]),
       ),
       error: errorShape.optional(),

@@ -38,7 +38,7 @@ export const shapes: Shapes = {
   'audit export': prints(
     z.union([
       z.strictObject({ file: z.string(), events: count, bytes: count }).describe('with --output'),
-      chainedEventSchema.describe('one event a line, on standard output'),
+      chainedEventSchema.describe('one event per line, on standard output'),
     ]),
   ),
   'audit prune': prints(

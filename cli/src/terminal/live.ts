@@ -400,7 +400,7 @@ class Live {
     if (this.#trouble === null || clock() - this.#connectedAt > stableConnectionMs)
       this.#trouble = { since: clock(), failures: 0 };
     const trouble = this.#trouble;
-    let error: unknown = new CliError(exits.unreachable, 'unreachable', 'each new connection ended at once');
+    let error: unknown = new CliError(exits.unreachable, 'unreachable', 'each new connection was closed immediately');
     while (!this.#isOver && clock() - trouble.since < reattachFor) {
       await sleep(reattachDelayMs(trouble.failures++, maxReattachDelayMs));
       if (this.#isOver) return;

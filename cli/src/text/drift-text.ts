@@ -20,7 +20,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
   const bad = result.status === 'failed' || result.status === 'unknown';
   const lines = [headLine(result, wordOf(result), 7, style)];
   if (result.message !== null) lines.push(...messageLines(result.message, bad ? color.red : color.dim));
-  if (result.sensitive) lines.push(`      ${color.dim('holds a secret: its values are not shown')}`);
+  if (result.sensitive) lines.push(`      ${color.dim('contains a secret: its values are not shown')}`);
   lines.push(
     ...fieldLines(tellingChanges(result), style, (from, to) => {
       const declared = to === null ? 'declared absent' : `declared ${color.green(to)}`;

@@ -23,7 +23,7 @@ test('prints creates, updates, runs and removals, with fields, diffs, and totals
   > restart service-systemd nginx (site/svc)
       because of conf
   ~ update  file-unix /etc/site.token (site/token)
-      holds a secret: its values are not shown
+      contains a secret: its values are not shown
       content  •••• → ••••
   - remove  file-unix /etc/old (site)
       existed before Muster: its original content is restored
@@ -77,7 +77,7 @@ test('prints the outcome of an apply, and the reasons of failures', () => {
   . skipped   file-unix /srv/x (site/after)
       bad failed
   ! unknown   script half (site/half)
-      it may have run partly
+      it may have run partially
 
 error: 2 resources failed
 Failed: 1 created, 0 updated, 0 removed, 0 unchanged, 1 skipped, 2 failed`);

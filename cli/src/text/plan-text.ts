@@ -49,7 +49,7 @@ function resourceLines(
   const { color } = style;
   const lines = [headLine(result, verbOf(result), width, style)];
   if (result.status === 'failed' || result.status === 'unknown') {
-    const text = result.message ?? (result.status === 'unknown' ? 'it may have run partly' : 'no reason was given');
+    const text = result.message ?? (result.status === 'unknown' ? 'it may have run partially' : 'no reason was given');
     lines.push(...messageLines(text, color.red, style.width));
   } else if (result.message !== null) lines.push(...messageLines(result.message, color.dim, style.width));
   if (!detail) return lines;
@@ -58,7 +58,8 @@ function resourceLines(
     lines.push(
       ...messageLines(`because of ${result.triggered_by.map(sanitiseLine).join(', ')}`, color.dim, style.width),
     );
-  if (result.sensitive) lines.push(...messageLines('holds a secret: its values are not shown', color.dim, style.width));
+  if (result.sensitive)
+    lines.push(...messageLines('contains a secret: its values are not shown', color.dim, style.width));
   const fresh = result.action === 'create';
   lines.push(
     ...fieldLines(tellingChanges(result), style, (from, to) =>

@@ -235,8 +235,8 @@ class PinnedAgent extends Agent {
       throw new CliError(
         exits.unreachable,
         'certificate_changed',
-        `${origin} shows another key than before`,
-        'Someone may intercept the connection. Name the certificate with --fingerprint instead of --insecure-skip-verify.',
+        `${origin} presented a different key than before`,
+        'Someone may intercept the connection. Use --fingerprint instead of --insecure-skip-verify.',
       );
     }
     this.#key = key;
@@ -287,7 +287,7 @@ function certificateOf(socket: TLSSocket): X509Certificate {
   const certificate = socket.getPeerX509Certificate();
   if (!certificate) {
     socket.destroy();
-    throw new CliError(exits.unreachable, 'certificate_missing', 'the server showed no certificate');
+    throw new CliError(exits.unreachable, 'certificate_missing', 'the server presented no certificate');
   }
   return certificate;
 }
@@ -305,14 +305,14 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
     `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
       `expected:\n${showFingerprint(policy.fingerprint)}\n` +
       `presented:\n${showFingerprint(presented)}`,
-    `Someone may intercept the connection. If the certificate was replaced on purpose (an orchestrator makes a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+    `Someone may intercept the connection. If the certificate was replaced on purpose (an orchestrator creates a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
   );
 }
 
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the name does not resolve',
-  EAI_AGAIN: 'the name does not resolve at present',
+  EAI_AGAIN: 'the name does not resolve at the moment',
   ETIMEDOUT: 'no answer within the time limit',
   EHOSTUNREACH: 'no route to the machine',
   ENETUNREACH: 'no route to the network',

@@ -106,7 +106,7 @@ export function explain(error: unknown): Explanation {
     ...told,
     exit: exits.failed,
     code: 'internal',
-    message: `unexpected error, a bug: ${message}`,
+    message: `unexpected error (a bug): ${message}`,
     remedy: 'Please report it with the output of --verbose.',
     errors: [],
     stack: stack ?? null,

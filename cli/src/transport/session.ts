@@ -116,7 +116,7 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
       throw new CliError(
         exits.signIn,
         'operator_unknown',
-        `the key ${path} belongs to no operator of this orchestrator`,
+        `the key ${path} does not belong to an operator of this orchestrator`,
         `Name another key with --key-file, or ask an admin to add the public key ${publicKey}. If the operator was removed, that key cannot be added again: create another with muster operator init --force.`,
         { cause: error.cause },
       );

@@ -116,7 +116,7 @@ describe('metrics', () => {
       },
     });
     const ran = await person(columns, true).types('metrics', 'show', 'web-1', '--since', '24h');
-    expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? a column, newest 3\ds ago/);
+    expect(ran.stdout).toMatch(/last 1d, \S+( \S+)? per column, newest 3\ds ago/);
     for (const name of ['cpu', 'memory', 'disk', 'load', 'net in', 'net out'])
       expect(ran.stdout).toContain(`\n${name}`);
     // The first line is a sentence that is not wrapped.
@@ -218,7 +218,7 @@ describe('the audit log', () => {
     const broken = await muster('audit', 'verify');
     expect(broken).toMatchObject({
       exit: 1,
-      stdout: expect.stringMatching(/broken at place 42: the event is missing\nevent +01KAGZ7R3E5F6G7H8J9K0M1N2P\n/),
+      stdout: expect.stringMatching(/broken at position 42: the event is missing\nevent +01KAGZ7R3E5F6G7H8J9K0M1N2P\n/),
     });
     expect((await muster('audit', 'verify', '--json')).exit).toBe(1);
   });

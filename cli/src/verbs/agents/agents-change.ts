@@ -74,7 +74,7 @@ export function registerChanges(command: Command, act: Act): void {
     .description('remove tags from agents')
     .argument(
       '[words...]',
-      `agents separated by commas, then keys; with --selector keys alone. An agent: ${agentNaming}`,
+      `agents separated by commas, then keys; with --selector, only keys. An agent: ${agentNaming}`,
     )
     .addOption(selectorOption())
     .option('-y, --yes', 'do not ask')

@@ -236,11 +236,11 @@ export async function enroll(
   const good = `Valid for ${duration(Math.ceil((made.expires_at - now()) / 60) * 60)}, ${counted(made.uses_left, 'use')}; the token is not shown again.`;
   if (made.command === made.connect_command)
     out.note(
-      `\nType it on the machine, as root, where the program is installed. ${good}\nIn a clone of Muster’s repository, after npm ci, prefix it with npx: npx muster agent connect …`,
+      `\nRun it as root on the machine, which must have the program installed. ${good}\nIn a clone of Muster’s repository, after npm ci, prefix it with npx: npx muster agent connect …`,
     );
   else
     out.note(
-      `\nPaste it on the machine: it installs the agent and connects it, as root or with sudo. ${good}\nIf the program is installed already:\n  ${sanitiseLine(made.connect_command)}`,
+      `\nRun it on the machine, as root or with sudo: it installs and connects the agent. ${good}\nIf the program is already installed:\n  ${sanitiseLine(made.connect_command)}`,
     );
   if (made.note !== null) out.warn(sanitiseLine(made.note));
   return undefined;

@@ -11,7 +11,7 @@ import { enroll, withTokenTerms } from './agents.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list valid enrolment tokens, without their values')
+    .description('list valid enrollment tokens, without their values')
     .option('--all', 'also tokens that were used up, revoked or expired in the last 30 days')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
     .action(act(list));
@@ -42,7 +42,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
     return undefined;
   }
   if (tokens.length === 0) {
-    out.note('There is no valid enrolment token. Create one: muster agents enroll');
+    out.note('There is no valid enrollment token. Create one: muster agents enroll');
     return undefined;
   }
   out.table(

@@ -57,9 +57,9 @@ export const register: Register = (command, act) => {
     .action(act(show));
   command
     .command('follow')
-    .description('print each sample of an agent as it arrives, one a line')
+    .description('print each sample of an agent as it arrives, one per line')
     .argument('<agent>', agentNaming)
-    .option('--since <time>', 'start with samples of the last 10m, 1h, … or since a time')
+    .option('--since <time>', 'also print earlier samples: of the last 10m, 1h, …, or since a time')
     .option('--csv', 'as comma-separated values')
     .option('--ascii', 'draw with plain characters')
     .addHelpText(
@@ -262,7 +262,7 @@ async function draw(
     const { from, step } = window;
     const samples = await samplesOf(call, agent, { since: from - step, step });
     const head = `${style.color.bold(sanitiseLine(agentLabel(agent)))}  ${style.color.dim(
-      `last ${duration(since)}, ${duration(step)} a column, newest ${ago(newest.collected_at, style.now)}`,
+      `last ${duration(since)}, ${duration(step)} per column, newest ${ago(newest.collected_at, style.now)}`,
     )}`;
     return `${head}\n${renderSeries(window, samples, style, { glyphs, cpus })}`;
   };

@@ -29,7 +29,7 @@ export const register: Register = (command, act) => {
   many(
     'remove',
     'remove tags from agents; same as agents untag',
-    `agents separated by commas, then keys; with --selector keys alone. An agent: ${agentNaming}`,
+    `agents separated by commas, then keys; with --selector, only keys. An agent: ${agentNaming}`,
   )
     .addHelpText(
       'after',
@@ -38,7 +38,7 @@ export const register: Register = (command, act) => {
     .action(act(untag));
   many(
     'replace',
-    'give agents exactly these tags, and remove all others',
+    'set exactly these tags on agents, and remove all others',
     `agents, then key=value; without tags, all are removed`,
   )
     .addHelpText('after', '\nExample:\n  $ muster tags replace web-1 role=web site=paris')

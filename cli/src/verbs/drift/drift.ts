@@ -50,8 +50,8 @@ export const register: Register = (command, act) => {
     .argument('[agents...]', `${severalNaming}; without them, the newest check of every agent`)
     .option('--check', 'with --selector or --all: check those machines now')
     .option('--all', 'with --check: every approved agent')
-    .option('--latest', "show the agent's newest check instead of making one")
-    .option('--history', "list the agent's checks, newest first, instead of making one")
+    .option('--latest', "show the agent's newest check instead of starting one")
+    .option('--history', "list the agent's checks, newest first, instead of starting one")
     .option('--record <id>', 'show this check; --history lists the ids')
     .option('--accept <reason>', 'for an agent or --record: accept the known drift; an apply still repairs it')
     .option('--unaccept', 'for an agent or --record: withdraw the acceptance')
@@ -280,7 +280,7 @@ const columns = (now: number): Column<DriftRecord>[] => [
   { heading: 'STATUS', text: statusWord, paint: (text, { status }, { color }) => statusPaint(status, color)(text) },
   { heading: 'CHECKED', text: ({ checked_at }) => ago(checked_at, now) },
   { heading: 'BY', text: ({ trigger }) => trigger },
-  { heading: 'WHAT MOVED', text: inBrief, flexible: true },
+  { heading: 'DRIFTED', text: inBrief, flexible: true },
 ];
 
 async function history(context: Context, call: Client, node_id: string, options: Options): Promise<Exit> {

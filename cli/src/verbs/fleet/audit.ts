@@ -33,7 +33,7 @@ const withFilters = (command: Command): Command =>
 export const register: Register = (command, act) => {
   withFilters(command.command('list').description('list events, newest first'))
     .option('--limit <n>', 'maximum number', '50')
-    .option('--cursor <cursor>', 'continue after a page: its next_cursor')
+    .option('--cursor <cursor>', 'continue after the page with this next_cursor')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit list --since 2h --operator ada`)
     .action(act(list));
   command
@@ -52,7 +52,7 @@ export const register: Register = (command, act) => {
     .description('recompute every hash of the log, and report whether the chain is intact')
     .addHelpText(
       'after',
-      '\nExits with 1 when it is not. Keep the position and the hash of the head elsewhere: a log that was rewritten as a whole is\nconsistent, but no longer has that hash at that position.\n\nExample:\n  $ muster audit verify',
+      '\nExits with 1 if the chain is broken. Keep the position and the hash of the head elsewhere: a log that was rewritten as a whole is\nconsistent, but no longer has that hash at that position.\n\nExample:\n  $ muster audit verify',
     )
     .action(act(verify));
   withFilters(command.command('export').description('write the log as JSON lines, in the order of its chain'))
@@ -70,10 +70,10 @@ export const register: Register = (command, act) => {
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit prune --before 365d`)
     .action(act(prune));
-  const retention = command.command('retention').description('how long events are kept');
+  const retention = command.command('retention').description('show or change how long events are kept');
   retention
     .command('show')
-    .description('show the number of days that was set here, if any')
+    .description('show how many days events are kept, if `retention set` was used')
     .addHelpText('after', '\nExample:\n  $ muster audit retention show')
     .action(act(showRetention));
   retention
@@ -85,7 +85,7 @@ export const register: Register = (command, act) => {
     .action(act(setRetention));
   retention
     .command('clear')
-    .description('keep events as configured: audit.retention_days')
+    .description('keep events for as long as audit.retention_days of the configuration says')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  $ muster audit retention clear')
     .action(act((context: Context, options: { yes?: boolean }) => keep(context, null, options)));
@@ -197,7 +197,7 @@ async function verify(context: Context): Promise<Exit> {
   out.print(
     ok
       ? `${color.green('The chain is intact:')} ${counted(verified, 'event')} verified.`
-      : `${color.red('The chain is broken')} at place ${fault?.place ?? verified + anchor.place + 1}: ${sanitiseLine(fault?.message ?? 'no reason was given')}`,
+      : `${color.red('The chain is broken')} at position ${fault?.place ?? verified + anchor.place + 1}: ${sanitiseLine(fault?.message ?? 'no reason was given')}`,
   );
   if (fault !== null) {
     if (fault.event_id !== null) out.print(`event   ${sanitiseLine(fault.event_id)}`);
@@ -206,10 +206,10 @@ async function verify(context: Context): Promise<Exit> {
   out.print(
     anchor.place === 0
       ? 'begins  with the first recorded event'
-      : `begins  after place ${anchor.place}, where it was pruned (${sanitiseLine(anchor.hash)})`,
+      : `begins  after position ${anchor.place}, where it was pruned (${sanitiseLine(anchor.hash)})`,
   );
-  out.print(`head    place ${head.place}, ${sanitiseLine(head.hash)}`);
-  if (unchained > 0) out.print(`newest  ${counted(unchained, 'event')} without a place yet`);
+  out.print(`head    position ${head.place}, ${sanitiseLine(head.hash)}`);
+  if (unchained > 0) out.print(`newest  ${counted(unchained, 'event')} without a position yet`);
   return ok ? exits.done : exits.failed;
 }
 
@@ -279,7 +279,7 @@ const tellRetention = ({ out }: Context, days: number | null): void => {
   if (out.json) out.data({ retention_days: days });
   out.print(
     days === null
-      ? 'Events are kept as configured: audit.retention_days (muster settings show).'
+      ? 'The configuration determines how long events are kept: muster settings show audit.retention_days'
       : `Events are kept for ${counted(days, 'day')}.`,
   );
 };

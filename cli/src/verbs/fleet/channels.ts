@@ -53,7 +53,7 @@ export const register: Register = (command, act) => {
   withConfig(
     command
       .command('add')
-      .description('add a channel for all later notifications')
+      .description('add a channel, which receives all later notifications')
       .argument('<name>')
       .argument('<type>', 'webhook, discord, slack or ntfy'),
   )
@@ -62,7 +62,7 @@ export const register: Register = (command, act) => {
       `${secrets}\nExamples:\n  $ muster channels add on-call webhook --to https://hooks.example/muster --secret-file ./hook.key\n  $ muster channels add phone ntfy --topic my-fleet`,
     )
     .action(act(add));
-  withConfig(command.command('update').description('change the named fields of a channel').argument('<channel>'))
+  withConfig(command.command('update').description('change fields of a channel').argument('<channel>'))
     .option('--name <name>', 'new name')
     .option('--no-secret', 'stop signing messages')
     .option('--no-token', 'stop using an access token')
@@ -73,7 +73,7 @@ export const register: Register = (command, act) => {
     .action(act(update));
   command
     .command('remove')
-    .description('remove channels, with all notifications that wait to be sent to them')
+    .description('remove channels and their unsent notifications')
     .argument('<channels...>')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels remove on-call`)

@@ -8,7 +8,7 @@ export const register: Register = (command, act) => {
     .argument('<shell>', 'bash, zsh or fish')
     .addHelpText(
       'after',
-      '\nCompletes verbs, options, and names: agents, modules, secrets … It asks the orchestrator for names as the operator who\nis signed in, and waits at most about a second. The script says where to install it.\n\nExamples:\n  $ muster completion fish > ~/.config/fish/completions/muster.fish\n  $ source <(muster completion bash)',
+      '\nCompletes verbs, options, and names: agents, modules, secrets … Reads names from the\norchestrator if you are signed in, and waits at most about a second. The script says where to install it.\n\nExamples:\n  $ muster completion fish > ~/.config/fish/completions/muster.fish\n  $ source <(muster completion bash)',
     )
     .action(act(completion));
 };

@@ -22,8 +22,11 @@ interface Options {
 
 export const register: Register = (command, act) => {
   command
-    .option('--agent', 'check the agent of this machine; only needed if it is not in its usual place')
-    .option('--orchestrator', 'check the orchestrator of this machine; only needed if it is not in its usual place')
+    .option('--agent', 'check the agent of this machine; needed only if its data directory is not the usual one')
+    .option(
+      '--orchestrator',
+      'check the orchestrator of this machine; needed only if its data directory is not the usual one',
+    )
     .option('--data-dir <directory>', 'with --agent or --orchestrator: its data directory')
     .option('--audit', 'also verify the chain of the audit log')
     .addHelpText(

@@ -36,7 +36,10 @@ export async function follow(
   write: (frame: EventFrame, call: Client) => Promise<void>,
 ): Promise<undefined> {
   if (after !== undefined && !/^\d{1,16}$/.test(after))
-    throw usageError(`--after cannot be ${JSON.stringify(after)}`, 'Give the place of an event, a whole number.');
+    throw usageError(
+      `--after cannot be ${JSON.stringify(after)}`,
+      'Give the position of an event in the audit log, a whole number.',
+    );
   const { call } = await context.connect();
   const node_id = agent === undefined ? undefined : (await chooseAgent(call, agent)).node_id;
   for await (const frame of followStream(context, call, { category, node_id, after })) await write(frame, call);

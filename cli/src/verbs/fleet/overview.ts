@@ -17,7 +17,8 @@ async function overview(context: Context): Promise<Exit> {
   if (out.json) out.data(found);
   else
     for (const [word, text] of linesOf(found, out.style.color, out.style.now)) out.print(`${word.padEnd(10)}${text}`);
-  if (found.off.agents > 0) out.note(out.noteColor.dim('\nTo see which agents are off: muster reconcile'));
+  if (found.off.agents > 0)
+    out.note(out.noteColor.dim('\nTo list agents that are not in their desired state: muster reconcile'));
   return exits.done;
 }
 

@@ -133,7 +133,7 @@ test('lists all pages, and suggests the nearest name for a typo', async () => {
   expect(ran.exit).toBe(1);
   expect(ran.stderr).toContain('Did you mean s1004?');
   answers = {};
-  expect((await muster(['get', 'db_password'])).stdout).toContain('may go to  role=web');
+  expect((await muster(['get', 'db_password'])).stdout).toContain('agents     role=web');
 });
 
 test('continues after a failure to remove a secret', async () => {

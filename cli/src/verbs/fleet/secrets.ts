@@ -47,7 +47,7 @@ export const register: Register = (command, act) => {
       .option('--description <text>', 'description; an empty text removes it')
       .option(
         '--expires <when>',
-        'a duration like 90d, a day like 2027-01-31, whose end it is, or a time like 2027-01-31T08:00:00Z; never: no expiry',
+        'a duration like 90d, the end of a day like 2027-01-31, or a time like 2027-01-31T08:00:00Z; never: no expiry',
       )
       .option('--agent <agents...>', 'only these agents may use it')
       .option('--selector <selector>', 'only matching agents may use it')
@@ -55,13 +55,13 @@ export const register: Register = (command, act) => {
   terms(
     command
       .command('set')
-      .description('create a secret, or change its value; other properties stay unless you give them')
+      .description('create a secret, or change its value; properties that you do not give stay unchanged')
       .argument('<name>')
-      .option('--file <file>', 'read the value from this file, including a last newline'),
+      .option('--file <file>', 'read the value from this file, including a trailing newline'),
   )
     .addHelpText(
       'after',
-      '\nWithout --file, the value is read from a prompt without echo, or from standard input when that is not a terminal; a last\nnewline is then dropped. A value is never an argument: others could see it in the process list.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
+      '\nWithout --file, the value is read from a prompt without echo, or from standard input when that is not a terminal; a\ntrailing newline is then dropped. A value is never an argument: others could see it in the process list.\n\nExamples:\n  $ muster secrets set db_password --selector role=web\n  $ pwgen 32 1 | muster secrets set db_password --expires 90d\n  $ muster secrets set site_key --file site.pem --agent web-1',
     )
     .action(act(set));
   terms(
@@ -168,7 +168,7 @@ async function get(context: Context, name: string): Promise<undefined> {
   out.print(
     `expires    ${secret.expires_at === null ? 'never' : `${sanitiseLine(secret.expires_at)} (${expiry(secret, out.style)})`}`,
   );
-  out.print(`may go to  ${sanitiseLine(holders(secret))}`);
+  out.print(`agents     ${sanitiseLine(holders(secret))}`);
   for (const id of secret.restriction?.node_ids ?? []) out.print(`           ${sanitiseLine(id)}`);
   out.print(`created    ${sanitiseLine(secret.created_at)} by ${who(secret.created_by)}`);
   out.print(`changed    ${sanitiseLine(secret.updated_at)} by ${who(secret.updated_by)}`);
@@ -297,7 +297,7 @@ async function rotateKey(context: Context): Promise<Exit> {
   );
   if (rotation.retired.length > 0)
     out.print(
-      `No value needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${sanitiseLine(rotation.retired.join(', '))} any longer.`,
+      `No value needs ${rotation.retired.length === 1 ? 'key' : 'keys'} ${sanitiseLine(rotation.retired.join(', '))} anymore.`,
     );
   out.note('Back up the keys now: later database backups need the new one.');
   if (rotation.unreadable.length === 0) return exits.done;

@@ -71,7 +71,7 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     return undefined;
   }
   if (rows.length === 0) {
-    out.note('Every setting has its default.');
+    out.note('Every setting has its default value.');
     return undefined;
   }
   out.table<Row>(

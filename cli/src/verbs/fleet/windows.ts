@@ -156,7 +156,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   out.print(`ends     ${timestamp(ends_at)}`);
   out.print(`for      ${sanitiseLine(selector === null ? 'all agents' : selector || 'no agent')}`);
   warnOf(out, window);
-  out.print(`made by  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
+  out.print(`creator  ${sanitiseLine(names.get(created_by) ?? created_by)}`);
   return undefined;
 }
 

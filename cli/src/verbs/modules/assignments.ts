@@ -65,14 +65,14 @@ export const register: Register = (command, act) => {
     .addOption(moduleOption('a module; may be repeated; replaces all earlier modules'))
     .option('--selector <selector>', 'agents')
     .option('--audit', 'only check for drift, never apply')
-    .option('--enforce', 'apply again, after --audit')
+    .option('--enforce', 'check and apply; reverts --audit')
     .option('--window-only', 'apply only in maintenance windows')
-    .option('--any-time', 'apply at any time, after --window-only')
+    .option('--any-time', 'apply at any time; reverts --window-only')
     .option('--parameters <file>', 'all parameters as JSON: {"module": {"parameter": value}}; - is standard input')
     .option('--description <text>', 'description; "" removes it')
     .addHelpText(
       'after',
-      '\nOptions that you do not give leave their property unchanged.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
+      '\nProperties that you do not give stay unchanged.\n\nExample:\n  $ muster assignments update base --selector "role in (web,proxy)"',
     )
     .action(act(update));
   command
@@ -92,7 +92,7 @@ export const register: Register = (command, act) => {
   paceOptions(command.command('apply'))
     .description('show the plan, ask, and apply on every matching agent')
     .argument('<name>')
-    .option('-y, --yes', 'apply at once, without showing the plan and asking')
+    .option('-y, --yes', 'apply immediately, without showing the plan or asking')
     .option('--remove', 'with --yes: allow removals')
     .option('--offline <how>', 'for agents that are offline: report (default) or queue')
     .option('--queue', 'same as --offline queue: offline agents apply when they reconnect')

@@ -10,7 +10,7 @@ export const register: Register = (command, act) => {
     .argument('[verb...]', 'the words of a verb, or error for the schema of errors; all verbs by default')
     .addHelpText(
       'after',
-      '\nFor a verb that streams JSON, one value a line, the schema describes one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',
+      '\nFor a verb that streams JSON, one value per line, the schema describes one line.\n\nExamples:\n  $ muster schema agents list\n  $ muster schema error\n  $ muster schema > muster-output.schema.json',
     )
     .action(act(schema));
 };
@@ -37,7 +37,7 @@ function unknown(verb: string, known: readonly string[], isKnown: boolean): CliE
     'usage',
     `there is no verb ${JSON.stringify(verb)}`,
     below.length > 0
-      ? `Verbs below it: ${below.join(', ')}`
+      ? `It has these verbs: ${below.join(', ')}`
       : near === null
         ? 'List the verbs: muster --help'
         : `Did you mean ${near}?`,

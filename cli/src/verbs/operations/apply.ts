@@ -27,7 +27,7 @@ export const register: Register = (command, act) => {
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addOption(moduleOption())
-    .option('-y, --yes', 'apply at once, without showing the plan and asking')
+    .option('-y, --yes', 'apply immediately, without showing the plan or asking')
     .option('--remove', 'without -m: allow removals')
     .option('--plan <operation>', 'apply exactly this plan of the agent, or fail')
     .addOption(new Option('--plan-id <operation>', 'same as --plan').hideHelp())
@@ -70,7 +70,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   const pace = paceOf(options);
   if (options.queue && guarded)
     throw usageError(
-      'with --queue and without -m, removals would go unseen',
+      'with --queue and without -m, removals would not be shown',
       'Name the modules with -m, or allow removals with --remove.',
     );
   const agents = await chooseAgents(context, typed, options);

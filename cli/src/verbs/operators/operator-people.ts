@@ -39,7 +39,7 @@ export function registerPeople(command: Command, act: Act): void {
   command
     .command('add')
     .description('add an operator by an Ed25519 public key')
-    .argument('<username>', 'permanent; a name is used only once')
+    .argument('<username>', 'permanent; a name cannot be reused')
     .argument('[key]', 'the public key, 64 hexadecimal characters: muster operator whoami --public-key')
     .option(
       '--from-ssh <file>',

@@ -15,7 +15,7 @@ export const register: Register = (command, act) => {
   command
     .command('init')
     .description('create an operator key, or use an OpenSSH key, and print its public key')
-    .option('--force', 'replace an existing key; the old one is kept under another name')
+    .option('--force', 'replace an existing key, which is renamed')
     .option('--passphrase', 'ask for a passphrase, which each sign-in then needs')
     .option('--passphrase-file <file>', 'read the passphrase from the first line of this file')
     .option('--from-ssh [file]', 'use this OpenSSH key in place; ~/.ssh/id_ed25519 by default')
@@ -70,8 +70,8 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
 function whereKept({ kept, path }: OperatorKey): string {
   if (kept === 'agent') return `The key is in ssh-agent; ${path} only names it.`;
   if (kept === 'sealed')
-    return `The key is in ${path}. That file and its passphrase are all one needs to sign in as you.`;
-  return `The key is in ${path}. That file is all one needs to sign in as you.`;
+    return `The key is in ${path}. Anyone who has that file and its passphrase can sign in as you.`;
+  return `The key is in ${path}. Anyone who has that file can sign in as you.`;
 }
 
 async function placeKey(
@@ -148,7 +148,7 @@ async function passphrase(
   if (out.json) out.data({ key_file: keyFile, passphrase: fresh !== null });
   out.note(
     fresh === null
-      ? `Removed the passphrase of ${keyFile}. That file is now all one needs to sign in as you.`
+      ? `Removed the passphrase of ${keyFile}. Anyone who has that file can now sign in as you.`
       : `${keyFile} has a new passphrase; earlier copies keep the old one, or none.`,
   );
   return undefined;
@@ -168,7 +168,7 @@ async function whoami(context: Context, options: { publicKey?: boolean }): Promi
       throw new CliError(
         exits.signIn,
         'operator_unknown',
-        `the key ${key.path} belongs to no operator of this orchestrator`,
+        `the key ${key.path} does not belong to an operator of this orchestrator`,
       );
     throw error;
   });

@@ -27,7 +27,7 @@ export const register: Register = (command, act) => {
     .command('update')
     .description('change the given --url, --key-file and --fingerprint of a profile; the rest stays')
     .argument('<name>')
-    .option('--usual-key', 'use the default key instead of a key of its own')
+    .option('--usual-key', 'use the default key instead of the profile’s own')
     .option('--rename <name>', 'new name')
     .addHelpText(
       'after',

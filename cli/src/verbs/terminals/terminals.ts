@@ -31,10 +31,10 @@ export const register: Register = (command, act) => {
     .command('open')
     .description('open a shell on an agent; exits with the exit code of the shell')
     .argument('<agent>')
-    .option('--shell <path>', 'another shell than the configured one, if the agent allows it')
+    .option('--shell <path>', 'start this shell instead of the configured one, if the agent allows it')
     .addHelpText(
       'after',
-      `${keys}\nIf standard input is not a terminal, its content is typed, and its end is Ctrl-D.\n\nExample:\n  $ muster terminal open web-1\n  $ echo uptime | muster terminal open web-1`,
+      `${keys}\nIf standard input is not a terminal, its content is sent as if typed, followed by Ctrl-D.\n\nExample:\n  $ muster terminal open web-1\n  $ echo uptime | muster terminal open web-1`,
     )
     .action(act(async (...words: [Context, string, { shell?: string }]) => (await shells()).open(...words)));
   command
@@ -63,7 +63,7 @@ export const register: Register = (command, act) => {
     .argument('<session>', naming)
     .option('--speed <n>', 'playback speed', '1')
     .option('--idle-limit <secs>', 'shorten pauses to this many seconds')
-    .option('--raw', 'print the exact bytes at once, for a file or a pipe')
+    .option('--raw', 'print the exact bytes immediately, for a file or a pipe')
     .addHelpText(
       'after',
       '\nSpace pauses, the arrow keys skip 5 s, q leaves. In a pipe only the text is printed, at once.\n\nExample:\n  $ muster terminal replay 01KAGZ7Q4W8E2R5T6Y9V0P3A1S --speed 4 --idle-limit 2',
