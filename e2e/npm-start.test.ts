@@ -182,7 +182,7 @@ describe('npm start', () => {
     expect((await program.ended).code).toBe(1);
     const said = program.lastLines(100).join('\n');
     expect(said).toContain(
-      'The orchestrator was killed (SIGKILL). Start again with npm start; nothing that was answered is lost.',
+      'The orchestrator was killed (SIGKILL). To restart: npm start. No acknowledged request is lost.',
     );
     expect(said).not.toContain('{"');
     expect(pidsOf(folder, '--data-dir')).toEqual([]);
@@ -196,7 +196,7 @@ describe('npm start', () => {
       [['--api-prot', '1'], 2, 'did you mean "api-port"?'],
       [['foo'], 2, 'foo'],
       [['--data-dir', 'README.md'], 1, 'is not a folder'],
-      [['--data-dir', '/proc/x'], 1, 'The data directory /proc/x cannot be made'],
+      [['--data-dir', '/proc/x'], 1, 'The data directory /proc/x cannot be created'],
     ] as const) {
       const program = start([...args, ...(code === 1 ? freePorts : [])]);
       expect((await program.ended).code, args.join(' ')).toBe(code);

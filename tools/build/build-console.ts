@@ -82,7 +82,7 @@ function hashOfInputs(): string {
  */
 export function segmentsOf(routes: string): string[] {
   const found = [...routes.matchAll(/\bpage\(\s*'\/([^/']+)/g)].map(([, segment]) => segment as string);
-  if (found.length === 0) throw new Error("console/src/app/routes.tsx has no page('/…') that could be found");
+  if (found.length === 0) throw new Error("console/src/app/routes.tsx contains no call page('/…')");
   return [...new Set(found)].sort();
 }
 

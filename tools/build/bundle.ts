@@ -88,7 +88,7 @@ const threads: Plugin = {
       if (!source.includes('import.meta.url')) return null;
       const contents = source.replace(/new URL\('\.\/([a-z-]+)\.ts', import\.meta\.url\)/g, (_, name: string) => {
         if (!Object.hasOwn(programs, name))
-          throw new Error(`${path}: ${name} is a thread that tools/build/bundle.ts lacks`);
+          throw new Error(`${path}: the programs of tools/build/bundle.ts do not include the worker thread ${name}`);
         return `musterThread('${name}')`;
       });
       return { contents, loader: 'ts' };
@@ -124,7 +124,7 @@ const startsNothing: Plugin = {
         "const childProcess = { spawn: (...words) => require('node:child_process').spawn(...words) };",
       );
       if (contents === source)
-        throw new Error(`${path} starts programs in another way than tools/build/bundle.ts knows`);
+        throw new Error(`${path} has no import of child_process that tools/build/bundle.ts recognizes`);
       return { contents, loader: 'js' };
     });
   },

@@ -92,20 +92,20 @@ const confined: { app: string; layers: readonly string[]; modules: readonly stri
     app: 'orchestrator',
     layers: ['store'],
     modules: ['kysely', 'pg', 'better-sqlite3'],
-    why: 'queries live in the store only',
+    why: 'only the store may contain queries',
   },
   {
     app: 'agent',
     layers: ['host'],
     modules: ['node:child_process', 'child_process'],
-    why: 'host is the only access to the operating system',
+    why: 'only host may access the operating system',
   },
   {
     app: 'agent',
     // The journal syncs its own files in the agent's data directory.
     layers: ['host', 'journal'],
     modules: ['node:fs', 'node:fs/promises', 'fs', 'fs/promises'],
-    why: 'host is the only access to the operating system',
+    why: 'only host may access the operating system',
   },
 ];
 
@@ -151,7 +151,7 @@ const ownershipFile = 'agent/src/host/files/ownership.ts';
 export function judgeOwnershipCall(from: string, name: string): string | null {
   const { workspace, layer, test } = placeOf(from);
   if (workspace !== 'agent' || layer === null || test || from === ownershipFile) return null;
-  return `${from} → ${name}: only ${ownershipFile} sets owners and permissions; let decideOwnership decide them and call that`;
+  return `${from} → ${name}: only ${ownershipFile} sets owners and permissions; decide them in decideOwnership and call that function`;
 }
 
 interface Place {
@@ -185,7 +185,7 @@ function judgeFile(from: Place, to: Place): string | null {
     return `${from.path} → test code ${to.path}: move what both need out of the tests`;
   if (from.workspace !== to.workspace) return null;
   if (to.entry && !from.entry)
-    return `${from.path} → ${to.path}: it wires the parts, and nothing imports it; pass in what is needed from there`;
+    return `${from.path} → ${to.path}: no file may import it, because it wires the parts; pass the values in instead`;
   if (from.entry || from.layer === null) return null;
 
   const rules = layers[from.workspace];
@@ -200,7 +200,7 @@ function judgeFile(from: Place, to: Place): string | null {
   if (!allowed)
     return `${where}: the folder ${from.layer} has no rule; list the layers it may import in tools/checks/arrows.ts`;
   if (to.layer !== null && allowed.includes(to.layer)) return null;
-  return `${where}: ${from.layer} may import ${allowed.length === 0 ? 'no other layer' : allowed.join(', ')}; turn the arrow around, or pass the function in from compose`;
+  return `${where}: ${from.layer} may import ${allowed.length === 0 ? 'no other layer' : allowed.join(', ')}; reverse the import, or pass the function in from compose`;
 }
 
 function judgeWorkspace(from: Place, target: string, path?: string): string | null {

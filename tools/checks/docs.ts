@@ -34,8 +34,8 @@ function linkFault(page: string, target: string): string | null {
   if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return null;
   const [file, anchor] = target.split('#') as [string, string | undefined];
   const path = file === '' ? page : relative(root, join(root, dirname(page), decodeURIComponent(file)));
-  if (path.startsWith('..')) return `${target} leads out of the repository`;
-  if (!existsSync(join(root, path))) return `${target} is not there`;
+  if (path.startsWith('..')) return `${target} is outside the repository`;
+  if (!existsSync(join(root, path))) return `${target} does not exist`;
   if (anchor && path.endsWith('.md') && !anchorsOf(read(path)).has(anchor)) return `${path} has no heading #${anchor}`;
   return null;
 }
@@ -174,10 +174,10 @@ function main(): void {
     const text = make();
     if (process.argv.includes('--write')) writeFileSync(join(root, path), text);
     else if (!existsSync(join(root, path)) || read(path) !== text)
-      faults.push(`${path}:1  it is not what the code says; run: node tools/checks/docs.ts --write`);
+      faults.push(`${path}:1  the page is out of date; run: node tools/checks/docs.ts --write`);
   }
   for (const page of orphans())
-    faults.push(`docs/${page}:1  no section of the outline has it; name it in tools/site/outline.ts`);
+    faults.push(`docs/${page}:1  no section lists this page; add it to tools/site/outline.ts`);
   for (const page of filesBelow('', '.md')) {
     const text = read(page);
     const say = (line: number, fault: string | null) => {

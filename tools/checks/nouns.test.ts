@@ -15,7 +15,7 @@ test('accepts a noun with a file in every layer', () => {
 test('refuses a noun that has another name in a layer', () => {
   const faults = nounFaults(layersWith({ 'cli/src/verbs': ['agent'] }), { list, except: {} });
   expect(faults).toEqual([
-    'cli/src/verbs  has no file agents; name it so, or give the reason in tools/checks/nouns.ts',
+    'cli/src/verbs  has no file agents; rename the file, or give the reason in tools/checks/nouns.ts',
   ]);
 });
 
@@ -33,6 +33,6 @@ test('refuses a file that is not a noun, and an exception for a removed noun', (
   expect(faults).toContain(`${routes}/machines  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
   const protocol = 'protocol/src/http';
   expect(nounFaults(layersWith({ [protocol]: ['agents', 'index'] }), { list, except: {} })).toEqual([
-    `tools/checks/nouns.ts  ${protocol}/definition is gone; delete its name`,
+    `tools/checks/nouns.ts  ${protocol}/definition does not exist; delete its name`,
   ]);
 });

@@ -79,14 +79,17 @@ export function nounFaults(
       if (names.has(noun) && isExcepted)
         faults.push(`tools/checks/nouns.ts  ${noun} is in ${layer.folder} now; delete its exception`);
       if (!names.has(noun) && !isExcepted)
-        faults.push(`${layer.folder}  has no file ${noun}; name it so, or give the reason in tools/checks/nouns.ts`);
+        faults.push(
+          `${layer.folder}  has no file ${noun}; rename the file, or give the reason in tools/checks/nouns.ts`,
+        );
     }
     if (layer.others === undefined) continue;
     for (const name of names)
       if (!list.includes(name) && !layer.others.includes(name))
         faults.push(`${layer.folder}/${name}  is not a noun of tools/checks/nouns.ts; list it there, or rename it`);
     for (const name of layer.others)
-      if (!names.has(name)) faults.push(`tools/checks/nouns.ts  ${layer.folder}/${name} is gone; delete its name`);
+      if (!names.has(name))
+        faults.push(`tools/checks/nouns.ts  ${layer.folder}/${name} does not exist; delete its name`);
   }
   for (const [noun, reasons] of Object.entries(except))
     for (const folder of Object.keys(reasons))

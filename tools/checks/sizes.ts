@@ -36,13 +36,13 @@ export function sizeFaults(root: string, exceptions: Exceptions): string[] {
   }
   for (const key of Object.keys(exceptions.functions))
     if (!functions.has(key))
-      faults.push(`tools/checks/long-functions.ts  ${key} is not a long function any more; delete its line`);
+      faults.push(`tools/checks/long-functions.ts  ${key} no longer exceeds the limit; delete its line`);
   for (const [folder, count] of filesIn)
     if (count > maxFiles && !Object.hasOwn(exceptions.folders, folder))
-      faults.push(`${folder}  holds ${count} source files; divide it into folders of at most ${maxFiles}`);
+      faults.push(`${folder}  contains ${count} source files; divide it into folders of at most ${maxFiles}`);
   for (const folder of Object.keys(exceptions.folders))
     if ((filesIn.get(folder) ?? 0) <= maxFiles)
-      faults.push(`tools/checks/sizes.ts  ${folder} is not crowded any more; delete its line`);
+      faults.push(`tools/checks/sizes.ts  ${folder} no longer exceeds the limit; delete its line`);
   return faults;
 }
 

@@ -33,7 +33,7 @@ export const insert = (path: string, ...anchors: readonly (readonly [before: str
     if (before === null) throw new Error(`${path} is missing; correct its path in tools/new`);
     return anchors.reduce((text, [anchor, lines]) => {
       if (text.split(anchor).length !== 2)
-        throw new Error(`${path} must hold ${JSON.stringify(anchor)} once; correct the anchor in tools/new`);
+        throw new Error(`${path} must contain ${JSON.stringify(anchor)} exactly once; correct the anchor in tools/new`);
       return text.replace(anchor, () => `${lines}${anchor}`);
     }, before);
   },

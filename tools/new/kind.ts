@@ -31,7 +31,7 @@ export function kindSkeleton(name: string): Skeleton {
       `agent/src/resources/${name}.ts: repeat the fields, then write each method that throws "fill in"`,
       `agent/src/resources/${name}.test.ts: replace each "fill in"`,
       `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
-      'node tools/checks/docs.ts --write: makes docs/module-kinds.md again',
+      'node tools/checks/docs.ts --write: regenerates docs/module-kinds.md',
       'docs/coming-from.md: name the counterparts in Ansible, Puppet, and Salt',
     ],
   };

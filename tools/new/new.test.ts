@@ -163,5 +163,7 @@ test.each([
 ])('refuses the arguments %j', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
 
 test('names the file and the missing anchor', () => {
-  expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow('a.ts must hold "];" once; correct the anchor');
+  expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow(
+    'a.ts must contain "];" exactly once; correct the anchor',
+  );
 });

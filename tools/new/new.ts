@@ -14,8 +14,8 @@ const usage = `Usage:
   npm run new -- kind NAME   schema, provider, tests, and contract subject of a kind of resources
   npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
     --about TEXT     completes "see …" in help texts and pages, such as "the tags in use"
-    --example NAME   the name of one, for examples and tests
-    --no-table       its list does not come from the database
+    --example NAME   name of an example object, for documentation and tests
+    --no-table       the database does not store the objects
 
 NAME has lower-case words joined by hyphens, such as dnf-module. The generated tests fail with "fill in".`;
 

@@ -526,7 +526,7 @@ function menuEdits(root: string, { name, title, about }: Names): Edit[] {
   const key = [...`${name.replaceAll('-', '')}abcdefghijklmnopqrstuvwxyz`].find(
     (letter) => letter !== 'g' && !used.has(letter),
   );
-  if (key === undefined) throw new Error(`${path} has no letter left; make room for a page`);
+  if (key === undefined) throw new Error(`${path} uses every letter; free one of them`);
   return [
     insert(
       path,

@@ -61,7 +61,7 @@ async function as(profile: string, args: string[]): Promise<unknown> {
   } catch (error) {
     if (!(error instanceof CliFailure) || error.code !== 'operator_unknown') throw error;
     throw new CliFailure(
-      'Your operator key is not known here: this data directory was first started with another.\n' +
+      'Your operator key is not known here: this data directory was first started with another key.\n' +
         'Name that key file in MUSTER_KEY_FILE, or start with a new data directory: npm start -- --data-dir DIR',
       error.code,
     );

@@ -34,7 +34,7 @@ const another = (port: number): number => (port === 0 ? 0 : port > 65_000 ? port
 export function portMessage(reason: string, port: number, { apiPort, agentPort }: Ports): string {
   const remedy = `choose others: npm start -- --api-port ${another(apiPort)} --agent-port ${another(agentPort)}`;
   if (reason === 'EADDRINUSE')
-    return `Port ${port} is in use. Perhaps Muster runs already: then stop it there with Ctrl-C. Else ${remedy}`;
+    return `Port ${port} is in use. If Muster is already running, stop it with Ctrl-C. Otherwise ${remedy}`;
   if (reason === 'EACCES') return `Port ${port} is not open to this user. Start as root, or ${remedy}`;
   return `Port ${port} cannot be used (${reason}); ${remedy}`;
 }

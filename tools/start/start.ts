@@ -30,7 +30,7 @@ function logFiles(dataDir: string): { orchestrator: string; agent: string } {
   return { orchestrator: fresh('orchestrator'), agent: fresh('agent') };
 }
 
-const agentConfig = `# What this machine's agent is configured for. It is read again when it changes; docs/operations.md has every key.
+const agentConfig = `# Configuration of this machine's agent, which reads it again after each change. docs/operations.md describes every key.
 #
 # A shell on this machine for operators, as the user who runs "npm start":
 #
@@ -49,12 +49,12 @@ function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>
     if (!existsSync(configFile)) writeFileSync(configFile, agentConfig, { mode: 0o600 });
     return { logs: logFiles(dataDir), configFile };
   } catch (error) {
-    throw new StartError(`The data directory ${dataDir} cannot be made: ${(error as Error).message}`);
+    throw new StartError(`The data directory ${dataDir} cannot be created: ${(error as Error).message}`);
   }
 }
 
 async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Promise<void> {
-  if (apiPort !== 0 && apiPort === agentPort) throw new StartUsageError('The API and the agents need a port each.');
+  if (apiPort !== 0 && apiPort === agentPort) throw new StartUsageError('The API and the agents need different ports.');
   const wanted = [
     { host: '127.0.0.1', port: apiPort },
     { host: agentHost, port: agentPort },
@@ -114,7 +114,7 @@ function announce({ ready, suffix, self, made, username, dataDir, agentHost }: R
     `  agents        connect to port ${ready.agent_port}${opened ? ` of ${agentHost}` : ', from this machine only; open it with: npm start -- --agent-host 0.0.0.0'}`,
     `  agent         ${self.name}: this machine, ${self.status}${isRoot ? '' : `; as ${userInfo().username} it can change only what you can`}`,
     `  operator      ${username}${made === null ? '' : `, with a new key: ${made}`}`,
-    `  data          ${shown}, logs in ${join(shown, 'log')}, what the agent is configured for in ${join(shown, 'agent.yml')}`,
+    `  data          ${shown}, logs in ${join(shown, 'log')}, agent configuration in ${join(shown, 'agent.yml')}`,
     '',
     'Next, in another terminal, in this folder:',
     '',
@@ -131,7 +131,7 @@ async function start(options: StartOptions): Promise<void> {
   const name = options.name ?? nameFrom(hostname(), 'machine');
   if (!isName(name))
     throw new StartUsageError(
-      `${JSON.stringify(name)} is not a name for an agent: up to 64 letters, digits, - and _, the first a letter.`,
+      `${JSON.stringify(name)} is not a valid agent name. Use up to 64 letters, digits, - and _, and begin with a letter.`,
     );
   await requirePorts(options);
   const { logs, configFile } = makeDataDirectory(dataDir);
@@ -179,7 +179,7 @@ async function start(options: StartOptions): Promise<void> {
       await Promise.race([programs.stopRequested, programs.failure]);
     }
     tell(['', 'Stopping …']);
-    if (!(await programs.stop())) throw new StartError(`Not everything ended well; see ${join(dataDir, 'log')}`);
+    if (!(await programs.stop())) throw new StartError(`A program did not stop cleanly; see ${join(dataDir, 'log')}`);
     tell(['Stopped.']);
   } catch (error) {
     await programs.stop();
@@ -193,8 +193,8 @@ function explain(error: unknown): string {
       .slice(-12)
       .map((line) => `  ${line}`);
     const wasUp = ['ready', 'connected'].some((name) => error.program.events(name).length > 0);
-    const remedy = wasUp ? ' Start again with npm start; nothing that was answered is lost.' : '';
-    return [`${error.message}.${remedy}`, ...(lines.length > 0 ? ['Its last words:', ...lines] : [])].join('\n');
+    const remedy = wasUp ? ' To restart: npm start. No acknowledged request is lost.' : '';
+    return [`${error.message}.${remedy}`, ...(lines.length > 0 ? ['Its last log lines:', ...lines] : [])].join('\n');
   }
   if (
     error instanceof StartError ||

@@ -39,7 +39,7 @@ describe('a child program', () => {
 
   test('fails with the exit code, and keeps the last lines, if a program ends early', async () => {
     const program = run(`console.error('no such database'); process.exitCode = 3;`);
-    await expect(program.event('ready')).rejects.toThrow('it exited with code 3 before it said "ready"');
+    await expect(program.event('ready')).rejects.toThrow('it exited with code 3 before it printed "ready"');
     expect(program.lastLines(5)).toEqual(['no such database']);
     expect(program.ending).toEqual({ code: 3, signal: null });
   });
@@ -57,7 +57,7 @@ describe('a child program', () => {
 
   test('stops waiting for an event after the timeout', async () => {
     await expect(run('setInterval(() => {}, 1000)').event('ready', { timeoutMs: 50 })).rejects.toThrow(
-      'it did not say "ready" within 0.05 s',
+      'it did not print "ready" within 0.05 s',
     );
   });
 

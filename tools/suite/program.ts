@@ -138,11 +138,11 @@ export class Program {
         listener = look;
         this.#listeners.push(look);
         cancel = afterFairTime(timeoutMs, () =>
-          reject(new ProgramError(this, `${this.name} did not say "${name}" within ${timeoutMs / 1000} s`)),
+          reject(new ProgramError(this, `${this.name} did not print "${name}" within ${timeoutMs / 1000} s`)),
         );
         void this.ended.then((ending) => {
           look();
-          reject(new ProgramError(this, `${this.name} ${describeEnding(ending)} before it said "${name}"`));
+          reject(new ProgramError(this, `${this.name} ${describeEnding(ending)} before it printed "${name}"`));
         });
         look();
       });

@@ -19,7 +19,7 @@ interface Skip {
 }
 
 const firstLine = (error: SerializedError | undefined): string =>
-  stripVTControlCharacters(error?.message ?? 'for no reason it gave')
+  stripVTControlCharacters(error?.message ?? 'no reason was given')
     .split('\n', 1)[0]!
     .slice(0, 300);
 

@@ -46,7 +46,7 @@ describe('the verdict of a test run', () => {
       succeeded: true,
     });
     expect(verdict(outcomes, true)).toEqual({
-      lines: ['failed, since skipped: machines: needs root', '1 passed, 1 failed'],
+      lines: ['failed because it was skipped: machines: needs root', '1 passed, 1 failed'],
       succeeded: false,
     });
   });

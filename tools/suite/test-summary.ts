@@ -31,7 +31,9 @@ export function verdict(outcomes: readonly Outcome[], strict: boolean): { lines:
     for (const failure of tally?.failures ?? []) lines.push(`failed: ${failure}`);
     for (const { test, reason } of tally?.skipped ?? []) {
       skipped++;
-      lines.push(`${strict ? 'failed, since skipped' : 'skipped'}: ${test}${reason === null ? '' : `: ${reason}`}`);
+      lines.push(
+        `${strict ? 'failed because it was skipped' : 'skipped'}: ${test}${reason === null ? '' : `: ${reason}`}`,
+      );
     }
   }
 
