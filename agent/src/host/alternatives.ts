@@ -56,7 +56,7 @@ export async function readGroup(name: string, context: Context): Promise<LinkGro
 }
 
 /**
- * Chooses a candidate, or leaves the choice to the priorities.
+ * Selects a candidate, or restores the automatic mode.
  * @throws HostFailure with the last line that the program printed
  */
 export async function choose(name: string, choice: Choice, context: Context): Promise<void> {

@@ -73,7 +73,7 @@ describe('writing a file', () => {
   const write = (name = 'f', beforeRename = async () => {}) =>
     writeFileAtomically(parent, name, { content: { bytes: Buffer.from('new') }, ...ours, beforeRename });
 
-  test('syncs the file before the rename, and the directory afterwards', async () => {
+  test('syncs a new file before its rename, and the directory after it', async () => {
     const order: string[] = [];
     const restores = [
       replaceCall('fsync', (real) =>
@@ -97,7 +97,7 @@ describe('writing a file', () => {
     expect(order).toEqual(['sync 3 600', 'rename', 'sync directory']);
   });
 
-  test('syncs changed permissions', async () => {
+  test('syncs changed permissions to disk', async () => {
     const synced: number[] = [];
     writeFileSync(`${directory}/f`, 'x');
     restore = replaceCall('fsync', (real) =>

@@ -67,7 +67,7 @@ describe('opening directories', () => {
     walk.close();
   });
 
-  test('limits the number of open files', () => {
+  test('limits the number of cached open directories', () => {
     const walk = new PathWalk();
     for (let i = 0; i < 2000; i++) walk.release(walk.open(`${directory}/d${i}`, 'make')!);
     walk.close();
@@ -121,7 +121,7 @@ describe('running programs', () => {
   });
 });
 
-test('rejects if the program is not executable', async () => {
+test('throws an error if the program is not executable', async () => {
   writeFileSync(`${directory}/p`, '#!/bin/sh\n');
   chmodSync(`${directory}/p`, 0o600);
   await expect(

@@ -82,7 +82,7 @@ test('reads mode, target, and candidates of a link group', () => {
   expect(() => read('usage: alternatives --install')).toThrow('in an unknown form');
 });
 
-test.skipIf(!exists('/usr/bin/update-alternatives'))('reads the groups of this machine', async () => {
+test.skipIf(!exists('/usr/bin/update-alternatives'))('reads a link group of this machine', async () => {
   const context = { clock: systemClock, startedProcess: () => {} };
   expect(await readGroup('muster-has-no-such-group', context)).toBeNull();
   // Every Debian has this group.
@@ -144,7 +144,7 @@ test('restores a missing link, and reports another file at its path', () => {
   });
 });
 
-test('reports each field that differs', () => {
+test('reports each field in which a link group differs', () => {
   expect(diffAlternatives(declared(), group())).toEqual({
     action: 'update',
     changes: [
@@ -162,7 +162,7 @@ test('reports each field that differs', () => {
   expect(diffAlternatives(declared(), manual).action).toBe('none');
 });
 
-test('leaves the choice to the priorities if the group is declared absent', () => {
+test('restores the automatic mode if the group is declared absent', () => {
   const absent = declared({ ensure: 'absent' });
   expect(diffAlternatives(absent, manual)).toMatchObject({
     action: 'remove',
@@ -175,7 +175,7 @@ test('leaves the choice to the priorities if the group is declared absent', () =
   expect(diffAlternatives(absent, null).action).toBe('none');
 });
 
-test('names a missing group, and lists the candidates if the path is not one of them', () => {
+test('reports a missing group, and lists the candidates if the declared path is none of them', () => {
   const message = (body: Partial<ResourceBodies['alternatives']>, seen: LinkGroup | null) =>
     diffAlternatives(declared(body), seen).awaits?.[0]?.message;
   expect(message({}, null)).toMatch(/^there is no link group editor on this machine/);
@@ -218,7 +218,7 @@ test.each([
   ['a path that is an option', { path: '--force' }, 'is not an absolute path'],
   ['a path with a line break', { path: '/bin/a\nb' }, 'is not an absolute path'],
   ['a long path', { path: `/${'x'.repeat(4095)}` }, 'is not an absolute path'],
-])('refuses %s, in the agent and in the upload', (_what, body, message) => {
+])('refuses %s in the agent and at the upload of a module', (_what, body, message) => {
   const resource = declared(body);
   expect(() => alternatives.check(resource)).toThrow(message);
   expect(upload(resource.body)).toMatchObject({ ok: false });
@@ -232,7 +232,7 @@ test('accepts the names of alternatives groups in Debian', () => {
   }
 });
 
-test('owns and watches no path for an invalid name', () => {
+test('owns and watches no path for an invalid group name', () => {
   const hostile = declared({ name: '../../etc/passwd' });
   expect(alternatives.path(hostile)).toBeNull();
   expect(alternatives.watched?.(hostile)).toEqual([]);

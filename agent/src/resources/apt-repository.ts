@@ -151,7 +151,7 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
     const putKey = async () => {
       if (seen.key !== null && key.action !== 'none') await write(resource, keyFile(resource), seen.key, key, machine);
     };
-    // Ordered so that a source never refers to a missing key.
+    // Orders the steps so that a source never refers to a missing key.
     const steps = keyFile(resource).text === null ? [putSource, putKey] : [putKey, putSource];
     for (const step of steps) await step();
     machine.stale(freshOffers, knownOffers);

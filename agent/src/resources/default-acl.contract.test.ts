@@ -132,7 +132,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect(aclsOf(`${path}/f`)).toEqual(['system.posix_acl_access']);
   });
 
-  test('accepts an unremovable default ACL if the file is readable by everyone', async () => {
+  test('accepts a default ACL that it cannot remove if everyone may read the file', async () => {
     const path = home();
     const environment = cleanEnvironment as { PATH: string };
     const { PATH } = environment;
@@ -161,7 +161,7 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     expect([stateOf(`${path}/his`), stateOf(`${path}/new`)]).toEqual([`${user}:${user} 0644`, '0:0 0644']);
   });
 
-  test('removes the temporary file of a killed agent', async () => {
+  test('removes the temporary file that a killed agent left', async () => {
     const path = home();
     const resource = file(`${path}/f`, { content: 'ours\n', mode: '0660' });
     await apply(resource);
@@ -182,7 +182,7 @@ describe.runIf(canTry)('an ACL of the former owner', () => {
     if (isDirectory) setAcl('default', path, open, user);
   };
 
-  test("removes a user's ACLs from a directory that root takes over", async () => {
+  test("removes a user's ACLs from a directory whose owner becomes root", async () => {
     const path = home(null);
     keep(path, true);
     await apply(

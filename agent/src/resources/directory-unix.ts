@@ -60,7 +60,7 @@ const maxListed = 10_000;
 
 const wrongType = (path: string, found: Inspected): HostFailure =>
   new HostFailure(
-    `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link to something else' : found.type}, not a directory; it is not changed. Remove it by hand, or change its declaration.`,
+    `${path} is a ${found.type === 'other' ? found.kind : found.type === 'symlink' ? 'symbolic link' : found.type}, not a directory; it is not changed. Remove it by hand, or change its declaration.`,
   );
 
 export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, DirectoryBefore>({

@@ -50,14 +50,17 @@ const cases: {
   },
 ];
 
-test.each(cases)('reports an object of another type as drift: $name', async ({ before, declared, happens, change }) => {
-  const path = `${h.root}/f`;
-  before?.(path);
-  await h.agent.run(operation('apply', [declared(path)]));
-  rmSync(path, { recursive: true, force: true });
-  happens(path);
-  const outcome = await h.agent.run(operation('drift'));
-  expect(outcome.results).toMatchObject([{ status: 'would_change', changes: [change] }]);
-  expect(outcome.finished.status).toBe('succeeded');
-  expect(outcome.finished.summary.failed).toBe(0);
-});
+test.each(cases)(
+  'a drift check reports an object of another type: $name',
+  async ({ before, declared, happens, change }) => {
+    const path = `${h.root}/f`;
+    before?.(path);
+    await h.agent.run(operation('apply', [declared(path)]));
+    rmSync(path, { recursive: true, force: true });
+    happens(path);
+    const outcome = await h.agent.run(operation('drift'));
+    expect(outcome.results).toMatchObject([{ status: 'would_change', changes: [change] }]);
+    expect(outcome.finished.status).toBe('succeeded');
+    expect(outcome.finished.summary.failed).toBe(0);
+  },
+);

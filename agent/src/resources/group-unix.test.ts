@@ -21,7 +21,7 @@ const plan = { purpose: 'plan' } as const;
 const ann = { name: 'ann', how: 'member' as const, declared: false };
 const bob = { name: 'bob', how: 'primary' as const, declared: false };
 
-test('creates a group, and changes only a declared number', () => {
+test('creates a group, and changes its number only if one is declared', () => {
   expect(diffGroup(declared({ gid: 7 }), seen(null), plan)).toMatchObject({
     action: 'create',
     changes: [{ field: 'ensure' }, { field: 'gid', from: null, to: '7' }],

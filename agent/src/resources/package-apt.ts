@@ -154,7 +154,7 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   const outcomes = new Map<PackageItem, Outcome>();
   const going = items.filter(isGoing);
   const removals = await Promise.all(going.map((item) => packageRemovalOf(item, machine)));
-  // Removals come first, because they may conflict with installations.
+  // Removes packages first, because they may conflict with the packages to install.
   const removed = going.length === 0 ? null : await removeAll(removals, machine);
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));

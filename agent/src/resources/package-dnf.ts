@@ -133,7 +133,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
 
 async function together(items: readonly PackageItem[], machine: Machine): Promise<Outcome[]> {
   const outcomes = new Map<PackageItem, Outcome>();
-  // Removals come first, because they may conflict with installations.
+  // Removes packages first, because they may conflict with the packages to install.
   const removals = items.filter(isRemoval);
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});

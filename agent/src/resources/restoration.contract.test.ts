@@ -91,7 +91,7 @@ describe('a created parent directory', () => {
 });
 
 describe('an object that was as declared before the first apply', () => {
-  test('restores an undeclared file to its original state, even after corrected drift', async () => {
+  test('restores the original state of a file that is no longer declared, even after corrected drift', async () => {
     const [g, hh, d] = [`${h.root}/g`, `${h.root}/h`, `${h.root}/d`];
     for (const path of [g, hh]) writeFileSync(path, 'good\n');
     mkdirSync(d);
@@ -127,7 +127,7 @@ describe('an object that was as declared before the first apply', () => {
 });
 
 describe('leftovers of a removal', () => {
-  test('removes created parent directories with a file declared absent', async () => {
+  test('removes the parent directories that it created when the file is declared absent', async () => {
     const before = snapshotTree(h.root);
     const path = `${h.root}/c/d/j`;
     await apply(file(path));
@@ -136,7 +136,7 @@ describe('leftovers of a removal', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('removes created parent directories if the file was deleted by hand', async () => {
+  test('removes the parent directories that it created if the file was deleted manually', async () => {
     const before = snapshotTree(h.root);
     await apply(file(`${h.root}/c/d/j`));
     rmSync(`${h.root}/c/d/j`);
@@ -144,7 +144,7 @@ describe('leftovers of a removal', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('deletes the copy of a content after it is restored', async () => {
+  test('deletes the stored copy of a file after its restoration', async () => {
     const copies = () => readdirSync(`${h.dataDir}/state/before`).length;
     for (const name of ['a', 'b']) writeFileSync(`${h.root}/${name}`, `secret ${name}\n`);
     const [a, b] = ['a', 'b'].map((name) => file(`${h.root}/${name}`, { content: 'ours\n' })) as [

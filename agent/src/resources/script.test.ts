@@ -15,7 +15,7 @@ describe.each(['sh', 'bash'] as const)('a script of %s', (program) => {
     expect(`${output?.stdout}${output?.stderr}`).not.toContain('#!/bin/sh');
   });
 
-  test('reports the line of an error, without a file path', async () => {
+  test('reports the line number of an error in a script, without a file path', async () => {
     const outcome = await h.agent.run(operation('apply', [script('s', { program, apply: 'true\nno-such-program' })]));
     expect(outcome.results[0]?.message).toMatch(/exit code 127: (line )?2: no-such-program: .*not found$/);
     expect(outcome.outputs[0]?.stderr).not.toContain('/proc');

@@ -107,7 +107,7 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
     expect(statSync(path).mode & 0o6000).toBe(0);
   });
 
-  test('clears set-ID bits and shared write permissions when it replaces the content', async () => {
+  test('clears set-ID bits and write permissions of group and others when it replaces the content', async () => {
     const path = lay('tool', 'evil\n', user, 0o6777);
     const results = await apply(file(path, { content: 'ours\n' }));
     expect(changesOf(results)).toContain('mode 6777 0755');
@@ -221,7 +221,7 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
     await refused(/tool.*content/s);
   });
 
-  test('does not restore the set-user-ID bit of a file to which root wrote', async () => {
+  test('does not restore the set-user-ID bit of a file whose content root changed', async () => {
     const path = lay('tool', 'theirs\n', user, 0o4755);
     await apply(file(path, { owner: 'root' }));
     writeFileSync(path, 'of root\n');
@@ -285,30 +285,27 @@ describe.runIf(process.geteuid?.() === 0)('a directory that is given back', () =
   });
 });
 
-test.runIf(process.geteuid?.() === 0)(
-  'applies and restores a file together with its lines, in either order',
-  async () => {
-    for (const [from, to] of [
-      [user, 'root'],
-      [0, String(user)],
-    ] as const)
-      for (const isLineFirst of [true, false]) {
-        const path = lay('conf', 'a\n', from, 0o664);
-        const before = snapshotTree(h.root);
-        const both = [line(path, 'b'), file(path, { owner: to, mode: '0600' })];
-        const results = async (...resources: ResolvedResource[]) => {
-          const set = isLineFirst ? resources : resources.toReversed();
-          const outcome = await h.agent.run(operation('apply', set));
-          return outcome.results.map(({ status, message }) => (status === 'failed' ? message : status));
-        };
-        expect(await results(...both)).toEqual(['changed', 'changed']);
-        expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o7777]).toEqual(['a\nb\n', 0o600]);
-        expect(await results(...both)).toEqual(['unchanged', 'unchanged']);
-        expect(await results(), `${from} ${isLineFirst}`).toEqual(['changed', 'changed']);
-        expect(snapshotTree(h.root)).toEqual(before);
-      }
-  },
-);
+test.runIf(process.geteuid?.() === 0)('applies and restores a file and its lines in either order', async () => {
+  for (const [from, to] of [
+    [user, 'root'],
+    [0, String(user)],
+  ] as const)
+    for (const isLineFirst of [true, false]) {
+      const path = lay('conf', 'a\n', from, 0o664);
+      const before = snapshotTree(h.root);
+      const both = [line(path, 'b'), file(path, { owner: to, mode: '0600' })];
+      const results = async (...resources: ResolvedResource[]) => {
+        const set = isLineFirst ? resources : resources.toReversed();
+        const outcome = await h.agent.run(operation('apply', set));
+        return outcome.results.map(({ status, message }) => (status === 'failed' ? message : status));
+      };
+      expect(await results(...both)).toEqual(['changed', 'changed']);
+      expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o7777]).toEqual(['a\nb\n', 0o600]);
+      expect(await results(...both)).toEqual(['unchanged', 'unchanged']);
+      expect(await results(), `${from} ${isLineFirst}`).toEqual(['changed', 'changed']);
+      expect(snapshotTree(h.root)).toEqual(before);
+    }
+});
 
 describe.runIf(process.geteuid?.() === 0)(
   'what only root can read, in a directory of a user who may have moved it there',

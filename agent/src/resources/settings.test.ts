@@ -74,7 +74,7 @@ describe('a kernel parameter', () => {
 describe('the name of the machine', () => {
   const web = declared('hostname', { name: 'web-1' });
 
-  test('compares the running and the persisted host name, ignoring other lines', () => {
+  test('compares the running and the persisted host name, and ignores other lines of /etc/hostname', () => {
     const seen = (running: string, persisted: string | null) => ({
       running,
       persisted,
@@ -101,7 +101,7 @@ describe('the time zone', () => {
     ...rest,
   });
 
-  test('changes /etc/localtime, and /etc/timezone only if it exists', () => {
+  test('changes /etc/localtime, and also changes /etc/timezone if it exists', () => {
     expect(diffTimezone(paris, seen('Europe/Paris'), apply).action).toBe('none');
     expect(diffTimezone(paris, seen('UTC', { file: text('UTC\n'), named: 'UTC' }), apply).changes).toEqual([
       { field: 'name', from: 'UTC', to: 'Europe/Paris' },

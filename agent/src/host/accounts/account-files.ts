@@ -23,9 +23,9 @@ export interface AccountFiles {
   users: ReadonlyMap<string, UserEntry>;
   groups: ReadonlyMap<string, GroupEntry>;
   groupByGid(gid: number): GroupEntry | null;
-  /** Sorted names of a user's supplementary groups. */
+  /** Returns the sorted names of a user's supplementary groups. */
   groupsOf(user: string): string[];
-  /** Users whose primary group this is. */
+  /** Returns the names of the users whose primary group has this number. */
   usersWithGroup(gid: number): string[];
   /** Sources of accounts other than files, from /etc/nsswitch.conf. */
   otherSources: readonly string[];

@@ -14,7 +14,7 @@ UMASK 022
 `;
 
 describe('the environment of a login', () => {
-  test('builds the environment from the account only', () => {
+  test('builds the login environment from the account alone', () => {
     expect(Object.keys(loginEnvironment(ann, '/bin/zsh', none)).sort()).toEqual([
       'HOME',
       'LANG',
@@ -34,7 +34,7 @@ describe('the environment of a login', () => {
     ['in quotes', ann, 'ENV_PATH "PATH=/opt/bin"', '/opt/bin'],
     ['that is no path', ann, 'ENV_PATH bin', '/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games'],
     ['of users only', root, 'ENV_PATH /opt', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
-  ])('takes the search path from login.defs: %s', (_name, account, text, path) => {
+  ])('reads the search path from login.defs: %s', (_name, account, text, path) => {
     expect(loginEnvironment(account, '/bin/sh', { ...none, loginDefs: text }).PATH).toBe(path);
   });
 

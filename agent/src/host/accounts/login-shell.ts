@@ -13,11 +13,11 @@ import { readText } from '../read-system.ts';
 import { type LoginAccount, ownAccount } from './login-account.ts';
 import { loginEnvironment, readLoginFiles } from './login-environment.ts';
 
-/** Login shells in terminals, as `sshd` or `su -` would start them. */
+/** Starts login shells in terminals, as `sshd` or `su -` would. */
 
 export interface LoginRequest {
   readonly account: LoginAccount;
-  /** An executable file. */
+  /** Path of an executable file. */
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
@@ -35,7 +35,7 @@ export interface LoginEvents {
 }
 
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
-  /** All processes that were started in the terminal. */
+  /** The process session of the terminal. */
   readonly session: ProcessSession;
   /** Name of the shell's scope, or null if the shell runs without one. */
   readonly scope: string | null;
@@ -87,7 +87,7 @@ const scopeProperties = ['SendSIGHUP=yes'];
 
 /** Maximum bytes of launcher output that are kept before the shell begins. */
 const maxLauncherOutput = 4096;
-/** Milliseconds. Creating the scope and changing the user may wait for other services. */
+/** Maximum milliseconds of a start. Creating the scope and changing the user may wait for other services. */
 const startTimeoutMs = 8_000;
 const cancelGraceMs = 1_000;
 

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { whileSuspended } from '../../converge/test/suspended.ts';
 import { matching } from './bounded-match.ts';
 
-test('reports which texts match', () => {
+test('reports which texts match a pattern', () => {
   expect(matching('^key=', ['key=1', 'a key=2', 'key=3'])).toEqual([true, false, true]);
   expect(matching('^key=', [])).toEqual([]);
   expect(() => matching('(', [])).toThrow('not a regular expression');
 });
 
-test('aborts a pattern that backtracks endlessly, and runs the next one', () => {
+test('aborts a pattern that backtracks endlessly, and then matches another pattern', () => {
   const before = process.threadCpuUsage();
   expect(() => matching('^(a+)+$', ['b', `${'a'.repeat(40)}b`], 50)).toThrow(
     'its `match` took longer than 50 ms of CPU time and was stopped at line 2',
@@ -18,7 +18,7 @@ test('aborts a pattern that backtracks endlessly, and runs the next one', () => 
   expect(matching('a', ['a'], 50)).toEqual([true]);
 });
 
-test('ignores the time during which the process did not run', async () => {
+test('does not count time in which the process was suspended', async () => {
   const imports = { matching: new URL('./bounded-match.ts', import.meta.url) };
   const work = `matching('^(key|name)\\\\s*=', Array(10_000).fill('a line like many others'), 50);`;
   expect(await whileSuspended(imports, work, 150)).toBeNull();

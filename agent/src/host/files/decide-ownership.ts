@@ -19,7 +19,7 @@ export const setIdBits = 0o6000;
 export const sharedWriteBits = 0o022;
 
 /**
- * Decides the resulting owner, group, and permissions. No other code does. The owner of a file can put a program into it
+ * Decides the resulting owner, group, and permissions, for all kinds. The owner of a file can put a program into it
  * and set its set-ID bits. Such a bit is therefore cleared when the owner or group changes, or when another user
  * provides new content, unless `mode` declares it. If the agent replaces the whole content of another user's file, the
  * users who could write to it lose that access.

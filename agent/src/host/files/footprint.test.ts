@@ -20,7 +20,7 @@ describe('a blind spot', () => {
     expect(blindSpot(['/var/lib/db'], footprint)).toBe('/var/lib/db/data');
   });
 
-  test('reports no blind spot for other paths or for the link itself', () => {
+  test('reports no blind spot for scanned paths, such as the link itself', () => {
     expect(blindSpot(['/etc/web', '/etc/web/deep/er', '/var/lib/dbx', '/var/lib/web'], footprint)).toBeNull();
   });
 });

@@ -46,7 +46,7 @@ export interface FileContent {
   bytes: Buffer | null;
 }
 
-/** Larger contents are compared by size, then by hash, and not shown. */
+/** Bytes. Larger contents are compared by size and then by hash, and do not appear in diffs. */
 export const maxContentInMemory = 4 * 1024 * 1024;
 
 /**

@@ -73,7 +73,7 @@ describe('a path watch', () => {
     await expectReported(['/d'], () => chmodSync(`${root}/d`, 0o700));
   });
 
-  test('follows directories that are created later, removed, and replaced', async () => {
+  test('watches directories that are created later, removed, or replaced', async () => {
     set('/a/b/c/f', '/marker');
     await expectReported(['/a/b/c/f'], () => mkdirSync(`${root}/a/b/c`, { recursive: true }));
     await expectReported(['/a/b/c/f'], () => writeFileSync(`${root}/a/b/c/f`, 'x'));
@@ -89,7 +89,7 @@ describe('a path watch', () => {
     await expectReported(['/a/b/c/f'], () => writeFileSync(`${root}/a/b/c/f`, 'x'));
   });
 
-  test('covers all entries of a directory, even one with the name of the directory', async () => {
+  test('reports changes of all entries of a directory, even of one with the name of the directory', async () => {
     mkdirSync(`${root}/units/units`, { recursive: true });
     set('/units/', '/marker');
     await expectReported(['/units/'], () => symlinkSync('x', `${root}/units/invocation:a.service`));
@@ -97,7 +97,7 @@ describe('a path watch', () => {
     await expectReported(['/units/'], () => rmSync(`${root}/units/units`, { recursive: true }));
   });
 
-  test('shares the watches of directories, and closes unused ones', async () => {
+  test('uses one watch for each directory, and closes unused watches', async () => {
     mkdirSync(`${root}/d/e`, { recursive: true });
     set('/marker');
     const base = watch.size;
@@ -126,7 +126,7 @@ describe('a path watch', () => {
     await expectReported([], () => writeFileSync(`${root}/c/f`, 'x'));
   });
 
-  test('pauses a directory with too many events, and reports it afterwards', async () => {
+  test('pauses the watch of a directory with too many events, and reports the directory afterwards', async () => {
     mkdirSync(`${root}/d`);
     set('/d/f', '/marker');
     const before = watch.size;

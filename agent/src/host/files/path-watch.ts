@@ -60,7 +60,7 @@ export class PathWatch {
     this.#options = options;
   }
 
-  /** Number of watched directories. */
+  /** The number of watched directories. */
   get size(): number {
     return this.#watches;
   }

@@ -33,7 +33,7 @@ async function changes(count: number): Promise<void> {
 }
 
 describe('watching a file', () => {
-  test('reports the file immediately on request, changed or not', async () => {
+  test('reports the watched file immediately on request, changed or not', async () => {
     await watch.again();
     expect(seen).toEqual(['a']);
     await writeFile(path, 'b');
@@ -41,7 +41,7 @@ describe('watching a file', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  test('reports each replacement', async () => {
+  test('reports each replacement of the watched file', async () => {
     for (const [n, text] of ['b', 'c', 'd'].entries()) {
       await writeFile(join(dir, 'new'), text);
       await rename(join(dir, 'new'), path);
@@ -50,7 +50,7 @@ describe('watching a file', () => {
     expect(seen).toEqual(['b', 'c', 'd']);
   });
 
-  test('reports removal and creation, and no unchanged text', async () => {
+  test('reports the removal and creation of the watched file, but no unchanged text', async () => {
     await writeFile(path, 'a');
     await rm(path);
     await changes(1);
@@ -59,7 +59,7 @@ describe('watching a file', () => {
     expect(seen).toEqual([null, 'a']);
   });
 
-  test('finds the file by rescan after its directory was replaced', async () => {
+  test('finds the watched file with a rescan after its directory is replaced', async () => {
     await rename(dir, `${dir}-old`);
     const { mkdir } = await import('node:fs/promises');
     await mkdir(dir);
@@ -72,7 +72,7 @@ describe('watching a file', () => {
     await rm(`${dir}-old`, { recursive: true });
   });
 
-  test('names a file that cannot be read', async () => {
+  test('names an unreadable file in the error', async () => {
     await expect(readTextFile(join(dir, 'none'))).rejects.toThrow(`${join(dir, 'none')} could not be read: ENOENT`);
   });
 });

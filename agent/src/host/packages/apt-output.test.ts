@@ -32,7 +32,7 @@ test('removes credentials from the URLs in an error message', () => {
 });
 
 describe('output of apt', () => {
-  test('reads the candidate of a policy, and the versions that the sources offer', () => {
+  test('reads the candidate and the offered versions from apt-cache policy', () => {
     expect([...parsePolicy(policy)]).toEqual([
       ['libc6', { candidate: '2.36-9+deb12u14', offered: ['2.36-9+deb12u14'] }],
       ['good', { candidate: '2', offered: ['2'] }],
@@ -59,7 +59,7 @@ Conf prov2 (1 10.77.0.1 [all])
     expect(parseSimulation(text)).toEqual({ installed: ['prov2', 'good'], removed: ['prov1', 'old:i386'] });
   });
 
-  test('explains a refusal with the unmet dependencies', () => {
+  test('reports the unmet dependencies if apt refuses an installation', () => {
     const text = `The following information may help to resolve the situation:
 
 The following packages have unmet dependencies:

@@ -67,7 +67,7 @@ Operation aborted.
 `;
 
 describe('output of dnf', () => {
-  test('reduces the output of dnf to the error', () => {
+  test('extracts the error from the output of dnf', () => {
     expect(dnfComplaint(unmet)).toBe(
       'Problem: conflicting requests; nothing provides nowhere-to-be-found needed by unmet-1.0-1.noarch',
     );
@@ -79,12 +79,12 @@ describe('output of dnf', () => {
     expect(dnfComplaint('Traceback\nKeyError: 1\nComplete!\n')).toBe('KeyError: 1');
   });
 
-  test('names the failed script and its last lines', () => {
+  test('reports the failed package script and its last output lines', () => {
     expect(scriptComplaint(refused, 'failing')).toBe('its %prein scriptlet failed, exit status 1: I will not');
     for (const other of ['plain', 'sh', 'fail', 'failing-0']) expect(scriptComplaint(refused, other)).toBeNull();
   });
 
-  test('distinguishes a lock from other failures', () => {
+  test('distinguishes a held lock from other failures', () => {
     expect(isDnfLocked(locked)).toBe(true);
     expect(
       isDnfLocked("error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)"),
@@ -97,7 +97,7 @@ describe('output of dnf', () => {
     expect(isDnfRefusal(refused)).toBe(false);
   });
 
-  test('lists what a removal would remove', () => {
+  test('lists the packages that a removal would remove', () => {
     expect(parseRemoval(removal)).toEqual({
       asked: [{ name: 'lib', nevra: 'lib-2.0-1.noarch' }],
       dependent: [

@@ -61,14 +61,14 @@ describe('the database of dpkg', () => {
     expect([...database.packages.values()].filter((one) => !isWhole(one)).map(({ name }) => name)).toEqual(['libx']);
   });
 
-  test('includes the updates of an interrupted dpkg', () => {
+  test('includes updates that an interrupted dpkg left', () => {
     const update = 'Package: held\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1:3\n';
     const interrupted = parseDpkg(status, [update], '');
     expect(interrupted.interrupted).toBe(true);
     expect(findPackage(interrupted, 'held')).toMatchObject({ state: 'unpacked', version: '1:3', held: false });
   });
 
-  test('marks essential packages and broken ones', () => {
+  test('recognizes essential packages and broken packages', () => {
     expect(findPackage(database, 'dpkg')?.essential).toBe(true);
     expect(findPackage(database, 'held')?.essential).toBe(false);
     for (const field of ['Protected', 'Important'])

@@ -30,7 +30,7 @@ function waiting(limitMs: number) {
   return { run, stop: () => stop.abort(), cancel: () => (isCancelled = true), tries: () => tries };
 }
 
-test('tries again until the lock is released', async () => {
+test('retries until another process releases the lock', async () => {
   const { run } = waiting(60_000);
   expect(await run((count) => (count < 7 ? 'locked' : 'done'))).toBe('done');
 });

@@ -16,7 +16,7 @@ const listed = [
 describe('the database of rpm', () => {
   const database = { ...parseRpm(listed), native: 'x86_64' };
 
-  test('finds versions by name, the newest last', () => {
+  test('lists the installed versions of a package, the newest last', () => {
     expect(findRpm(database, 'kernel').map(({ version }) => version)).toEqual(['6.9.0', '6.10.0']);
     expect(findRpm(database, 'lib')).toHaveLength(1);
     for (const none of ['nosuch', 'gpg-pubkey', 'kernel.i686']) expect(findRpm(database, none)).toEqual([]);
@@ -32,7 +32,7 @@ describe('the database of rpm', () => {
     expect(splitName('python3.11', () => false)).toEqual(['python3.11', null]);
   });
 
-  test('skips invalid lines', () => {
+  test('skips invalid lines in the output of rpm', () => {
     expect(parsePackages('a\tb\nwarning: x\na\t0\t1\t1\tnoarch\textra\na\t(none)\t1\t1\tnoarch')).toEqual([]);
   });
 

@@ -14,11 +14,11 @@ test.each([
   ['a*b*c', 'a.c.b.c', true],
   ['1.0', '1.0', true],
   ['1.0', '1x0', false],
-])('matches %s against %s: %s', (pattern, text, matches) => {
+])('the pattern %s matches the version %s: %s', (pattern, text, matches) => {
   expect(matchesPattern(pattern, text)).toBe(matches);
 });
 
-test('matches like the equivalent regular expression', () => {
+test('a pattern matches the same texts as the equivalent regular expression', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', '.'), maxLength: 8 });
   fc.assert(
     fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), text, (parts, tried) => {

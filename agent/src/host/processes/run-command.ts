@@ -21,7 +21,7 @@ export interface Command {
    * anything, so that no unrecorded program does any work.
    */
   scriptFd?: number;
-  /** Added to the clean environment. */
+  /** Variables to add to the clean environment. */
   environment?: Readonly<Record<string, string>>;
   /** Called as soon as the process exists. */
   started?: (process: ProcessIdentity) => void;

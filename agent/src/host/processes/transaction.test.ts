@@ -26,7 +26,7 @@ const transaction = (text: string, more: Partial<Transaction> = {}): Transaction
 });
 
 describe('a transaction', () => {
-  test('reports the exit code of a transaction and the end of its output in order', async () => {
+  test('reports the exit code of a transaction and its last output, in order', async () => {
     const result = await runTransaction(transaction('echo out; echo err >&2; exit 3'), systemClock);
     expect(result).toEqual({ exitCode: 3, signal: null, output: 'out\nerr\n', truncated: false, timedOut: false });
     const long = await runTransaction(transaction('seq 1 1000', { outputCap: 9 }), systemClock);
@@ -59,7 +59,7 @@ describe('a transaction', () => {
     expect(existsSync(`${home}/did`)).toBe(false);
   });
 
-  test('sends SIGTERM at the time limit, so that the program can clean up', async () => {
+  test('sends SIGTERM to a transaction at the time limit, so that it can clean up', async () => {
     const text = `trap 'touch ${home}/cleared; exit 9' TERM; touch ${home}/begun; sleep 30 & wait`;
     const result = await runTransaction(transaction(text, { timeLimit: 500 }), systemClock);
     expect(result).toMatchObject({ timedOut: true, exitCode: 9 });

@@ -19,13 +19,13 @@ export interface Transaction {
   args: readonly string[];
   /** Standard input, which the program may reopen as `/dev/stdin`. Empty if absent. */
   input?: string;
-  /** Added to the clean environment. */
+  /** Variables to add to the clean environment. */
   environment: Readonly<Record<string, string>>;
   /** Milliseconds until SIGTERM; SIGKILL follows after `killDelayMs`. */
   timeLimit: number;
   /** Maximum bytes of output to keep, from the end. */
   outputCap: number;
-  /** Part of the name of its scope. */
+  /** Part of the name of the transaction's scope. */
   purpose: string;
   warn(message: string): void;
   /** Called before the program begins its work. If the agent dies before this returns, the program never begins. */
@@ -53,7 +53,7 @@ export class LeftRunning extends HostFailure {
 
 /** Waits for a line from the agent, which confirms that the process is recorded. */
 const waitThenRun = 'read -r REPLY <&4 || exit 125; exec 4<&-; exec "$@"';
-/** Bytes. A larger output file is truncated, so that it cannot fill the disk. */
+/** Maximum bytes of the output file. The agent truncates a larger file, so that it cannot fill the disk. */
 const maxOutputFile = 4 * 1024 * 1024;
 const sizeCheckMs = 1000;
 /** Milliseconds between SIGTERM and SIGKILL. */

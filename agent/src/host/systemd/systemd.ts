@@ -30,7 +30,7 @@ export interface UnitState {
   canReload: boolean;
   type: string;
   remainsAfterExit: boolean;
-  /** Result of the last run: success, exit-code, signal, timeout … */
+  /** Result of the last execution: success, exit-code, signal, timeout … */
   result: string;
   reloadResult: string;
   exitStatus: number;

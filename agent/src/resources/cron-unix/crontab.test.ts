@@ -40,7 +40,7 @@ describe('a command', () => {
 });
 
 describe('a file', () => {
-  test('renders a file with one job and a fixed shell and path', () => {
+  test('renders a file with one job, a fixed shell, and a fixed search path', () => {
     expect(renderJob({ schedule: '5  3 * * *', user: 'root', command: '/usr/local/bin/backup' })).toBe(
       [
         '# Written by Muster. Changes by hand are undone by the next apply.',

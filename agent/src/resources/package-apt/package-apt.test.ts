@@ -53,7 +53,7 @@ describe('a package', () => {
     );
   });
 
-  test('changes to an exact version, and reports a downgrade', () => {
+  test('changes to the exact declared version, and reports a downgrade', () => {
     const found = seen({ version: '2.0', offer: offer('2.0', { offered: ['2.0', '1.0'] }) });
     expect(diff({ version: '1.0' }, found)).toMatchObject({
       action: 'update',
@@ -102,7 +102,7 @@ describe('a package', () => {
     });
   });
 
-  test('refuses to change a held package, but accepts it as it is', () => {
+  test('refuses to change a held package, but accepts one that is as declared', () => {
     const held = seen({ held: true, offer: offer('2.0') });
     expect(() => diff({ version: 'latest' }, held)).toThrow(/on hold/);
     expect(() => diff({ ensure: 'absent' }, held)).toThrow(/apt-mark unhold foo/);
@@ -110,7 +110,7 @@ describe('a package', () => {
     expect(diff({ version: '2.0' }, held, 'drift').changes).toHaveLength(1);
   });
 
-  test('never removes a package that the machine or the agent needs', () => {
+  test('refuses to remove a package that the machine or the agent needs', () => {
     const needed = seen({ vital: 'the agent needs it to run (/usr/bin/node)' });
     expect(() => diff({ ensure: 'absent' }, needed)).toThrow(/^foo is not removed: the agent needs it to run/);
     expect(diff({ ensure: 'absent' }, needed, 'drift').action).toBe('remove');
@@ -125,7 +125,7 @@ describe('a package', () => {
   });
 });
 
-test('records the pre-installation state again while the package is missing, and keeps it after the installation', async () => {
+test('records the state again before each attempt to install a package, and keeps the record once it is installed', async () => {
   const reference = { sha256: 'new', size: 1 };
   const machine = { database: async () => reference } as unknown as Machine;
   const known: PackageBefore = {
@@ -154,7 +154,7 @@ describe('removal of an apt package', () => {
     ...more,
   });
 
-  test('a removal restores the original version, if offered, and the original mark', () => {
+  test('a removal restores the original version if it is offered, and the original mark', () => {
     const now = seen({ version: '2.0', offer: offer('2.0', { offered: ['1.0'] }) });
     expect(diffPackageRemoval('foo', before({ auto: true }), now).changes).toEqual([
       { field: 'version', from: '2.0', to: '1.0' },

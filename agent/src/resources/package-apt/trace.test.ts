@@ -73,7 +73,7 @@ describe('unchanged remains of a package', () => {
     expect(keptBecause(['web:all'], before, now(...all()), known)).toBeNull();
   });
 
-  test('ignores removed files and files that other packages added', () => {
+  test('deletes remains although files were removed or other packages added files', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/other/data`, 'of other');
     const present = now(...all().filter((path) => !path.endsWith('made')), `${root}/other/data`);
@@ -91,7 +91,7 @@ describe('changed remains of a package', () => {
     );
   });
 
-  test('keeps the remains if a file from a package script was changed', () => {
+  test('keeps the remains if a file that a package script created was changed', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'and more\n');
     expect(keptBecause(['web:all'], before, now(...all()), known)).toMatch(/web\/made was changed/);
@@ -105,7 +105,7 @@ describe('changed remains of a package', () => {
     expect(keptBecause(['web:all'], before, present, known)).toMatch(/deep\/mine was added/);
   });
 
-  test('keeps the remains if a purge would delete older files, or the trace is unknown', () => {
+  test('keeps the remains if a purge would delete older files, or new paths are unknown', () => {
     const known = delivered();
     expect(keptBecause(['web:all'], trace({ endangered: { 'web:all': '/srv/web' } }), now(...all()), known)).toBe(
       '/srv/web existed before the package was installed',
@@ -115,7 +115,7 @@ describe('changed remains of a package', () => {
   });
 });
 
-test('lists unchanged leftovers of these packages alone, innermost first', () => {
+test('lists the unchanged leftovers that belong only to the removed packages, innermost first', () => {
   const before = trace();
   writeFileSync(`${root}/web/made`, 'and more\n');
   expect(leftovers(['web:all'], before, now(...all())).map(({ path }) => path.slice(root.length))).toEqual([
@@ -146,13 +146,13 @@ describe('new paths that packages do not name', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [], around)).toBe(true);
   });
 
-  test('does not attribute a path from before the unpacking or after dpkg ended', () => {
+  test('does not attribute to packages a path from before they were unpacked or after dpkg ended', () => {
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, from: around.to })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [0], { ...around, to: around.from })).toBe(false);
     expect(mayHaveBrought(path(), stampAt(path())!, [], { ...around, to: around.from })).toBe(false);
   });
 
-  test('does not attribute a file in a directory where users create files', () => {
+  test('does not attribute to packages a file in a directory where users create files', () => {
     expect(mayHaveBrought('/etc/passwd', 'f 1 1', [0], { from: 0, to: around.to })).toBe(false);
     expect(mayHaveBrought('/etc/passwd', 'f 1 1', [], { from: 0, to: around.to })).toBe(true);
     expect(mayHaveBrought('/etc', 'd', [0], { from: 0, to: around.to })).toBe(true);

@@ -39,7 +39,7 @@ test('a provider overrides the default answers with its own', () => {
   expect(own.path(resource)).toBe('/etc/web-1');
 });
 
-test('the compiler refuses a field whose form differs from the schema', () => {
+test('the compiler rejects a field whose shape differs from the schema', () => {
   const fields: Fields<'group-unix'> = {
     name: 'text',
     // @ts-expect-error: it is an integer.

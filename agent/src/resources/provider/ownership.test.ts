@@ -93,7 +93,7 @@ describe('the decision how a file is given back', () => {
     }),
   );
 
-  test('gives content and set-ID bits only to an owner who had them in this file', () => {
+  test('restores content and set-ID bits only for an owner who had them in this file', () => {
     fc.assert(
       fc.property(record, present, (before, found) => {
         const back = decideHandBack(before, found, root);

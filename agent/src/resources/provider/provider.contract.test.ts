@@ -248,7 +248,7 @@ describe('hostile surroundings', () => {
     await failing(file(`${root}/a\0b`, { content: 'x' }), /NUL/);
   });
 
-  test('refuses a FIFO or directory in place of a file without waiting for it', async () => {
+  test('refuses a FIFO or directory in place of a file, without blocking', async () => {
     const { spawnSync } = await import('node:child_process');
     spawnSync('mkfifo', [`${root}/f`]);
     await failing(file(`${root}/f`, { content: 'x' }), /is a FIFO/);
@@ -310,7 +310,7 @@ describe('hostile surroundings', () => {
     expect(readFileSync(`${root}/f`, 'utf8')).toBe('ours');
   });
 
-  test('fails in plan and apply if the owner does not exist', async () => {
+  test('fails in the plan and in the apply if the owner does not exist', async () => {
     await failing(file(`${root}/f`, { owner: 'no-such-user' }), /there is no user no-such-user/);
     await failing(directory(`${root}/d`, { group: 'no-such-group' }), /there is no group no-such-group/);
   });

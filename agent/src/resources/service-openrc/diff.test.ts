@@ -36,7 +36,7 @@ test('parses the output of rc-status, and ignores text around the states', () =>
 });
 
 describe('an OpenRC service', () => {
-  test('changes only declared fields that differ', () => {
+  test('changes only the declared fields in which a service differs', () => {
     expect(fields(stopped, { enabled: true, running: true })).toEqual(['enabled false true', 'running false true']);
     expect(fields(started, { enabled: false, running: false })).toEqual(['enabled true false', 'running true false']);
     expect(fields(started, { enabled: true, running: true })).toEqual([]);

@@ -52,7 +52,7 @@ const seen = (values: Record<string, string> = {}): SeenService => ({
 const circumstances = { purpose: 'apply', reloadBy: [], restartBy: [], succeeded: null } as const;
 const stopped = { ActiveState: 'inactive', SubState: 'dead', InvocationID: '' };
 
-test('parses units in the order in which systemctl was queried', () => {
+test('assigns the output of systemctl to units in the order of their names in the query', () => {
   const units = parseUnits(`${shown({})}\n${shown({ Id: 'db.service', NRestarts: '3', Job: '12' })}`, [
     'web.service',
     'other.service',

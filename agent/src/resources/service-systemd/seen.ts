@@ -25,12 +25,12 @@ export interface SeenPart {
 }
 
 export type ServiceBefore = {
-  /** Whether the unit existed. */
+  /** Whether the unit existed before the agent first changed it. */
   existed: boolean;
   /** The unit file before the agent changed it. */
   file: FileBefore | null;
   dropIn: FileBefore | null;
-  /** Whether the directory for drop-ins existed. */
+  /** Whether the drop-in directory existed before the agent first changed it. */
   dropInDirectory: boolean;
   /** systemd's enablement state before the agent first changed it. */
   enabled: string | null;
@@ -77,7 +77,10 @@ export const units: Database<Map<string, UnitState>> = {
   },
 };
 
-/** @param withFile whether to read the unit's own file in /etc */
+/**
+ * Observes a unit.
+ * @param withFile whether to read the unit's own file in /etc
+ */
 export async function look(resource: ResolvedResource, withFile: boolean, machine: Machine): Promise<SeenService> {
   const unit = (await machine.database(units)).get(unitOf(resource));
   if (unit === undefined) throw new HostFailure(`systemd was not queried for ${unitOf(resource)}`);

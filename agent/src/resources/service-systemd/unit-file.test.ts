@@ -5,7 +5,7 @@ import { type Body, isOurs, parseUnit, renderDropIn, renderUnit, unitFault } fro
 const unit = (body: Partial<Body> = {}): Body => ({ name: 'web', exec_start: '/usr/bin/web --port 80', ...body });
 
 describe('a unit', () => {
-  test('renders each field of a unit in its section', () => {
+  test('renders each field in its section of the unit file', () => {
     const text = renderUnit(
       unit({
         type: 'notify',
@@ -49,14 +49,14 @@ describe('a unit', () => {
     );
   });
 
-  test('keeps specifiers in the command line, and escapes them in values', () => {
+  test('does not escape specifiers in the command line, but escapes them in other values', () => {
     const text = renderUnit(unit({ exec_start: '/bin/x %i $A', description: '100% %n', environment: { A: '%h $B' } }));
     expect(text).toContain('ExecStart=/bin/x %i $A\n');
     expect(text).toContain('Description=100%% %%n\n');
     expect(text).toContain('Environment="A=%%h $B"\n');
   });
 
-  test('escapes values so that none continues on the next line', () => {
+  test('escapes unit values so that none continues on the next line', () => {
     const text = renderUnit(unit({ description: 'ends in \\', environment: { A: 'one\nExecStart=/bin/evil\\' } }));
     expect(text.split('\n').filter((line) => line.startsWith('ExecStart='))).toHaveLength(1);
     expect(parseUnit(text).fields).toMatchObject({
@@ -87,7 +87,7 @@ describe('a unit', () => {
     );
   });
 
-  test('parses a foreign unit as systemd does', () => {
+  test('parses a unit that others wrote as systemd does', () => {
     const { fields, others } = parseUnit(
       [
         '# a comment',
@@ -128,7 +128,7 @@ describe('unit bodies that cannot be rendered', () => {
     expect(unitFault(unit(body))).toContain(fault);
   });
 
-  test('accepts line breaks and tabs in a variable', () => {
+  test('accepts line breaks and tabs in an environment variable', () => {
     expect(unitFault(unit({ name: 'getty@tty1', environment: { KEY: '-----BEGIN\n\tx' } }))).toBeNull();
   });
 });

@@ -6,7 +6,7 @@ const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 const other = `ssh-rsa AAAAB3NzaC1yc2E${'B'.repeat(40)}==`;
 
 describe('a line', () => {
-  test('parses a line into options, key, and comment', () => {
+  test('parses a line of authorized_keys into options, key, and comment', () => {
     expect(parseKeyLine(`${key} ann at home `)).toEqual({ options: '', key, comment: 'ann at home' });
     expect(parseKeyLine(`  ${key.replace(' ', '\t  ')}\r`)).toEqual({ options: '', key, comment: '' });
     expect(parseKeyLine(`no-pty,command="echo \\"a b\\" ${other}" ${key} c`)).toEqual({
@@ -17,7 +17,7 @@ describe('a line', () => {
     expect(parseKeyLine(`restrict ${key}`)?.options).toBe('restrict');
   });
 
-  test('finds no key in a line without one', () => {
+  test('finds no key in a comment, an empty line, or an invalid line', () => {
     for (const line of ['', '   ', `# ${key}`, 'ssh-ed25519', `command="${key}"`, 'hello world'])
       expect(parseKeyLine(line)).toBeNull();
   });
@@ -41,7 +41,7 @@ test('changes the comment of a key and keeps its options', () => {
   expect(commented(`${key} old`, key, '')).toBe(key);
 });
 
-test('returns the keys only if the file contains nothing else', () => {
+test('returns the keys of a file only if it contains nothing else', () => {
   expect(onlyKeys(`${key}\n\n${other} x\n`)).toEqual([key, other]);
   expect(onlyKeys(`# note\n${key}\n`)).toBeNull();
 });
@@ -55,7 +55,7 @@ describe('edits of any file', () => {
     .tuple(fc.array(line), fc.boolean())
     .map(([lines, closed]) => (closed ? lines.map((one) => `${one}\n`).join('') : lines.join('\n')));
 
-  test('restores every byte when an added key is removed', () => {
+  test('restores every byte of the file when an added key is removed', () => {
     fc.assert(
       fc.property(file, fc.constantFrom('', 'ci'), (text, comment) => {
         const open = text !== '' && !text.endsWith('\n');

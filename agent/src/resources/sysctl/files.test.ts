@@ -3,7 +3,7 @@ import { laterFile, valueIn } from './files.ts';
 
 const path = 'net/ipv4/conf/eth0/rp_filter';
 
-test('reads the last value that a file sets, with any spelling of the key', () => {
+test('reads the last value that a file sets for a parameter, in any notation of its key', () => {
   expect(valueIn('net.ipv4.conf.eth0.rp_filter = 1\n-net/ipv4/conf/eth0/rp_filter=2\n', path)).toBe('2');
   expect(valueIn('net.ipv4.conf.*.rp_filter = 3 4\t5', path)).toBe('3 4 5');
   expect(
@@ -12,7 +12,7 @@ test('reads the last value that a file sets, with any spelling of the key', () =
   expect(valueIn('../../etc/passwd = 1\n((( = 2\n', path)).toBeNull();
 });
 
-test("finds the last file after the agent's that sets another value", () => {
+test("finds the last file that is read after the agent's and sets another value", () => {
   const file = (name: string, value: string) => ({ name, path: `/etc/sysctl.d/${name}`, text: `${path}=${value}\n` });
   const later = (...files: ReturnType<typeof file>[]) => laterFile(files, path, '90-ours.conf', '1');
   expect(later(file('10-a.conf', '2'))).toBeNull();

@@ -131,7 +131,7 @@ describe('captures', () => {
     expect(read()).toBe('a\n');
   });
 
-  test('refuses captures if the next apply would change another line', async () => {
+  test('refuses `backrefs` if the next apply would change another line', async () => {
     write('a=old\nb=old\n');
     const ours = line(path(), '\\1=new', { match: '^(\\w+)=old$', backrefs: true });
     for (const results of [await plan(ours), await apply(ours)])
@@ -153,7 +153,7 @@ describe('captures', () => {
     expect(read()).toBe('port = 80\nport = 8080\n');
   });
 
-  test('refuses captures of a line that is not UTF-8', async () => {
+  test('refuses `backrefs` for a line that is not UTF-8', async () => {
     write('a \xff\n');
     expect(await apply(line(path(), 'b \\1', { match: '^a (.*)$', backrefs: true }))).toMatchObject([
       { status: 'failed', message: expect.stringContaining('is not UTF-8') },
@@ -163,7 +163,7 @@ describe('captures', () => {
 });
 
 describe('validate', () => {
-  test('validates the content with the new line before it is put in place', async () => {
+  test('validates the new content before it replaces the file', async () => {
     write('ok\n');
     const validated = (text: string) => line(path(), text, { validate: '! grep -q bad %' });
     expect(await apply(validated('bad'))).toMatchObject([
@@ -245,7 +245,7 @@ describe('a missing file', () => {
       ]);
   });
 
-  test('accepts a file that the same operation declares, and removes both', async () => {
+  test('adds a line or block to a file that the same operation declares, and removes both', async () => {
     const before = snapshotTree(h.root);
     const all = [file(path(), { mode: '0600' }), line(path(), 'x'), block(path(), 'm', { content: 'y\n' })];
     expect((await plan(...all)).map(({ status }) => status)).toEqual(Array(3).fill('would_change'));
@@ -255,7 +255,7 @@ describe('a missing file', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   });
 
-  test('reports a deleted file as drift, and has nothing to remove', async () => {
+  test('reports a deleted file as drift, and removes nothing from it', async () => {
     write('');
     await apply(line(path(), 'x'), block(path(), 'm', { content: 'y' }));
     rmSync(path());
@@ -273,7 +273,7 @@ describe('an object that is not a regular file', () => {
     expect(snapshotTree(h.root)).toEqual(before);
   };
 
-  test('refuses a link, a directory, or a FIFO', async () => {
+  test('refuses to edit a link, a directory, or a FIFO', async () => {
     writeFileSync(`${h.root}/victim`, 'victim\n');
     symlinkSync(`${h.root}/victim`, path());
     await refused(/symbolic link to .*victim.*declare the path of the file itself/);

@@ -52,7 +52,7 @@ const diff = (user: User | null, body: Partial<Body>) => diffUser(declared(body)
 const fields = ({ changes }: { changes: { field: string }[] }) => changes.map(({ field }) => field);
 
 describe('the declaration of an account', () => {
-  test('changes only declared fields; absent and null fields are not managed', () => {
+  test('changes only the declared fields of an account; absent and null fields are not managed', () => {
     expect(diff(ann, {}).action).toBe('none');
     const nulls = { uid: null, shell: null, additional_groups: null } as unknown as Partial<Body>;
     expect(diff(ann, nulls).action).toBe('none');
@@ -71,7 +71,7 @@ describe('the declaration of an account', () => {
     ]);
   });
 
-  test('accepts a group by number or by name', () => {
+  test('accepts a primary group by number or by name', () => {
     expect(diff(ann, { primary_group: '1500', additional_groups: ['60', 'games', 'audio'] }).action).toBe('none');
     expect(diff(ann, { primary_group: '60' }).changes).toEqual([{ field: 'primary_group', from: 'ann', to: 'games' }]);
   });
@@ -86,7 +86,7 @@ describe('the declaration of an account', () => {
     expect(change([])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: '' }]);
   });
 
-  test('waits for groups that an earlier resource may create', () => {
+  test('an account waits for groups that an earlier resource may create', () => {
     const { awaits } = diff(null, { primary_group: 'later', additional_groups: ['audio', 'too'] });
     expect(awaits).toEqual([
       { kind: 'accounts', message: 'there is no group later' },
