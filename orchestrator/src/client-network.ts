@@ -1,12 +1,12 @@
 import { isIPv4, isIPv6, type Socket } from 'node:net';
 
-/** The peer's address, IPv4 without the IPv6 prefix; empty after a disconnect. */
+/** Returns the address of the peer, without the prefix of IPv4-mapped addresses. Empty after a disconnect. */
 export const remoteIp = (socket: Pick<Socket, 'remoteAddress'>): string =>
   (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 
 /**
- * The network whose clients share limits: an IPv4 address, or the /64 of an IPv6 address, since one holder has all of
- * it.
+ * Returns the network whose clients share limits: the address itself for IPv4, and the /64 for IPv6, because one client
+ * may use all its addresses.
  */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
@@ -15,7 +15,7 @@ export function networkOf(address: string): string {
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');
   const before = head === '' ? [] : head.split(':');
   const behind = tail === undefined || tail === '' ? [] : tail.split(':');
-  // An IPv4 tail replaces two groups, never one of the first four.
+  // An embedded IPv4 address is in the last two groups, which are not part of the /64.
   const written = before.length + behind.length + (address.includes('.') ? 1 : 0);
   const groups = [...before, ...Array<string>(Math.max(0, 8 - written)).fill('0'), ...behind];
   return groups
@@ -24,15 +24,16 @@ export function networkOf(address: string): string {
     .join(':');
 }
 
-/** The site that an unknown machine counts toward: the /24 of an IPv4 address, the /64 of an IPv6 address. */
+/** Returns the site to which an unknown machine belongs: the /24 of an IPv4 address, or the /64 of an IPv6 address. */
 export function siteOf(address: string): string {
   const network = networkOf(address);
   return isIPv4(network) ? network.slice(0, network.lastIndexOf('.')) : network;
 }
 
 /**
- * The /48 around an IPv6 network or site: the size of one provider customer, 65,536 networks.
- * @param network from `networkOf` or `siteOf`; an IPv4 one is returned unchanged
+ * Returns the /48 that contains an IPv6 network. Providers assign up to a /48, which has 65,536 networks, to one
+ * customer.
+ * @param network result of `networkOf` or `siteOf`; an IPv4 network is returned unchanged
  */
 export const siteNetworkOf = (network: string): string =>
   network.includes(':') ? `${network.split(':').slice(0, 3).join(':')}/48` : network;

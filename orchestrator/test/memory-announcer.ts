@@ -12,7 +12,7 @@ export class MemoryAnnouncer implements Announcer {
   }
 
   async send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]> {
-    if (host === 'nowhere.example') throw new UnknownHostError('has the host nowhere.example, which is not known');
+    if (host === 'nowhere.example') throw new UnknownHostError('the host nowhere.example cannot be resolved');
     return [await this.deliver(`${host}:${port}`, '192.0.2.1', datagramFor)];
   }
 

@@ -4,7 +4,7 @@ import { AttendedClock } from './attended-clock.ts';
 
 const mostMs = 500;
 
-test('counts a pause of the process as one tick, and all other time fully', () => {
+test('counts a pause of the process as one tick, and counts all other time', () => {
   let now = 1_000;
   const clock = new AttendedClock({ monotonic: () => now }, mostMs);
   const begun = clock.monotonic();
@@ -20,7 +20,7 @@ test('counts a pause of the process as one tick, and all other time fully', () =
   expect(clock.monotonic() - begun).toBe(2_600);
 });
 
-test('never decreases, is never ahead of real time, and counts at most the maximum per tick', () => {
+test('never decreases, never gets ahead of real time, and counts at most the maximum per tick', () => {
   const steps = fc.array(fc.record({ ms: fc.nat(100_000), ticks: fc.boolean() }), { maxLength: 50 });
   fc.assert(
     fc.property(steps, (all) => {

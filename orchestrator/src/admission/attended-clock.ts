@@ -1,6 +1,6 @@
 /**
- * A clock that counts only time in which this process was able to read its sockets. Deadlines for peers use this clock:
- * while the process is stopped or blocked, data that a peer sent in time waits unread in the kernel.
+ * A clock that counts only the time in which the process was able to read its sockets. Used for deadlines of peers,
+ * because data that a peer sent in time may wait in the kernel while the process is stopped or blocked.
  */
 export class AttendedClock {
   private readonly clock: { monotonic(): number };
@@ -8,19 +8,19 @@ export class AttendedClock {
   private attendedMs = 0;
   private tickedAt: number;
 
-  /** @param maxTickMs maximum time counted between two ticks: a little more than the owner's tick interval */
+  /** @param maxTickMs maximum time counted between two ticks, which should be a little more than the tick interval */
   constructor(clock: { monotonic(): number }, maxTickMs: number) {
     this.clock = clock;
     this.maxTickMs = maxTickMs;
     this.tickedAt = clock.monotonic();
   }
 
-  /** Milliseconds since a fixed time; never decreases. */
+  /** Returns milliseconds since an arbitrary time. The value never decreases. */
   monotonic(): number {
     return this.attendedMs + Math.min(this.maxTickMs, this.clock.monotonic() - this.tickedAt);
   }
 
-  /** Called by the owner's timer. Other timers and sockets had a turn since the last call. */
+  /** Counts the time since the last tick. Call from a timer, so that sockets are read between ticks. */
   tick(): void {
     this.attendedMs = this.monotonic();
     this.tickedAt = this.clock.monotonic();

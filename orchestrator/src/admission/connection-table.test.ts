@@ -14,7 +14,7 @@ describe('the share of a network', () => {
     expect(all.add('a3', 'A', false)).toEqual({ connection: 'a1', reason: 'share' });
   });
 
-  test('drops silent connections before idle ones, and the longest idle one first', () => {
+  test('drops silent connections before idle ones, and starts with the one that was idle longest', () => {
     const all = table(10, 3);
     for (const name of ['idle', 'idle longest', 'silent']) all.add(name, 'A', false);
     for (const name of ['idle', 'idle longest']) all.begun(name);
@@ -26,7 +26,7 @@ describe('the share of a network', () => {
     expect(all.add('n3', 'A', false)?.connection).toBe('idle');
   });
 
-  test('refuses a new connection when all others of its network are busy', () => {
+  test('refuses a new connection if all others of its network are busy', () => {
     const all = table(10, 2);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
@@ -36,7 +36,7 @@ describe('the share of a network', () => {
     expect(all.size).toBe(2);
   });
 
-  test('does not count connections that signed in, nor those of a trusted proxy', () => {
+  test('does not count connections that have signed in or belong to a trusted proxy', () => {
     const all = table(100, 2);
     for (let at = 0; at < 50; at++) {
       expect(all.add(`signed in ${at}`, 'A', false)).toBeNull();
@@ -85,14 +85,14 @@ describe('a full port', () => {
     expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
   });
 
-  test('keeps a silent connection of a small network when a large network keeps the port full', () => {
+  test('keeps a silent connection of a small network while a large network keeps the port full', () => {
     const all = table(8, 4);
     for (let at = 0; at < 8; at++) {
       all.add(`attacker ${at}`, at < 4 ? 'A' : 'B', false);
       all.begun(`attacker ${at}`);
     }
     expect(all.add('client', 'C', false)).toEqual({ connection: 'attacker 0', reason: 'full' });
-    // The network whose connection was dropped reconnects immediately, while the client is still in its handshake.
+    // The network whose connection was dropped reconnects immediately, while the client's handshake is in progress.
     expect(all.add('attacker 8', 'A', false)).toEqual({ connection: 'attacker 8', reason: 'full' });
   });
 
@@ -107,7 +107,7 @@ describe('a full port', () => {
     expect(all.add('newcomer', 'D', false)).toEqual({ connection: 'idle 0', reason: 'full' });
   });
 
-  test('makes room for a new network when each network has one idle connection', () => {
+  test('accepts a connection of a new network when the port is full of networks with one idle connection each', () => {
     const all = table(3);
     for (const name of ['a', 'b', 'c']) {
       all.add(name, name, false);
@@ -117,7 +117,7 @@ describe('a full port', () => {
     expect(all.add('d', 'd', false)).toEqual({ connection: 'a', reason: 'full' });
   });
 
-  test('never drops a connection that signed in', () => {
+  test('never drops a connection that has signed in', () => {
     const all = table(2);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
@@ -128,7 +128,7 @@ describe('a full port', () => {
     expect(all.add('b1', 'B', false)).toEqual({ connection: 'b1', reason: 'full' });
   });
 
-  test('accepts connections again after others ended', () => {
+  test('accepts new connections after others have ended', () => {
     const all = table(1);
     all.add('a1', 'A', false);
     all.delete('a1');
@@ -137,7 +137,7 @@ describe('a full port', () => {
   });
 });
 
-test('respects its limits and keeps every signed-in connection in any order of events', () => {
+test('respects its limits and keeps signed-in connections for any order of events', () => {
   const names = fc.integer({ min: 0, max: 30 }).map(String);
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), name: names, network: fc.constantFrom('A', 'B', 'C') }),

@@ -1,33 +1,30 @@
 /**
- * Decides which connections a port keeps when it is full. Uses no sockets, addresses, or time, so that the rules can be
- * read and tested directly.
- *
- * A connection whose client has signed in is protected, and so is a connection of a trusted proxy, which carries many clients.
- * All others are exposed: each network has a share, and within a network connections are dropped in this order:
- *
+ * Decides which connections to drop when a port is full. Connections of signed-in clients are protected, and so are
+ * those of trusted proxies, which carry many clients. All others are exposed: each network has a maximum share, and its
+ * connections are dropped in this order:
  * 1. silent: no request has arrived;
  * 2. idle: requests were answered, and none is in progress;
  * 3. busy: a request is in progress.
  *
- * On a full port, only networks with at least half as many exposed connections as the largest one lose connections.
+ * On a full port, only networks with at least half as many exposed connections as the largest network lose any.
  */
 const ranks = ['silent', 'idle', 'busy'] as const;
 type Rank = (typeof ranks)[number];
 
-/** Why a connection is dropped: its network exceeds its share, or the port is full. */
+/** Why a connection is dropped: its network has exceeded its share, or the port is full. */
 export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
-  /** Maximum connections of the port. */
+  /** Maximum number of connections. */
   readonly connections: number;
-  /** Maximum exposed connections of one network. */
+  /** Maximum number of exposed connections of one network. */
   readonly exposedOfNetwork: number;
 }
 
 interface Network {
   readonly name: string;
   exposed: number;
-  /** Connections by rank. Within a rank, in the order in which they reached it. */
+  /** Connections by rank, in the order in which they reached it. */
   readonly byRank: Record<Rank, Set<Entry<unknown>>>;
 }
 
@@ -53,9 +50,9 @@ export class ConnectionTable<T> {
   }
 
   /**
-   * Adds a connection, and drops another if needed.
+   * Adds a connection, and drops one if necessary.
    * @param isProtected whether the connection belongs to a trusted proxy
-   * @returns the connection to drop and the reason, possibly the new one; null if none
+   * @returns the connection to drop, which may be the new one, and the reason; null if none
    */
   add(connection: T, networkName: string, isProtected: boolean): { connection: T; reason: DropReason } | null {
     const network = this.networks.get(networkName) ?? newNetwork(networkName);
@@ -63,7 +60,7 @@ export class ConnectionTable<T> {
     const victim = reason === null ? null : this.victimOf(reason, network, isProtected);
     if (reason !== null && victim === null) return { connection, reason };
     if (victim !== null) this.delete(victim.connection);
-    // The network is set again here, because dropping its last connection may have removed it.
+    // Set again, because dropping its last connection has removed the network.
     this.networks.set(networkName, network);
     const entry: Entry<T> = { connection, network, isProtected, spoke: false, requests: 0 };
     this.entries.set(connection, entry);
@@ -71,7 +68,7 @@ export class ConnectionTable<T> {
     return victim === null || reason === null ? null : { connection: victim.connection, reason };
   }
 
-  /** Records that a request arrived, with all headers. */
+  /** Records that a request has arrived with all its headers. */
   begun(connection: T): void {
     this.change(connection, (entry) => {
       entry.spoke = true;
@@ -107,7 +104,7 @@ export class ConnectionTable<T> {
   }
 
   private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
-    // A network does not lose busy connections to newer connections of the same network.
+    // A network does not lose busy connections to its own newer ones.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
     let most = 0;
     for (const { exposed } of this.networks.values()) most = Math.max(most, exposed);
@@ -115,14 +112,15 @@ export class ConnectionTable<T> {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
-        // Clients are silent during their handshake, so a small network loses no silent connections while a large one has many.
+        // Clients are silent during their handshake. A small network must not lose these connections while a large one
+        // has many.
         if (network.exposed * 2 < most) continue;
-        // Drops no connection in favor of a network that has as many connections.
+        // The other network would have as many connections.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }
       if (largest === null) continue;
-      // Drops no busy connection in favor of a network that would then have as many connections.
+      // A busy connection is dropped only if the other network has fewer connections even afterward.
       if (rank === 'busy' && !isProtected && largest.exposed <= asking.exposed + 1) continue;
       return first<T>(largest, rank);
     }

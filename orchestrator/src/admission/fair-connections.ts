@@ -9,24 +9,24 @@ import { interceptConnections, peerOf } from './intercept.ts';
 
 export interface FairConnectionsOptions {
   readonly limits: ConnectionLimits;
-  /** Addresses and networks whose connections carry many clients, so that no share applies. */
+  /** Addresses and networks of trusted proxies, whose connections carry many clients and have no maximum share. */
   readonly trustedProxies: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Interval, in milliseconds, of log lines about drops. The first drop is logged immediately; later drops are counted. */
+/** Minimum interval between log lines about drops, in milliseconds. Drops in between are counted. */
 const logEveryMs = 60_000;
 
-/** Shares the connections of an HTTP or HTTPS server among networks by the rules of {@link ConnectionTable}. */
+/** Divides the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
 export class FairConnections {
   private readonly table: ConnectionTable<Socket>;
   private readonly isProxy: (address: string) => boolean;
   private readonly clock: Clock;
   private readonly log: Log;
-  /** Sockets of connections that are in their TLS handshake. */
+  /** Sockets in their TLS handshake. */
   private readonly handshakes = new Map<string, Socket>();
-  /** Maps the socket on which requests arrive to the accepted socket. With TLS, they differ. */
+  /** Accepted sockets by the sockets on which requests arrive. With TLS, these differ. */
   private readonly accepted = new WeakMap<Socket, Socket>();
   private readonly droppedSinceStart: Record<DropReason, number> = { share: 0, full: 0 };
   private unlogged = { count: 0, network: '' };
@@ -47,7 +47,7 @@ export class FairConnections {
       this.handshakes.delete(peer);
       this.accepted.set(socket, accepted);
     });
-    // Runs before the request is routed, since routing may identify the client.
+    // Must run before the routing of the request, which may call `signedIn`.
     server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
       const connection = this.acceptedOf(socket);
       this.table.begun(connection);
@@ -56,7 +56,7 @@ export class FairConnections {
     server.prependListener('upgrade', ({ socket }: { socket: Socket }) => this.table.begun(this.acceptedOf(socket)));
   }
 
-  /** Open connections, and connections dropped since the start. */
+  /** Number of open connections, and of connections dropped since the start. */
   get stats(): { open: number; dropped: Readonly<Record<DropReason, number>> } {
     return { open: this.table.size, dropped: this.droppedSinceStart };
   }
@@ -66,7 +66,7 @@ export class FairConnections {
     this.table.signedIn(this.acceptedOf(socket));
   }
 
-  /** Ends connections in their TLS handshake, because closing a server waits for all connections. */
+  /** Ends connections in their TLS handshake. `close` of the server would wait for them. */
   endHandshakes(): void {
     for (const socket of this.handshakes.values()) socket.destroy();
   }
@@ -75,12 +75,12 @@ export class FairConnections {
     return this.accepted.get(socket) ?? socket;
   }
 
-  /** @returns false when the connection was refused, and is closed */
+  /** @returns false if the connection was refused and closed */
   private add(socket: Socket, tls: boolean): boolean {
-    // Without a listener, an error event of a waiting socket would end the process.
+    // Without a listener, an error of a waiting socket would end the process.
     socket.on('error', ignore);
     const address = remoteIp(socket);
-    // The client has disconnected already.
+    // The client has disconnected.
     if (address === '') {
       socket.destroy();
       return false;

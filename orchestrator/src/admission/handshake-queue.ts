@@ -8,19 +8,19 @@ import { nextNetwork } from './next-network.ts';
 
 /** Limits of a handshake queue. Times are in milliseconds. */
 export interface HandshakeLimits {
-  /** Number of slots: maximum connections that are in their handshake or not released. */
+  /** Number of slots for connections in their handshake, or until their release. */
   readonly handshakesInFlight: number;
   /** Maximum handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
-  /** Time after which a connection loses its slot to the next one, and continues without a slot. */
+  /** Time after which a connection loses its slot to the next one. Its handshake continues. */
   readonly handshakePlaceMs: number;
   /** Time after which a TLS handshake is ended. */
   readonly handshakeTimeoutMs: number;
-  /** Maximum connections of one network that have started and are not released, with or without a slot. */
+  /** Maximum number of connections of one network that have started and are not released, with or without a slot. */
   readonly unfinishedOfNetwork: number;
-  /** Maximum sockets that wait for their handshake to start. */
+  /** Maximum number of sockets that wait for the start of their handshake. */
   readonly waitingSockets: number;
-  /** Maximum waiting sockets of one network. */
+  /** Maximum number of waiting sockets of one network. */
   readonly waitingSocketsPerAddress: number;
   readonly waitingTimeoutMs: number;
 }
@@ -35,11 +35,11 @@ interface Begun {
   /** The socket below TLS during the handshake; null after it. */
   handshake: Socket | null;
   since: number;
-  /** `kept`: until `release`, without a time limit. `lost`: given to the next connection after a while. */
+  /** `kept`: until `release`, without a time limit. `lost`: the next connection has received it. */
   place: 'held' | 'kept' | 'lost';
 }
 
-/** Counts by network; zero counts are removed. */
+/** Counts by network. Networks with the count 0 are removed. */
 class Counts extends Map<string, number> {
   of(network: string): number {
     return this.get(network) ?? 0;
@@ -53,12 +53,10 @@ class Counts extends Map<string, number> {
 }
 
 /**
- * Admits the sockets of a TLS server to their handshakes, a few at a time. A handshake blocks the event loop for half a
- * millisecond, so thousands of clients that dial together would block everything else. Waiting sockets stay unread in the
- * kernel. The network with the fewest slots is next, so that a peer with many sockets, silent or not, does not delay
- * the others.
- *
- * Create the server with `pauseOnConnect`, and call `tick` a few times a second.
+ * Starts the handshakes of a TLS server, a few at a time. Each blocks the event loop for 0.5 ms, so thousands of
+ * clients that dial together would block all other work. Waiting sockets are not read. The network with the fewest
+ * slots is next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
+ * `pauseOnConnect`, and call `tick` a few times per second.
  */
 export class HandshakeQueue {
   private readonly clock: AttendedClock;
@@ -66,9 +64,9 @@ export class HandshakeQueue {
   private readonly limits: HandshakeLimits;
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
-  /** Connections that have started and are not released, by peer; oldest first. */
+  /** Connections that have started and are not released, by peer, oldest first. */
   private readonly begun = new Map<string, Begun>();
-  /** Connections and slots of each network. */
+  /** Number of connections and slots of each network. */
   private readonly unfinished = new Counts();
   private readonly held = new Counts();
   private placesTaken = 0;
@@ -77,13 +75,13 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** A single function for all sockets, because a closure per socket would use memory as long as its link. */
+  /** One function for all sockets, because a closure for each socket would use memory for the life of its link. */
   private readonly onClose: (this: Socket) => void;
 
   /**
-   * @param options.clock    the queue calls its `tick`
-   * @param options.mayBegin whether a network may start now; called again at each tick
-   * @param options.until    when a slot is released: after the handshake, or when the owner calls `release`
+   * @param options.clock the queue calls `tick` of this clock
+   * @param options.mayBegin reports whether a network may start now; called again at each tick
+   * @param options.until when a slot is released: after the handshake, or when the owner calls `release`
    */
   constructor(
     server: TlsServer,
@@ -118,18 +116,18 @@ export class HandshakeQueue {
     });
   }
 
-  /** Number of sockets dropped since the start, because too many waited or they waited too long. */
+  /** Number of sockets dropped since the start, because too many waited or because they waited too long. */
   get dropped(): number {
     return this.droppedCount;
   }
 
-  /** Occupied slots and waiting sockets. */
+  /** Number of slots in use and of waiting sockets. */
   get load(): { places: number; waiting: number } {
     return { places: this.placesTaken, waiting: this.waitingCount };
   }
 
   private enqueue(socket: Socket): void {
-    // Without a listener, an error event of a waiting socket would end the process.
+    // Without a listener, an error of a waiting socket would end the process.
     socket.on('error', ignore);
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
@@ -146,9 +144,9 @@ export class HandshakeQueue {
   }
 
   /**
-   * When the queue is full, drops the newest socket of the network with the most waiting sockets, or refuses the new
-   * socket if it belongs to that network.
-   * @param asking waiting sockets of the new socket's network
+   * Drops the newest socket of the network with the most waiting sockets if the queue is full.
+   * @param asking waiting sockets of the network of the new socket
+   * @returns false if the new socket itself must be dropped
    */
   private makeRoom(asking: Waiting[] | undefined): boolean {
     if (this.waitingCount < this.limits.waitingSockets) return true;
@@ -165,7 +163,7 @@ export class HandshakeQueue {
     return this.waitingCount > 0 && this.placesTaken < this.limits.handshakesInFlight;
   }
 
-  /** Starts each handshake in its own turn of the event loop, so that timers and other sockets are served in between. */
+  /** Starts a few handshakes in each turn of the event loop, so that timers and other sockets are served in between. */
   private schedule(): void {
     if (this.scheduled || !this.hasPlace) return;
     this.scheduled = true;
@@ -178,7 +176,7 @@ export class HandshakeQueue {
     });
   }
 
-  /** @returns false when no network may start now */
+  /** @returns false if no network may start now */
   private begin(): boolean {
     const network = nextNetwork(this.waiting.keys(), this.held, this.mayBegin);
     if (network === null) return false;
@@ -198,13 +196,16 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** Keeps the slot of a connection that the server is processing until `release`. */
+  /** Keeps the slot of a connection that the server is processing, until `release`. */
   keepPlace(socket: Socket): void {
     const begun = this.begun.get(peerOf(socket));
     if (begun?.place === 'held') begun.place = 'kept';
   }
 
-  /** Releases the slot of a connection that the server has admitted or finished: the next may start. Idempotent. */
+  /**
+   * Releases the slot of a connection that the server has admitted or refused, so that the next one may start.
+   * Idempotent.
+   */
   release(socket: Socket): void {
     const peer = peerOf(socket);
     const begun = this.begun.get(peer);
@@ -222,7 +223,7 @@ export class HandshakeQueue {
     this.placesTaken--;
   }
 
-  /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. Called by the owner's timer. */
+  /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. Call from a timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
@@ -230,7 +231,7 @@ export class HandshakeQueue {
       const age = now - begun.since;
       if (age < this.limits.handshakePlaceMs) break;
       if (begun.place === 'held') this.losePlace(begun);
-      // Node's timeout uses the wall clock, and after a long turn would end handshakes whose clients answered in time.
+      // Node's own timeout uses real time. After a long turn, it would end handshakes whose clients answered in time.
       if (age >= this.limits.handshakeTimeoutMs) begun.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {

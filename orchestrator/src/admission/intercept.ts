@@ -1,11 +1,11 @@
 import type { Server, Socket } from 'node:net';
 
-/** Identifies a socket of a server; the same before and after TLS. */
+/** Identifies a connection by its peer, which is equal for the sockets below and above TLS. */
 export const peerOf = (socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
   `${socket.remoteAddress}|${socket.remotePort}`;
 
 /**
- * Runs `decide` before a server handles a new socket.
+ * Calls `decide` instead of the server for each new socket.
  * @returns a function that passes a socket on to the server
  */
 export function interceptConnections(server: Server, decide: (socket: Socket) => void): (socket: Socket) => void {

@@ -15,7 +15,7 @@ describe('nextNetwork', () => {
         const next = nextNetwork(waiting, places, (each) => mayBegin.includes(each));
         const of = (each: string) => places.get(each) ?? 0;
         const fewest = Math.min(...may.map(of));
-        // The expected network is the first in order among those with the fewest slots.
+        // The first network in order among those with the fewest slots.
         expect(next).toBe(may.find((each) => of(each) === fewest) ?? null);
       }),
     );
@@ -24,7 +24,7 @@ describe('nextNetwork', () => {
   test('admits a site while other networks hold slots silently, in simulated time', () => {
     const places = 128;
     const heldInSilenceMs = 1_000;
-    /** @returns milliseconds until `agents` agents of the site are admitted */
+    /** Simulates the queue. @returns milliseconds until all agents of the site are admitted */
     const simulate = (hostile: number, agents: number, agentMs: number) => {
       const held = new Map<string, number>();
       const ends: { at: number; network: string }[] = [];
@@ -51,7 +51,7 @@ describe('nextNetwork', () => {
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
         const agents = 500;
         const share = Math.floor(places / (hostile + 1));
-        // The site's share of the slots, from the time at which the first silent connections lose their slots.
+        // The time with the site's share of the slots, after the first silent connections have lost theirs.
         const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
         expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);
       }),

@@ -1,10 +1,10 @@
 /**
- * Chooses the network that gets the next slot: the network with the fewest slots; among equals, the first in order.
- * Peers that silently hold slots for a long time therefore use only their network's share.
+ * Chooses the network for the next slot: the one with the fewest slots, or the first of several. Peers that occupy
+ * slots silently can therefore use only the share of their network.
  * @param waiting networks with waiting sockets, in order
- * @param held    number of slots of each network; a missing entry is 0
- * @param mayBegin whether a network may start now
- * @returns null when no network may start
+ * @param held number of slots of each network, where a missing entry means 0
+ * @param mayBegin reports whether a network may start now
+ * @returns null if no network may start
  */
 export function nextNetwork(
   waiting: Iterable<string>,

@@ -3,12 +3,12 @@ import type { Bus, Hint } from './bus.ts';
 import { createInProcessBus } from './in-process.ts';
 
 const work = (node_id: string): Hint => ({ type: 'work', node_id });
-/** Every implementation passes the same tests; `complaints` collects errors of listeners. */
+/** The implementations under test. `complaints` collects errors of listeners. */
 const implementations: Record<string, (complaints: unknown[]) => Promise<Bus>> = {
   'in one process': async (complaints) => createInProcessBus((error) => complaints.push(error)),
 };
 
-/** Resolves with the first `count` hints. */
+/** Collects hints. Resolves with the first `count`. */
 function collect(bus: Bus, count: number): Promise<Hint[]> {
   const seen: Hint[] = [];
   return new Promise((resolve) => {
@@ -31,14 +31,14 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   });
   afterEach(() => bus.close());
 
-  test("delivers every hint to every subscriber, in the publisher's order", async () => {
+  test('delivers every hint to every subscriber, in the order of publication', async () => {
     const both = Promise.all([collect(bus, 3), collect(bus, 3)]);
     const hints = [work('a'), work('b'), { type: 'cancel', node_id: 'a', operation_id: 'o' } as const];
     for (const hint of hints) bus.publish(hint);
     expect(await both).toEqual([hints, hints]);
   });
 
-  test('calls listeners only after publish has returned', async () => {
+  test('calls listeners after `publish` has returned', async () => {
     let told = false;
     const seen = collect(bus, 1);
     bus.subscribe(() => {
@@ -50,7 +50,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(told).toBe(true);
   });
 
-  test('calls the other listeners when one throws, and reports the error', async () => {
+  test('calls the other listeners if one throws, and reports the error', async () => {
     bus.subscribe(() => {
       throw new Error('mine alone');
     });
@@ -61,7 +61,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(complaints).toHaveLength(2);
   });
 
-  test('calls no listener after its subscription ended, even for a pending hint', async () => {
+  test('calls no listener after the end of its subscription, even for a pending hint', async () => {
     const heard: Hint[] = [];
     const end = bus.subscribe((hint) => heard.push(hint));
     const seen = collect(bus, 2);
@@ -82,7 +82,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     end();
   });
 
-  test('ignores publish and close after close', async () => {
+  test('ignores calls after `close`', async () => {
     const heard: Hint[] = [];
     bus.subscribe((hint) => heard.push(hint));
     bus.publish(work('a'));

@@ -1,6 +1,6 @@
 import type { OperationKind, OperationStatus } from '@muster/protocol';
 
-/** A queued apply or plan that is not bound to a plan. */
+/** A queued operation that is not bound to a plan. */
 export interface QueuedOperation {
   readonly operation_id: string;
   readonly node_id: string;
@@ -10,26 +10,26 @@ export interface QueuedOperation {
   readonly run_id: string | null;
   readonly trigger: 'audit' | null;
   readonly payload_digest: string;
-  /** The agent's displayed name. */
+  /** Display name of the agent. */
   readonly label: string;
 }
 
 /**
- * Hints that something in the database has changed. Only the rows are reliable: a hint may be lost, repeated, or late,
- * so every subscriber also polls the rows.
+ * Hints that the database has changed. A hint may be lost, repeated, or late, so every subscriber also polls the
+ * database.
  */
 export type Hint =
-  /** An operation was queued for this agent. The publisher may attach it to save a read. */
+  /** An operation was queued for this agent. The publisher may attach the operation, which saves a read. */
   | { type: 'work'; node_id: string; operation?: QueuedOperation }
-  /** Approval status, name or tags of this agent have changed. */
+  /** The approval status, name, or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
-  /** The agent's link is open, and the agent counts as connected. */
+  /** The agent has connected. */
   | { type: 'agent_linked'; node_id: string }
-  /** The agent reported different attributes than when it connected. */
+  /** The agent has reported other attributes than when it connected. */
   | { type: 'agent_attributes'; node_id: string }
-  /** The agent's link has ended; its last contact (Unix seconds) is recorded. */
+  /** The agent has disconnected. Its last contact (Unix seconds) is recorded. */
   | { type: 'agent_departed'; node_id: string; heard_at: number }
-  /** The agent's record was removed. */
+  /** The agent was removed. */
   | { type: 'agent_removed'; node_id: string }
   | { type: 'cancel'; node_id: string; operation_id: string }
   | {
@@ -39,31 +39,31 @@ export type Hint =
       run_id: string | null;
       status: OperationStatus;
     }
-  /** An operation has started, or has more results. */
+  /** An operation has started or has new results. */
   | { type: 'operation_running'; operation_id: string; node_id: string; run_id: string | null }
-  /** A script of an operation has printed output; at most once per second and agent. */
+  /** A script of an operation has printed output. At most one hint per second and agent. */
   | { type: 'output'; node_id: string; operation_id: string; resource: string }
   | { type: 'run_ended'; run_id: string }
   /** A run was halted or cancelled. */
   | { type: 'run_changed'; run_id: string }
-  /** A maintenance window was created, changed or removed; no hint is sent when one opens or closes. */
+  /** A maintenance window was created, changed, or removed. No hint is sent when it opens or closes. */
   | { type: 'windows_changed' }
-  /** A message may be due for a channel. */
+  /** A notification may be due. */
   | { type: 'deliveries_due' }
   /** An operator has read some or all notifications. */
   | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
-  /** A sign-in session ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */
+  /** A sign-in session has ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
-  /** Audit events were written that are not in the chain yet. */
+  /** Audit events were recorded, but are not in the chain yet. */
   | { type: 'audited' }
-  /** The chain now extends to this position. */
+  /** The audit chain has been extended to this position. */
   | { type: 'placed'; place: number };
 
 export interface Bus {
-  /** Notifies all subscribers in a later turn. Never throws. */
+  /** Notifies all subscribers in a later turn of the event loop. Never throws. */
   publish(hint: Hint): void;
-  /** Resolves after all listeners have run for all published hints; immediately without pending hints. */
+  /** Resolves after all listeners have run for all published hints. */
   delivered(): Promise<void>;
   /** @returns a function that ends the subscription */
   subscribe(listener: (hint: Hint) => void): () => void;

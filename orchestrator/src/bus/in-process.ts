@@ -1,9 +1,9 @@
 import type { Bus, Hint } from './bus.ts';
 
 /**
- * The bus of one process. Listeners run in a later turn of the event loop, in order of the hints, so that a hint
- * published in a commit never interrupts it.
- * @param onListenerError receives errors of listeners; the other listeners are still called
+ * Creates a bus within one process. Listeners run in a later turn of the event loop, in the order of the hints, so that
+ * they never run within a commit that publishes a hint.
+ * @param onListenerError receives errors of listeners, which do not affect other listeners
  */
 export function createInProcessBus(onListenerError: (error: unknown, hint: Hint) => void): Bus {
   const listeners = new Set<(hint: Hint) => void>();
@@ -37,7 +37,7 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
       return queue.length === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
     },
     subscribe(listener) {
-      // A wrapper, so that one function can be subscribed twice.
+      // Allows a function to subscribe twice.
       const own = (hint: Hint) => listener(hint);
       listeners.add(own);
       return () => listeners.delete(own);

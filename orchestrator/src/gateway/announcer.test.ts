@@ -32,11 +32,11 @@ describe('broadcast networks', () => {
     ['192.0.2.1', '255.255.255.254', null],
     ['192.0.2.1', '255.255.255.255', null],
     ['1.2.3.4', '0.0.0.0', '255.255.255.255'],
-  ])('computes for %s with netmask %s the broadcast address %s', (address, netmask, expected) => {
+  ])('computes, for the address %s with the netmask %s, the broadcast address %s', (address, netmask, expected) => {
     expect(broadcastAddress(address, netmask)).toBe(expected);
   });
 
-  test('broadcasts on each interface except the loopback, on IPv6 links to all nodes', () => {
+  test('broadcasts on each interface except the loopback, and uses the all-nodes address for IPv6', () => {
     expect(
       broadcastRoutes({
         lo: [ipv4('127.0.0.1', '255.0.0.0', true), ipv6('::1', true)],
@@ -88,7 +88,7 @@ describe('datagrams', () => {
     return { port: socket.address().port, next };
   }
 
-  test('sends a datagram that was built for the local address', async () => {
+  test('builds each datagram for the local address that sends it', async () => {
     const { port, next } = await listen();
     const deliveries = await createAnnouncer().send('127.0.0.1', port, (local) => Buffer.from(`from ${local}`));
     expect(deliveries).toEqual([{ to: `127.0.0.1:${port}`, error: null }]);

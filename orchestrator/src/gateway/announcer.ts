@@ -4,15 +4,14 @@ import { networkInterfaces } from 'node:os';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isNobody } from './broadcast-routes.ts';
 
-/** Maximum number of addresses of one host. */
+/** Maximum number of addresses to which one host name may resolve; the rest are ignored. */
 const mostAddresses = 8;
-/** Maximum time to send one datagram. */
 const sendTimeoutMs = 5_000;
 
 const bracketed = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** Sends each announcement on a new socket, which never receives data. */
+/** Returns an announcer that sends each announcement from a new socket. The socket receives no data. */
 export function createAnnouncer(): Announcer {
   return {
     async broadcast(port, datagramFor) {
@@ -27,7 +26,7 @@ export function createAnnouncer(): Announcer {
         addresses = await resolve(host);
       } catch (error) {
         if (error instanceof UnknownHostError) throw error;
-        // The name server does not answer. It may answer later.
+        // The name server is unavailable, which may be temporary.
         return [{ to: bracketed(host, port), error: (error as Error).message }];
       }
       return Promise.all(addresses.slice(0, mostAddresses).map((each) => sendTo(each, port, datagramFor)));
@@ -40,19 +39,18 @@ interface Address {
   family: 'udp4' | 'udp6';
 }
 
-/** @throws UnknownHostError if the name does not exist or its addresses are not usable; Error if it cannot be resolved now */
+/** @throws UnknownHostError if the name does not exist or has no usable address; Error if the name server fails */
 async function resolve(host: string): Promise<Address[]> {
   const found = await lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOTFOUND' ? new UnknownHostError(`has the host ${host}, which is not known`) : error;
+    throw error.code === 'ENOTFOUND' ? new UnknownHostError(`the host ${host} cannot be resolved`) : error;
   });
   const addresses = found.map(({ address, family }): Address => ({ address, family: family === 6 ? 'udp6' : 'udp4' }));
   const usable = addresses.filter(({ address }) => !isNobody(address));
-  if (usable.length === 0) throw new UnknownHostError(`has the host ${host}, which is the address of no machine`);
+  if (usable.length === 0) throw new UnknownHostError(`the host ${host} has only multicast or unspecified addresses`);
   return usable;
 }
 
 async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: DatagramFor): Promise<Delivery | null> {
-  // The datagram is built first, because without one no socket is needed.
   const datagram = datagramFor(route.from);
   if (datagram === null) return null;
   return withSocket(route.family, bracketed(route.to, port), async (socket) => {
@@ -98,7 +96,7 @@ async function withSocket(
   use: (socket: Socket) => Promise<void>,
 ): Promise<Delivery> {
   const socket = createSocket({ type: family });
-  // Ignores errors that arrive for an earlier datagram.
+  // Without a listener, an ICMP error for an earlier datagram would be thrown.
   socket.on('error', () => {});
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

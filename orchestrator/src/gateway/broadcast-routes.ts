@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 
-/** A network for broadcasts. */
+/** A network on which to broadcast. */
 export interface BroadcastRoute {
   family: 'udp4' | 'udp6';
   /** Local address that agents on the network can dial; null for an IPv6 network with only link-local addresses. */
@@ -14,7 +14,8 @@ export interface BroadcastRoute {
 const mostRoutes = 64;
 
 /**
- * Broadcast destinations: for each IPv4 network its broadcast address, for each IPv6 link the all-nodes address.
+ * Returns the broadcast destinations: the broadcast address of each IPv4 network, and the all-nodes address of each
+ * IPv6 link.
  * @param interfaces in the format of `os.networkInterfaces()`
  */
 export function broadcastRoutes(
@@ -50,7 +51,7 @@ export function broadcastAddress(address: string, netmask: string): string | nul
 const toNumber = (address: string): number =>
   address.split('.').reduce((sum, part) => ((sum << 8) | Number(part)) >>> 0, 0);
 
-/** Whether an address is not a single host: multicast or unspecified, in any spelling that a resolver returns. */
+/** Reports whether an address is multicast or unspecified, in any notation that a resolver returns. */
 export function isNobody(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (plain.includes(':')) return /^ff/i.test(plain) || /^[0:]+$/.test(plain.replace(/%.*$/, ''));

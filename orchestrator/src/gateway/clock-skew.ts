@@ -2,13 +2,13 @@ import type { Log } from '../../../lib/src/log.ts';
 import type { Link } from './link.ts';
 
 /**
- * Difference between the clock of an agent and the clock of the orchestrator. All expiries and times use the orchestrator's
- * clock. The difference is only reported because it affects logs and certificates on the machine.
+ * The difference between the clocks of an agent and the orchestrator. Expiry and recorded times use the orchestrator's
+ * clock. The difference is reported because it affects logs and certificates on the machine.
  */
 
-/** Attribute with the difference; present only if it is noticeable. */
+/** Attribute that contains the difference in seconds. Set only if the difference is noticeable. */
 const attribute = 'clock_skew_secs';
-/** Smaller differences are network and processing delay. */
+/** Smaller differences may be network or processing delay. */
 const noticeableSecs = 10;
 
 /** @returns whole seconds by which the agent's clock is ahead; null if the agent sent no time */
@@ -17,13 +17,13 @@ export const skewOf = (agentMs: number | undefined, nowMs: number): number | nul
 
 const isNoticeable = (skew: number | null): skew is number => skew !== null && Math.abs(skew) >= noticeableSecs;
 
-/** Adds the measured difference to the attributes of an agent. Overrides a value that the agent sent. */
+/** Adds the measured difference to the attributes of an agent, and removes any value that the agent sent for it. */
 export function withSkew(attributes: Record<string, string>, skew: number | null): Record<string, string> {
   const { [attribute]: _, ...others } = attributes;
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-/** Logs a difference that was not logged before. */
+/** Logs a noticeable difference, unless a similar one was logged last. */
 export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
   const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
   if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;
@@ -32,6 +32,6 @@ export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs'
   const way = clockSkewSecs > 0 ? 'ahead of' : 'behind';
   log.warn(
     { node_id: nodeId, clock_skew_secs: clockSkewSecs },
-    `the clock of this agent is ${Math.abs(clockSkewSecs)} s ${way} the clock of the orchestrator; recorded times are those of the orchestrator`,
+    `the clock of this agent is ${Math.abs(clockSkewSecs)} s ${way} the orchestrator's clock; recorded times use the orchestrator's clock`,
   );
 }

@@ -1,7 +1,7 @@
-/** Deadlines of items that all have the same time limit, without a timer for each. */
+/** Tracks deadlines of items that share one time limit, without a timer for each item. */
 export class Deadlines<T> {
   private readonly allowedMs: number;
-  /** Time of addition, in the order of expiry. */
+  /** The time at which each item was added. In insertion order, which is also the order of expiry. */
   private readonly addedAt = new Map<T, number>();
 
   /** @param allowedMs time limit of each item */
@@ -9,7 +9,7 @@ export class Deadlines<T> {
     this.allowedMs = allowedMs;
   }
 
-  /** @param now milliseconds of the same clock as in `expired` */
+  /** @param now milliseconds on the clock that is also passed to `expired` */
   add(item: T, now: number): void {
     this.addedAt.set(item, now);
   }

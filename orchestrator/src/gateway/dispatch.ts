@@ -4,14 +4,14 @@ import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { GatewayLimits } from './limits.ts';
 import { type Link, wish } from './link.ts';
 
-/** Links served in one turn of the event loop, so that other work runs in between. */
+/** Maximum number of links served in one turn of the event loop. */
 const linksPerTurn = 32;
-/** Expected bytes of an operation before the first is sent. */
+/** Assumed size of an operation, in bytes, until one was sent. */
 const bytesExpected = 512 * 1024;
 
 /**
- * Reads rows for links and sends operations, cancellations, and status changes. It reads for a bounded number of agents
- * at a time, and for none while too many bytes are buffered.
+ * Reads the queued work of agents from the database, and sends it: operations, cancellations, and status changes. Reads
+ * for a bounded number of agents at a time, and pauses while too many bytes are buffered.
  */
 export class Dispatcher {
   private readonly links: AgentLinks;
@@ -21,7 +21,7 @@ export class Dispatcher {
   private readonly queue = new Set<Link>();
   private inFlight = 0;
   private bufferedBytes = 0;
-  /** Bytes of the operation that was sent last. Estimates the size of operations that are being read. */
+  /** Bytes of the last operation that was sent: the estimated size of operations that are being read. */
   private lastBytes = bytesExpected;
   private scheduled = false;
 
@@ -37,15 +37,15 @@ export class Dispatcher {
     return this.bufferedBytes;
   }
 
-  /** Links whose rows wait to be read. */
+  /** Number of links that wait for their work to be read. */
   get waiting(): number {
     return this.queue.size;
   }
 
-  /** Queues a link whose rows must be read. */
+  /** Queues a link for the work that the flags in `wishes` name. */
   wake(link: Link, wishes: number): void {
     link.wishes |= wishes;
-    // Before the welcome, the link stores the flags itself.
+    // The flags stay on the link, and are served after the welcome or the current dispatch.
     if (link.state !== 'open' || link.dispatching) return;
     this.queue.add(link);
     this.schedule();
@@ -69,7 +69,7 @@ export class Dispatcher {
   private isBusy(): boolean {
     const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
     if (this.inFlight >= dispatchesInFlight) return true;
-    // At least one operation may be read, even if it is larger than the buffer.
+    // One operation may always be read, even if it is larger than the buffer.
     const expected = this.inFlight * this.lastBytes;
     return (
       this.bufferedBytes >= dispatchBufferBytes ||
@@ -111,7 +111,7 @@ export class Dispatcher {
     }
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
-      // The agent sends dropped reports again only on a new link.
+      // The agent resends reports that were ignored before its approval only on a new link.
       link.send({ type: 'drain', retry_after_secs: 0 });
       link.close(1012, 'approved');
       return;
@@ -127,7 +127,7 @@ export class Dispatcher {
     if (link.standing?.status !== 'approved') return;
     if (link.sentOperation !== null) {
       link.moreWork = true;
-      // Sends an operation again only if the agent did not accept it. An accepted operation is never sent twice on a link.
+      // Only an operation that the agent has not accepted is sent again.
       if (link.sentOperationAccepted || link.operationBytes > 0) return;
       if (this.clock.monotonic() - link.sentOperationAt < this.limits.resendMs) return;
     }

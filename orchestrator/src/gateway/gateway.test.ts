@@ -58,10 +58,12 @@ async function dial(key?: AgentKey, host?: string): Promise<TestAgent> {
   return agent;
 }
 
-/** Fields of the first log line about a refusal. */
 const refusalLogged = () => logged.find((entry) => entry.message === 'agent refused')?.fields;
 
-/** Resolves once `condition` holds. The event that makes it hold must already be pending. */
+/**
+ * Resolves when `condition` returns true. Does not advance the clock, so I/O that is already in progress must fulfill
+ * it.
+ */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -126,7 +128,7 @@ describe('admission of agents', () => {
     expect(links.calls).toContain('closed: bye: stopped');
   });
 
-  test('survives a `bye` reason longer than a close frame may hold, and records all of it', async () => {
+  test('records the whole reason of a `bye`, even if it is too long for a close frame', async () => {
     await start();
     for (const reason of ['x'.repeat(256), '😀'.repeat(128), 'a\ud83d'.repeat(128)]) {
       const agent = await dial();
@@ -179,7 +181,7 @@ describe('admission of agents', () => {
     ).rejects.toThrow(/alert|version/i);
   });
 
-  test('resumes no TLS session, because resumption proves no key', async () => {
+  test('does not resume TLS sessions, because a resumed session does not prove the orchestrator key', async () => {
     await start();
     const sessions: Buffer[] = [];
     const connect = (session?: Buffer) => {
@@ -188,12 +190,12 @@ describe('admission of agents', () => {
       socket.on('session', (ticket) => sessions.push(ticket));
       return new Promise<typeof socket>((resolve) => {
         socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-        // The session tickets arrive before this data, with the end of the handshake.
+        // Session tickets, if any, arrive before this data.
         socket.once('data', () => resolve(socket));
       });
     };
     const first = await connect();
-    // OpenSSL still sends session tickets, but they cannot be used.
+    // OpenSSL sends session tickets despite `SSL_OP_NO_TICKET`; they must be unusable.
     const second = await connect(sessions[0] ?? first.getSession());
     expect(second.isSessionReused()).toBe(false);
     first.destroy();
@@ -220,7 +222,7 @@ describe('admission of agents', () => {
   test('refuses a hello relayed by a man in the middle that terminates TLS and forwards every byte', async () => {
     await start();
     const relay = createTlsServer({ key: identity.privateKeyPem, cert: identity.certificatePem }, (inner) => {
-      // The worst case: the relay even has the real orchestrator key.
+      // Assumes the worst case, in which the relay has the real orchestrator key.
       const outer = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
       inner.pipe(outer).pipe(inner);
       inner.on('error', () => outer.destroy());
@@ -239,7 +241,7 @@ describe('admission of agents', () => {
     }
   });
 
-  test('refuses a modified version list, and explains why it cannot speak to a newer agent', async () => {
+  test('refuses a modified version list, and names the supported versions to a newer agent', async () => {
     await start();
     const downgraded = await dial();
     downgraded.send({ ...(await downgraded.hello({}, [2, 1])), versions: [1] });
@@ -248,7 +250,9 @@ describe('admission of agents', () => {
     newer.send(await newer.hello({}, [9, 8]));
     const refusal = await newer.next('refused');
     expect(refusal.code).toBe('version_unsupported');
-    expect(refusal.message).toContain('this orchestrator speaks protocol 6, 5, 4, 3, 2, 1, agent test speaks 9, 8');
+    expect(refusal.message).toContain(
+      'this orchestrator supports protocol versions 6, 5, 4, 3, 2, 1, agent test supports 9, 8',
+    );
   });
 
   test('refuses keys of small order and keys in a second encoding', async () => {
@@ -277,7 +281,7 @@ describe('admission of agents', () => {
     const hasty = await dial();
     hasty.send(await hasty.hello());
     hasty.send({ type: 'attributes', attributes: {} });
-    expect(await hasty.next('refused')).toMatchObject({ message: 'attributes before the welcome' });
+    expect(await hasty.next('refused')).toMatchObject({ message: 'attributes received before the welcome' });
     expect(links.calls).not.toContain('attributes');
   });
 
@@ -292,7 +296,7 @@ describe('admission of agents', () => {
     signed.send({ ...(await signed.hello()), attributes: { '': 1 } });
     expect(await signed.next('refused')).toMatchObject({
       code: 'protocol_violation',
-      message: 'a message that does not fit its schema: attributes: must have keys of 1 to 128 characters',
+      message: 'a message does not match its schema: attributes: must have keys of 1 to 128 characters',
     });
   });
 
@@ -305,7 +309,7 @@ describe('admission of agents', () => {
     expect(message).not.toContain('\u009b');
   });
 
-  test('refuses an agent_version that contains more than a version', async () => {
+  test('refuses an agent_version that is not a version', async () => {
     await start();
     for (const agent_version of ['', 'a b', '1\u009b', '1\u202e', 'x'.repeat(65)]) {
       const agent = await dial();
@@ -339,7 +343,7 @@ describe('admission of agents', () => {
     socket.on('error', () => {});
     await new Promise((resolve) => socket.once('secureConnect', resolve));
     await agent.settled();
-    // The hello is in transit in the turn of the event loop in which the process is stopped.
+    // The process is stopped in the turn of the event loop in which the hello is sent.
     agent.send(hello);
     const upgraded = new WebSocket('ws://muster/', { createConnection: () => socket });
     const opened = new Promise((resolve, reject) => {
@@ -350,7 +354,7 @@ describe('admission of agents', () => {
     await agent.next('welcome');
     await opened;
     upgraded.terminate();
-    // A silent agent is still refused.
+    // An agent that sends no hello is refused nevertheless.
     const mute = await dial();
     await mute.settled();
     clock.stall(60_000);
@@ -413,7 +417,7 @@ describe('admission of agents', () => {
     await (await dial(key)).join();
   });
 
-  test('refuses an agent for a short time when it cannot be recorded', async () => {
+  test('asks an agent to reconnect in five seconds when it cannot be recorded', async () => {
     await start();
     links.failing = true;
     const agent = await dial();
@@ -425,7 +429,7 @@ describe('admission of agents', () => {
 });
 
 describe('limits of a link', () => {
-  test('disconnects an agent that sends a frame that is too large, not JSON, binary, or of an unknown shape', async () => {
+  test('disconnects an agent that sends a frame that is too large, not JSON, binary, or outside the schema', async () => {
     await start();
     const large = await dial();
     await large.join();
@@ -434,13 +438,13 @@ describe('limits of a link', () => {
     await until(() => refusalLogged() !== undefined);
     expect(refusalLogged()).toMatchObject({
       code: 'protocol_violation',
-      reason: 'a frame of more than 32768 bytes',
+      reason: 'a frame exceeds 32768 bytes',
       node_id: large.key.nodeId,
     });
     const faults: [string | Buffer, string][] = [
-      ['{', 'a frame that is not JSON'],
-      [Buffer.from('x'), 'a binary frame, where none is expected'],
-      ['{"type":"sudo"}', 'a message that does not fit its schema: type: Invalid discriminator'],
+      ['{', 'a frame is not JSON'],
+      [Buffer.from('x'), 'unexpected binary frame'],
+      ['{"type":"sudo"}', 'a message does not match its schema: type: Invalid discriminator'],
       ['{"type":"bye","reason":"","more":1}', 'Unrecognized key'],
     ];
     for (const [frame, message] of faults) {
@@ -461,10 +465,10 @@ describe('limits of a link', () => {
     agent.send(hello);
     await agent.next('welcome');
     agent.send(hello);
-    expect((await agent.next('refused')).message).toBe('a second hello');
+    expect((await agent.next('refused')).message).toBe('the hello was sent twice');
   });
 
-  test('allows an agent the message rate, and disconnects it above the rate, which includes pings', async () => {
+  test('disconnects an agent that exceeds the message rate, which includes pings', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -478,7 +482,7 @@ describe('limits of a link', () => {
     expect((await agent.closed).code).toBe(1008);
   });
 
-  test('slows an agent that reports faster than the message rate, without disconnecting it', async () => {
+  test('slows down an agent that reports faster than the message rate, without disconnecting it', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20 });
     const agent = await dial();
     await agent.join();
@@ -486,7 +490,7 @@ describe('limits of a link', () => {
     links.owners.set(operation_id, agent.key.nodeId);
     const began = clock.monotonic();
     let acknowledged = 0;
-    /** Advances the clock until the orchestrator answers. */
+    /** Advances the clock until the orchestrator sends the message. */
     const answered = async (type: 'ack' | 'credit') => {
       const answer = agent.next(type);
       let isThere = false;
@@ -500,7 +504,7 @@ describe('limits of a link', () => {
       return answer;
     };
     for (let seq = 1; seq <= 60; ) {
-      // Sends as many reports as always fit into the window.
+      // 20 reports always fit into the window.
       for (let some = 0; some < 20 && seq <= 60; some++, seq++)
         agent.send({ type: 'report', seq, reports: [accepted(operation_id)] });
       while (acknowledged < seq - 1) {
@@ -509,7 +513,7 @@ describe('limits of a link', () => {
       }
     }
     expect(acknowledged).toBe(60);
-    // Pieces are delayed in the same way, since each is a frame.
+    // Each piece is a frame, so credit for pieces is delayed as well.
     const text = JSON.stringify([finished(operation_id, 'x'.repeat(60))]);
     const parts = text.length;
     for (let part = 0; part < parts; part++) {
@@ -518,14 +522,13 @@ describe('limits of a link', () => {
     }
     while (acknowledged < 61) acknowledged = ((await answered('ack')) as { seq: number }).seq;
     expect(clock.monotonic() - began).toBeGreaterThanOrEqual(((60 + parts - 20) / 10) * 1000);
-    // Other messages have a separate rate limit.
     for (let i = 0; i < 15; i++) agent.send({ type: 'drift_hint', keys: ['path:/x'] });
     await agent.settled();
     expect(agent.count('refused')).toBe(0);
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
   });
 
-  test('accepts a burst of drift hints, then one per interval, and always the last one', async () => {
+  test('handles a burst of drift hints, then one per interval, and always the newest one', async () => {
     await start({ driftHintBurst: 3, driftHintIntervalMs: 60_000 });
     const agent = await dial();
     await agent.join();
@@ -548,7 +551,7 @@ describe('limits of a link', () => {
     const { nodeId } = agent.key;
     const wanted = operation();
     links.queue(nodeId, wanted);
-    // The gateway checks the approval itself, even if the domain returns an operation.
+    // Even if the domain returns an operation for an unapproved agent, the gateway must not send it.
     links.nextOperation = async () => ({ operation: wanted, more: false });
     bus.publish({ type: 'work', node_id: nodeId });
     clock.advance(10_000);
@@ -562,7 +565,7 @@ describe('limits of a link', () => {
     expect(await agent.next('operation')).toEqual(wanted);
   });
 
-  test("disconnects an agent that reports another agent's operation", async () => {
+  test('disconnects an agent that reports on an operation of another agent', async () => {
     await start();
     const owner = await dial();
     await owner.join();
@@ -679,7 +682,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(second);
   });
 
-  test('finds operations and cancellations by the sweep when every hint was lost', async () => {
+  test('sends operations and cancellations after a sweep when every hint was lost', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -690,7 +693,7 @@ describe('operations', () => {
     clock.advance(10_000);
     expect(await agent.next('operation')).toEqual(wanted);
     expect(await agent.next('cancel')).toEqual({ type: 'cancel', operation_id: wanted.operation_id });
-    // The operation is sent again only if the agent did not accept it, and not before half a minute has passed.
+    // An operation that was not accepted is sent again after 30 s.
     clock.advance(20_000);
     await agent.settled();
     expect(agent.count('operation')).toBe(0);
@@ -698,7 +701,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(wanted);
     agent.send({ type: 'report', seq: 1, reports: [accepted(wanted.operation_id)] });
     await agent.next('ack');
-    // The gateway does not send an accepted operation again, even if the domain returns it.
+    // Even if the domain returns an accepted operation again, the gateway must not resend it.
     links.nextOperation = async () => ({ operation: wanted, more: false });
     clock.advance(40_000);
     await agent.settled();
@@ -706,7 +709,7 @@ describe('operations', () => {
     expect(agent.count('operation')).toBe(0);
   });
 
-  test('dispatches the next operation when the previous one ends without a report from the agent', async () => {
+  test('dispatches the next operation when the previous one expires without a report', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -754,7 +757,7 @@ describe('operations', () => {
 });
 
 describe('reports', () => {
-  test('acknowledges reports after the commit, and commits reports received during a commit together', async () => {
+  test('acknowledges reports after their commit, and commits reports that arrive during a commit together', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -806,12 +809,12 @@ describe('reports', () => {
       agent.send({ type: 'report', seq, reports: [finished(operation_id, 'x'.repeat(2_900))] });
     expect(await agent.next('refused')).toMatchObject({
       code: 'protocol_violation',
-      message: 'more than 8192 bytes of reports without an acknowledgement',
+      message: 'more than 8192 bytes of unacknowledged reports',
     });
     commit();
   });
 
-  /** The frames of one report in pieces. */
+  /** Splits one report into `report_part` messages. */
   function pieces(seq: number, reports: Report[], length = 3_000): object[] {
     const text = JSON.stringify(reports);
     const parts = Math.ceil(text.length / length);
@@ -824,7 +827,10 @@ describe('reports', () => {
     }));
   }
 
-  /** Four outputs of 100 kB: many times the window, with quotes and wide characters at the cuts. */
+  /**
+   * Returns four results with 100 kB of output each, many times the window. Pieces are cut at quotes and wide
+   * characters.
+   */
   const large = (operation_id: string): Report[] =>
     Array.from({ length: 4 }, () => ({
       type: 'output',
@@ -836,7 +842,7 @@ describe('reports', () => {
       truncated: false,
     }));
 
-  test('receives large reports completely or not at all, even after a disconnect', async () => {
+  test('commits a large report completely or not at all, even after a disconnect', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -861,32 +867,32 @@ describe('reports', () => {
     }
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
     expect(links.row(key.nodeId).reports).toEqual(reports);
-    // The whole window is available again.
+    // A report of almost 8 KiB fits, so the whole window is available.
     again.send({ type: 'report', seq: 2, reports: [finished(operation_id, 'x'.repeat(7_800))] });
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
   });
 
-  test('refuses report pieces that are out of order, of another shape, endless, or stalled', async () => {
+  test('refuses report pieces that are out of order, inconsistent, outside the schema, or stalled', async () => {
     await start();
     const { operation_id } = operation();
     const [first, second, third] = pieces(1, large(operation_id)) as { part: number; parts: number; text: string }[];
     const faults: [object[], string][] = [
       [[first!, third!], 'piece 2 of'],
       [[first!, { ...second!, parts: 7 }], 'piece 1 of 7'],
-      [[first!, { type: 'report', seq: 2, reports: [accepted(operation_id)] }], 'amid the pieces of another'],
+      [[first!, { type: 'report', seq: 2, reports: [accepted(operation_id)] }], 'between the pieces of another'],
       [
         [
           { ...first!, parts: 2, text: '[' },
           { ...second!, parts: 2, text: '{' },
         ],
-        'are no JSON',
+        'are not valid JSON',
       ],
       [
         [
           { ...first!, parts: 2, text: '[' },
           { ...second!, parts: 2, text: ']' },
         ],
-        'does not fit its schema',
+        'does not match its schema',
       ],
     ];
     for (const [frames, message] of faults) {
@@ -902,10 +908,10 @@ describe('reports', () => {
     clock.advance(30_000);
     await idle.settled();
     clock.advance(30_000);
-    expect((await idle.next('refused')).message).toContain('stood still at piece 1 of');
+    expect((await idle.next('refused')).message).toContain('stalled at piece 1 of');
   });
 
-  test('refuses report pieces whose total length exceeds that of a report', async () => {
+  test('refuses report pieces whose total length exceeds the maximum of a report', async () => {
     await start({ reportLength: 10_000 });
     const agent = await dial();
     await agent.join();
@@ -915,7 +921,7 @@ describe('reports', () => {
       await agent.next('credit');
     }
     agent.send(frames[3]!);
-    expect((await agent.next('refused')).message).toBe('a report of more than 10000 characters');
+    expect((await agent.next('refused')).message).toBe('a report exceeds 10000 characters');
   });
 
   test('gives no credit beyond the shared reassembly budget, except for the oldest report', async () => {
@@ -934,7 +940,7 @@ describe('reports', () => {
       first.send(frame);
       await first.next('credit');
     }
-    // An agent that waits for budget does not count as stalled.
+    // A report that waits for budget does not count as stalled.
     for (let i = 0; i < 3; i++) {
       first.send(frames[4 + i * 2]!);
       first.send(frames[5 + i * 2]!);
@@ -966,7 +972,10 @@ describe('reports', () => {
   test('refuses reports that arrive too slowly or exceed the deadline', async () => {
     const frames = pieces(1, large(operation().operation_id));
     await start({ reportDeadlineMs: 90_000 });
-    /** Sends `pieceCount` pieces every half minute. @returns the number of half minutes until the refusal, and its reason */
+    /**
+     * Sends `pieceCount` pieces every half minute.
+     * @returns the number of half minutes until the refusal, and the reason
+     */
     async function send(pieceCount: number): Promise<[number, string]> {
       const agent = await dial();
       await agent.join();
@@ -981,11 +990,11 @@ describe('reports', () => {
         if (refused?.fields.node_id === agent.key.nodeId) return [visit, String(refused.fields.reason)];
       }
     }
-    expect(await send(5)).toEqual([2, 'report 1 came in at less than 512 characters a second']);
-    expect(await send(6)).toEqual([3, 'report 1 was not whole after 90 s']);
+    expect(await send(5)).toEqual([2, 'report 1 arrived at less than 512 characters per second']);
+    expect(await send(6)).toEqual([3, 'report 1 was not complete after 90 s']);
   });
 
-  test('ignores reports of an unapproved agent, which sends them again on a new link after its approval', async () => {
+  test('ignores reports of an unapproved agent, and makes it reconnect after its approval to send them again', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1006,12 +1015,12 @@ describe('reports', () => {
     expect((await again.join()).acknowledged).toBe(0);
     again.send({ type: 'report', seq: 2, reports: [accepted(operation_id)] });
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
-    // The window also bounds reports that are ignored.
+    // Ignored reports count against the window.
     links.newStatus = 'pending';
     const pushy = await dial();
     await pushy.join();
     for (let i = 0; i < 3; i++) pushy.send(pieces(1, large(operation_id))[0]!);
-    expect((await pushy.next('refused')).message).toContain('more than 8192 bytes of reports');
+    expect((await pushy.next('refused')).message).toContain('more than 8192 bytes of unacknowledged reports');
   });
 });
 
@@ -1115,7 +1124,7 @@ describe('samples', () => {
     expect(agent.count('metrics_stored')).toBe(0);
   });
 
-  test('refuses samples that cannot be stored, so that the agent sends them again, and logs one line', async () => {
+  test('refuses samples that cannot be stored, and logs only the first failure', async () => {
     await start();
     const agent = await dial();
     await agent.join({ versions: [3] });
@@ -1126,7 +1135,7 @@ describe('samples', () => {
       agent.send(metrics(10));
       expect(await agent.next('metrics_refused')).toEqual({ type: 'metrics_refused', retry_after_secs: 30 });
     }
-    // An older agent gets no answer, and sends the samples again later.
+    // Agents before protocol version 3 do not understand the refusal, and resend samples that are not acknowledged.
     old.send(metrics(10));
     await old.settled();
     for (const one of [agent, old]) expect(one.count('metrics_stored')).toBe(0);
@@ -1137,14 +1146,16 @@ describe('samples', () => {
     await agent.next('metrics_stored');
   });
 
-  test('accepts one message of samples at a time, and only if it fits the schema', async () => {
+  test('accepts one message of samples at a time, and only if it matches the schema', async () => {
     await start();
     const hasty = await dial();
     await hasty.join();
     links.gate = new Promise(() => {});
     hasty.send(metrics(10));
     hasty.send(metrics(20));
-    expect(await hasty.next('refused')).toMatchObject({ message: 'samples before the last were answered' });
+    expect(await hasty.next('refused')).toMatchObject({
+      message: 'samples were sent before the previous ones were answered',
+    });
     links.gate = Promise.resolve();
     const many = Array.from({ length: 49 }, (_, n) => n);
     for (const message of [
@@ -1195,20 +1206,18 @@ describe('presence of agents', () => {
     clock.advance(30_000);
     await agent.settled();
     expect(pings).toBe(1);
-    // The paused agent reads no pings, so it answers none.
     agent.socket.pause();
     for (let i = 0; i < 3; i++) {
       expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
       clock.advance(30_000);
-      // Waits until the ping is written to the kernel.
       await new Promise((resolve) => setImmediate(resolve));
     }
     clock.advance(30_000);
     await until(() => !gateway.presence.isConnected(agent.key.nodeId));
-    expect(links.calls).toContain('closed: lost: pings went unanswered');
+    expect(links.calls).toContain('closed: connection lost: no answer to pings');
   });
 
-  test('keeps links when the wall clock jumps, and still reports when it last heard from the agent', async () => {
+  test('keeps links when the wall clock jumps, and derives the last contact from the monotonic clock', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1223,7 +1232,7 @@ describe('presence of agents', () => {
       expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(Math.floor(clock.now() / 1000) - 10);
     }
     expect(agent.count('refused')).toBe(0);
-    // Time limits of handshake, upgrade, and hello also use the monotonic clock.
+    // The time limits of the handshake, the upgrade, and the hello use the monotonic clock.
     clock.jump(-86_400_000);
     await (await dial()).join();
   });
@@ -1239,11 +1248,11 @@ describe('presence of agents', () => {
     await former.closed;
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
     expect(links.calls).toEqual(expect.arrayContaining(['closed: replaced by a newer link']));
-    // The end of the former link must be recorded first, so that it does not overwrite the record of the newer one.
+    // The end of the former link must be recorded first. Otherwise it would mark the agent as disconnected.
     expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
   });
 
-  test('refuses a clone while the first process answers, and records it', async () => {
+  test('refuses and records a second process with the same key while the first one answers', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -1259,7 +1268,7 @@ describe('presence of agents', () => {
 
   describe('agents with replaced keys', () => {
     const instance_id = 'cd'.repeat(16);
-    /** Two keys of one agent: a former one that is valid for a minute, and the current one. */
+    /** Creates two keys for one agent: a former key that is valid for one more minute, and the current key. */
     async function twoKeys() {
       await start();
       const [former, current] = [await newAgentKey(), await newAgentKey()];
@@ -1276,7 +1285,7 @@ describe('presence of agents', () => {
       return { former, current, node_id, refuseFormer };
     }
 
-    test('sends an agent its node id for each of its keys', async () => {
+    test('sends an agent the same node id for each of its keys', async () => {
       const { current, node_id } = await twoKeys();
       const agent = await dial(current);
       expect(await agent.join({ versions: [4] })).toMatchObject({ node_id });
@@ -1298,7 +1307,7 @@ describe('presence of agents', () => {
       expect(codes).toEqual(['key_unknown', 'key_refused', 'rejected']);
     });
 
-    test('ends a link with a former key when the key expires, and refuses further links with it', async () => {
+    test('ends a link when its former key expires, and refuses new links with that key', async () => {
       const { former, node_id, refuseFormer } = await twoKeys();
       const agent = await dial(former);
       await agent.join({ versions: [4] });
@@ -1315,13 +1324,13 @@ describe('presence of agents', () => {
       again.send(await again.hello({ versions: [4] }));
       expect(await again.next('refused')).toMatchObject({ code: 'key_replaced', retry_after_secs: 600 });
       expect(links.refusals.at(-1)).toMatchObject({ node_id, refusal: { code: 'key_replaced' } });
-      // The refusal uses a code that the older version supports.
+      // Protocol version 3 has no code for replaced keys.
       const older = await dial(former);
       older.send(await older.hello({ versions: [3] }));
       expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
     });
 
-    test('replaces a link with a former key by one with the current key, and not the reverse', async () => {
+    test('replaces a link with a former key by a link with the current key, but not the reverse', async () => {
       const { former, current, node_id } = await twoKeys();
       const copy = await dial(former);
       await copy.join({ versions: [4] });
@@ -1335,7 +1344,7 @@ describe('presence of agents', () => {
       expect(gateway.presence.isConnected(node_id)).toBe(true);
     });
 
-    test('refuses a new key from a second process while the first one answers', async () => {
+    test('refuses a second process with the new key while the first process answers', async () => {
       await start();
       const [key, next] = [await newAgentKey(), await newAgentKey()];
       const first = await dial(key);
@@ -1353,7 +1362,7 @@ describe('presence of agents', () => {
       await first.closed;
     });
 
-    test('reserves the slot of an agent that disconnects to change its key, for a limited time', async () => {
+    test('refuses other processes for a limited time when an agent disconnects to change its key', async () => {
       await start();
       const [key, next] = [await newAgentKey(), await newAgentKey()];
       const first = await dial(key);
@@ -1376,7 +1385,7 @@ describe('presence of agents', () => {
         thief.send(await thief.hello({ versions: [4] }));
         return thief;
       };
-      // The second process waits for the probe of the first link, which then disconnects.
+      // The first link disconnects while the second process waits for its probe.
       first.socket.pause();
       const waiting = await comes(key);
       await waiting.settled();
@@ -1387,7 +1396,7 @@ describe('presence of agents', () => {
       await keptOut(await comes(next));
       const real = await dial(next);
       await real.join({ versions: [4], instance_id });
-      // The agent disconnects again, and this time does not reconnect.
+      // The agent disconnects again, but does not reconnect.
       real.send({ type: 'bye', reason: 'to show a new key', returns: true });
       await real.closed;
       clock.advance(14_000);
@@ -1398,7 +1407,7 @@ describe('presence of agents', () => {
     });
   });
 
-  test('admits a restarted agent after its former link was silent for five seconds', async () => {
+  test('admits a restarted agent after its former link did not answer for five seconds', async () => {
     await start();
     const key = await newAgentKey();
     const former = await dial(key);
@@ -1417,7 +1426,7 @@ describe('presence of agents', () => {
     expect(links.calls).not.toContain('cloned');
   });
 
-  test('waits for the commits of the former link before it sends where to resume', async () => {
+  test('waits for the commits of the former link before it sends the acknowledged report number', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'cd'.repeat(16);
@@ -1445,13 +1454,13 @@ describe('presence of agents', () => {
 });
 
 describe('many connections', () => {
-  test('admits a few agents at a time without blocking the event loop, and eventually all', async () => {
+  test('admits all agents, a few at a time, without blocking the event loop', async () => {
     await start({ handshakesInFlight: 4 });
     const turns = watchTurns();
     await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
     const longest = turns.stop();
     expect(gateway.presence.count).toBe(200);
-    // The dialing side runs in this event loop, so the measured time is twice the time of the gateway alone.
+    // The agents run in the same event loop, which doubles the measured time.
     expect(longest).toBeLessThan(500);
   });
 
@@ -1508,7 +1517,7 @@ describe('many connections', () => {
       const dialed = dialAsAgent((proxy.address() as AddressInfo).port);
       await until(() => held.length > 0);
       deliver();
-      // The end of the handshake is in the kernel, and this process does not read it in time.
+      // The last message of the handshake is in the kernel, but the process does not read it in time.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
       const agent = await dialed;
       agents.push(agent);
@@ -1533,11 +1542,11 @@ describe('many connections', () => {
     expect(dropped).toBe(false);
     clock.advance(1_500);
     await until(() => dropped);
-    // The connection is past TLS, and has time for a hello.
+    // The TLS handshake is complete, so only the limit for the hello applies.
     await greeted.join();
   });
 
-  test('drops a connection that waits too long for its handshake to begin', async () => {
+  test('drops a connection that waits too long for the start of its handshake', async () => {
     await start({ handshakesInFlight: 1, handshakePlaceMs: 60_000, waitingTimeoutMs: 5_000 });
     const holder = connectTcp(port, '127.0.0.1');
     await new Promise((resolve) => holder.once('connect', resolve));
@@ -1561,7 +1570,7 @@ describe('many connections', () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // The next handshake is from another address, before further ones from the first.
+    // A connection from another address goes before further ones from the first address.
     const patient = dial(undefined, '127.0.0.1');
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -1582,12 +1591,12 @@ describe('many connections', () => {
     for (const each of dialled) void each.then(() => begun++);
     const joining = dialled.map(async (each) => (await each).join());
     await until(() => begun >= 3);
-    // The hellos of all agents are read, and every possible handshake has begun.
+    // Afterward all hellos are read, and every handshake that may begin has begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
     expect(begun).toBe(3);
     commit();
     await Promise.all(joining);
-    // Refused and disconnected agents free their slots as well.
+    // Refused and disconnected agents free their slots, too.
     for (let i = 0; i < 4; i++) {
       const refused = await dial();
       refused.send({ type: 'bye', reason: '' });
@@ -1608,7 +1617,6 @@ describe('many connections', () => {
     }
     for (let i = 0; i < 20; i++) await (await dial()).join();
     expect(begun).toBe(3);
-    // The next handshakes may begin as soon as some agents are welcomed or refused.
     clock.advance(10_000);
     for (const each of slow) {
       const agent = await each.catch(() => null);
@@ -1644,7 +1652,7 @@ describe('many connections', () => {
   });
 
   test('admits the agents of a site while another address holds slots without a hello', async () => {
-    // Only slots expire, so the test can advance the clock as long as the agents need.
+    // Only slots expire, so the clock can advance without a limit.
     const never = 1_000_000_000;
     await start({
       ...{ handshakesInFlight: 4, handshakePlaceMs: 1_000 },
@@ -1661,7 +1669,7 @@ describe('many connections', () => {
     });
     while (joined < site.length) {
       await new Promise((resolve) => setTimeout(resolve, 20));
-      // The slots of silent sockets expire, and the next sockets get one.
+      // Lets the slots of silent sockets expire.
       clock.advance(250);
     }
     await Promise.all(site);
@@ -1679,7 +1687,7 @@ describe('many connections', () => {
       socket.once('close', () => dropped++);
     }
     await Promise.all(site.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // Silent connections lose their slot every second.
+    // Lets silent connections lose their slots.
     for (let second = 0; second < 8; second++) {
       await new Promise((resolve) => setImmediate(resolve));
       clock.advance(1_250);
@@ -1702,7 +1710,7 @@ describe('many connections', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('stops one silent address from using the waiting slots of others', async () => {
+  test('reserves waiting slots for other addresses when one silent address opens many connections', async () => {
     await start({ handshakesInFlight: 1, waitingSockets: 8, waitingSocketsPerAddress: 6 });
     const connected = async (count: number, localAddress: string) => {
       const sockets = Array.from({ length: count }, () => connectTcp({ port, host: '127.0.0.1', localAddress }));
@@ -1714,15 +1722,15 @@ describe('many connections', () => {
       }
       return { closed: () => closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
-    // The first connection is in its handshake, six wait.
+    // Of the 12 connections, one is in its handshake and six wait.
     const silent = await connected(12, '127.0.0.2');
     await until(() => silent.closed() === 5);
     const others = await connected(2, '127.0.0.3');
-    // All eight slots are taken, so a connection of the address with the most makes room.
+    // The queue is full, so connections of the address with the most make room.
     const late = await connected(2, '127.0.0.4');
     await until(() => silent.closed() === 7);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
-    // Two of each address: no address has enough more than another to make room.
+    // Afterward, each address has two waiting connections, so the third one of the new address is dropped.
     const more = await connected(3, '127.0.0.5');
     await until(() => silent.closed() === 9 && more.closed() === 1);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
@@ -1782,12 +1790,12 @@ describe('many connections', () => {
 });
 
 describe('a busy link', () => {
-  test('keeps a link that has unsent data at each check', async () => {
+  test('keeps a busy link that has unsent data at each check', async () => {
     await start();
     const agent = await dial();
     await agent.join();
     const { nodeId } = agent.key;
-    // The check runs in the turn of the event loop in which the gateway sends, before the network accepts the data.
+    // Each check runs in the turn of the event loop in which the gateway sends, so the data is still buffered.
     bus.subscribe(({ type }) => {
       if (type === 'cancel') clock.advance(30_000);
     });
@@ -1802,7 +1810,7 @@ describe('a busy link', () => {
 });
 
 describe('the end of a link', () => {
-  test('sends the reason of an end to both sides, even while the agent is sending', async () => {
+  test('sends both sides the reason for the end of a link, even while the agent is sending', async () => {
     await start();
     const instance_id = 'ab'.repeat(16);
     const key = await newAgentKey();
@@ -1814,7 +1822,6 @@ describe('the end of a link', () => {
     expect(await first.closed).toEqual({ code: 1011, reason: 'replaced by a newer link' });
     clearInterval(sending);
     second.ws.close(1008, 'not understood');
-    // Links of the previous test may end during this one.
     const ends = () =>
       logged.filter(({ message, fields }) => message === 'agent disconnected' && fields.node_id === key.nodeId);
     await until(() => ends().length === 2);
@@ -1835,7 +1842,7 @@ describe('the end of a link', () => {
     await until(() => links.calls.includes('closed: internal error'));
   });
 
-  test('on drain, sends agents the time to reconnect, commits pending reports, and admits no agent', async () => {
+  test('tells agents when to reconnect, commits pending reports, and admits no agent while draining', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1858,7 +1865,7 @@ describe('the end of a link', () => {
     await gateway.close();
   });
 
-  test('refuses requests other than for the agent link', async () => {
+  test('refuses requests that do not upgrade to an agent link', async () => {
     await start();
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');

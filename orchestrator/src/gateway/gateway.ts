@@ -39,22 +39,22 @@ export interface GatewayOptions {
   bus: Bus;
   clock: Clock;
   log: Log;
-  /** Random number in [0, 1). Spreads the reconnects of agents after a drain. */
+  /** Returns a random number in [0, 1), which spreads the reconnects of agents after a drain. */
   random: () => number;
-  /** Seconds between the samples that agents send. */
+  /** Seconds between samples, sent to agents in the welcome. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
-  /** Created before the gateway when other parts need it. */
+  /** Passed in if other components need it before the gateway exists. */
   connected?: ConnectedAgents;
 }
 
-/** The links of connected agents, and the shells on them. */
+/** Links of connected agents, and shells on these links. */
 export interface ConnectedAgents {
   readonly registry: LinkRegistry;
   readonly shells: TerminalShells;
 }
 
-/** @param limits the limits of the gateway that is created with the result */
+/** @param limits must equal the limits of the gateway that uses the result */
 export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimits> = {}): ConnectedAgents {
   const all = { ...defaultGatewayLimits, ...limits };
   const registry = new LinkRegistry(clock, all);
@@ -64,38 +64,43 @@ export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimit
 export interface Gateway {
   /**
    * Listens for agents.
-   * @param port 0 chooses a free port
-   * @returns the port in use
+   * @param port 0 for any free port
+   * @returns the actual port
    */
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
   /** Shells on connected agents. */
   readonly shells: Shells;
-  /** Agents whose rows wait to be read, and bytes not yet written to the network. */
+  /** Number of agents with work that is not read yet, and bytes of operations not yet written to the network. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Number of connections dropped before their handshake. */
   readonly dropped: number;
-  /** Accepts no more agents, tells connected agents when to reconnect, and waits for pending commits. Call `close` after it. */
+  /**
+   * Stops accepting agents, tells connected agents when to reconnect, and waits for pending commits. Call `close`
+   * afterward.
+   */
   drain(): Promise<void>;
   /** Ends every link immediately. */
   close(): Promise<void>;
 }
 
-/** Creates the gateway. It listens only after `listen`. */
+/** Creates a gateway that does not listen yet. */
 export function createGateway(options: GatewayOptions): Gateway {
   return new AgentGateway(options);
 }
 
-/** Refusals that do not depend on the agent, or have their own audit event. */
+/** Refusals that are not the agent's fault, or that have another audit event. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
-/** Refusals of peers that did not prove a key, or violate the protocol. They count fully against the network. */
+/**
+ * Refusals of peers that proved no key or violated the protocol. They count fully toward the limit of their network.
+ */
 const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
   'protocol_violation',
   'signature_invalid',
   'rate_exceeded',
 ]);
-/** Refusals that a correct agent can receive. They cost its network nothing. */
+/** Refusals that a correct agent may receive. They do not count toward the limit of its network. */
 const freeRefusals: ReadonlySet<RefusalCode> = new Set([
   'draining',
   'unavailable',
@@ -120,7 +125,7 @@ class AgentGateway implements Gateway, LinkOwner {
   private readonly dispatcher: Dispatcher;
   private readonly inbound: Inbound;
   readonly shells: TerminalShells;
-  /** Sockets after the TLS handshake and before the WebSocket upgrade. */
+  /** Sockets that finished the TLS handshake but sent no WebSocket upgrade request yet. */
   private readonly upgrades: Deadlines<TLSSocket>;
   /** Links that have not sent a hello. */
   private readonly greetings: Deadlines<Link>;
@@ -176,7 +181,7 @@ class AgentGateway implements Gateway, LinkOwner {
       maxPayload: this.limits.agentFrameBytes,
       maxFragments: 64,
       maxBufferedChunks: 1024,
-      // The link answers pings itself, because it counts them.
+      // `Link` sends the pongs, because it counts pings.
       autoPong: false,
       clientTracking: false,
       closeTimeout: this.limits.closeTimeoutMs,
@@ -216,7 +221,7 @@ class AgentGateway implements Gateway, LinkOwner {
       server.once('error', reject);
       server.listen({ host, port, backlog: 1024 }, () => {
         server.removeListener('error', reject);
-        server.on('error', (error) => this.log.error({ err: error }, 'agent port error'));
+        server.on('error', (error) => this.log.error({ err: error }, 'server error on the agent port'));
         resolve((server.address() as AddressInfo).port);
       });
     });
@@ -232,7 +237,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.stopListening();
     const commits: Promise<void>[] = [];
     let notified = 0;
-    // Spreads the reconnects so that about 500 agents return each second.
+    // About 500 agents reconnect per second.
     const spreadSecs = Math.max(1, this.registry.count / 500);
     for (const link of [...this.registry.all()]) {
       link.send({ type: 'drain', retry_after_secs: Math.round((1 + this.random() * spreadSecs) * 10) / 10 });
@@ -258,7 +263,7 @@ class AgentGateway implements Gateway, LinkOwner {
     await this.settle(commits);
   }
 
-  /** Waits for commits, at most `drainMs`. Agents keep reports that were not committed. */
+  /** Waits up to `drainMs` for commits. Agents resend reports that were not committed. */
   private async settle(commits: readonly Promise<void>[]): Promise<void> {
     let cancelTimer = () => {};
     const late = new Promise<boolean>((resolve) => {
@@ -272,7 +277,7 @@ class AgentGateway implements Gateway, LinkOwner {
     cancelTimer();
   }
 
-  // From the socket to the link
+  // Connection setup
 
   private createTlsServer(): HttpsServer {
     const server = createTlsServer(
@@ -290,7 +295,6 @@ class AgentGateway implements Gateway, LinkOwner {
         keepAliveInitialDelay: 60_000,
       },
       (_request, response) => {
-        // This port serves only WebSocket links.
         response.writeHead(426, { connection: 'close', 'content-length': 0 }).end();
       },
     );
@@ -330,7 +334,7 @@ class AgentGateway implements Gateway, LinkOwner {
     });
   }
 
-  // Events of links
+  // Link events
 
   onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
@@ -339,7 +343,11 @@ class AgentGateway implements Gateway, LinkOwner {
       .admit(link, proof, hello)
       .catch((error: unknown) => {
         this.log.error({ node_id: link.nodeId, remote_ip: link.remoteIp, err: error }, 'failed to admit agent');
-        link.refuse({ code: 'unavailable', message: 'the agent could not be recorded', retry_after_secs: 5 });
+        link.refuse({
+          code: 'unavailable',
+          message: 'the orchestrator could not record the agent',
+          retry_after_secs: 5,
+        });
       })
       .finally(() => this.handshakes.release(link.socket));
   }
@@ -361,7 +369,7 @@ class AgentGateway implements Gateway, LinkOwner {
     }
     const unlogged = this.unlogged;
     this.unlogged = 0;
-    // Null until the agent has proved its key.
+    // Null before the agent has proved its key.
     const nodeId = link.nodeId;
     this.log.warn(
       { node_id: nodeId, remote_ip: link.remoteIp, code, reason: message, ...(unlogged > 0 && { unlogged }) },
@@ -407,7 +415,7 @@ class AgentGateway implements Gateway, LinkOwner {
       );
   }
 
-  // Hints from the bus
+  // Bus hints
 
   private onHint(hint: Hint): void {
     if (!('node_id' in hint)) return;
@@ -425,7 +433,7 @@ class AgentGateway implements Gateway, LinkOwner {
         link.state === 'open' ? sendCancel(link, hint.operation_id) : this.dispatcher.wake(link, wish.cancellations);
         return;
       case 'operation_ended':
-        // The operation ended without a report from the agent: it expired, or was cancelled before it began.
+        // The operation expired, or was cancelled before it began, so the agent reports no end.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
           this.dispatcher.wake(link, wish.work);
@@ -434,7 +442,7 @@ class AgentGateway implements Gateway, LinkOwner {
     }
   }
 
-  // Time
+  // Timer
 
   private scheduleTick(): void {
     this.cancelTick = this.clock.after(this.limits.tickMs, () => {
@@ -476,11 +484,11 @@ class AgentGateway implements Gateway, LinkOwner {
   private lookAfter(link: Link, now: number): void {
     if (link.state !== 'open') return;
     if (link.unansweredPings >= this.limits.missedPings) {
-      link.cut('lost: pings went unanswered');
+      link.cut('connection lost: no answer to pings');
       return;
     }
     if (link.keyUntil !== null && link.keyUntil * 1000 <= this.clock.now()) {
-      const message = 'another key has taken the place of this one, and it is good no more';
+      const message = 'this key was replaced by a new one and has expired';
       link.refuse(asKnown({ code: 'key_replaced', message, retry_after_secs: null }, link.version));
       return;
     }
@@ -493,7 +501,7 @@ class AgentGateway implements Gateway, LinkOwner {
     this.inbound.visit(link, now);
   }
 
-  /** Finds work whose hint was lost. Uses one query for all agents. */
+  /** Finds work whose hint was lost, with one query for all agents. */
   private async sweep(): Promise<void> {
     if (this.sweeping || this.registry.count === 0) return;
     this.sweeping = true;
@@ -503,7 +511,7 @@ class AgentGateway implements Gateway, LinkOwner {
         if (link) this.dispatcher.wake(link, wish.work | wish.cancellations);
       }
     } catch (error) {
-      this.log.warn({ err: error }, 'sweep for queued work failed; the next one will retry');
+      this.log.warn({ err: error }, 'failed to sweep for queued work; the next sweep will retry');
     } finally {
       this.sweeping = false;
     }

@@ -10,9 +10,9 @@ const refusal = (code: Refusal['code'], message: string): HelloVerdict => ({
 });
 
 /**
- * Checks that the hello proves its key on this connection, and that both ends support a common version. The signature is
- * checked first, so that an unproven peer learns nothing about the orchestrator.
- * @param connection keying material of this TLS connection, and the nonce that was sent on it
+ * Checks that the hello proves the agent's key on this connection, and negotiates the version. Checks the signature
+ * first, so that a peer without a key learns nothing about the orchestrator.
+ * @param connection keying material of the TLS connection, and the nonce that was sent on it
  */
 export function checkHello(
   hello: HelloProof,
@@ -29,7 +29,7 @@ export function checkHello(
   if (version === null)
     return refusal(
       'version_unsupported',
-      `this orchestrator speaks protocol ${supportedProtocolVersions.join(', ')}, ${agentName} speaks ${hello.versions.join(', ')}; install an agent of the orchestrator's version`,
+      `this orchestrator supports protocol versions ${supportedProtocolVersions.join(', ')}, ${agentName} supports ${hello.versions.join(', ')}; install an agent of the orchestrator's version`,
     );
   return { version, agentKey };
 }
@@ -38,7 +38,7 @@ function isSignedBy(agentKey: Buffer, bytes: Uint8Array, signature: Buffer): boo
   try {
     return verify(null, bytes, publicKeyFromRaw(agentKey), signature);
   } catch {
-    // The key is not a point on the curve.
+    // `verify` throws if the key is not a point on the curve.
     return false;
   }
 }

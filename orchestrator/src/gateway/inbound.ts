@@ -14,7 +14,7 @@ import { TokenBucket } from './token-bucket.ts';
 
 type Part = Extract<AgentMessage, { type: 'report_part' }>;
 
-/** Passes agent messages after the welcome to the domain, and acknowledges them once they are committed. */
+/** Passes the messages that agents send after the welcome to the domain, and acknowledges them after the commit. */
 export class Inbound {
   private readonly links: AgentLinks;
   private readonly dispatcher: Dispatcher;
@@ -47,7 +47,7 @@ export class Inbound {
       case 'report':
         if (!this.mayReport(link, bytes, now)) return;
         if (link.assembly !== null) {
-          link.violation(`report ${message.seq} amid the pieces of another`);
+          link.violation(`report ${message.seq} was sent between the pieces of another report`);
           return;
         }
         this.take(link, message.seq, message.reports, bytes);
@@ -84,7 +84,7 @@ export class Inbound {
     }
   }
 
-  /** Retries pending attributes and drift hints, and checks for stalled reports. The ping wheel calls it for each link. */
+  /** Retries pending attributes and drift hints, and refuses stalled reports. Called once per ping interval. */
   visit(link: Link, now: number): void {
     if (link.attributes !== null) this.commitAttributes(link, now);
     this.hintDrift(link, now);
@@ -93,7 +93,7 @@ export class Inbound {
     if (fault !== null) link.violation(fault);
   }
 
-  /** Releases what an ended link holds. A pending commit continues. */
+  /** Releases the buffers and timers of a link that has ended. A pending commit continues. */
   forget(link: Link): void {
     if (link.assembly !== null) this.reassembly.release(link.assembly);
     for (const report of link.reportQueue ?? []) if (report.assembly !== null) this.reassembly.release(report.assembly);
@@ -107,27 +107,30 @@ export class Inbound {
   }
 
   /**
-   * Whether to accept a report: its frame fits the window, and its agent is approved. A pending agent is not trusted, so
-   * its reports are dropped without an acknowledgment. The agent therefore keeps them until it is approved.
+   * Reports whether to accept a report: it fits the window, and the agent is approved. Reports of a pending agent are
+   * ignored and not acknowledged, so the agent keeps them until its approval.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
     this.pace(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
-      // Acknowledging a later report would also acknowledge the dropped one.
+      // Acknowledging a later report would also acknowledge the ignored ones.
       if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
       if (!link.ignoredReports)
-        this.log.info({ node_id: link.nodeId }, 'reports ignored: the agent is not approved yet; it keeps them');
+        this.log.info(
+          { node_id: link.nodeId },
+          'reports ignored: the agent is not approved; it sends them again after its approval',
+        );
       link.ignoredReports = true;
       return false;
     }
-    link.violation(`more than ${this.limits.unacknowledgedBytes} bytes of reports without an acknowledgement`);
+    link.violation(`more than ${this.limits.unacknowledgedBytes} bytes of unacknowledged reports`);
     return false;
   }
 
   /**
-   * The window bounds reports, so an agent that sends them faster than the message rate is not refused. Its
-   * acknowledgements are delayed until it is within the rate, which slows it down.
+   * Delays acknowledgments of an agent that sends reports faster than the message rate, which slows the agent down. It
+   * is not refused, because the window limits its reports.
    */
   private pace(link: Link, now: number): void {
     const { agentMessagesPerSecond, agentMessageBurst } = this.limits;
@@ -151,12 +154,12 @@ export class Inbound {
       return;
     }
     assembly.uncredited.push(bytes);
-    // Commits a complete report immediately. Its last pieces count against the window until it is committed.
+    // The last pieces of a complete report count against the window until the commit.
     if (this.reassembly.isWhole(assembly)) this.finish(link);
     else this.credit(link);
   }
 
-  /** Continues a waiting report. The link that freed the budget calls this; an error here must not end that link. */
+  /** Continues a waiting report. The link that freed the budget is the caller, so an error must not reach it. */
   private resume(link: Link): void {
     try {
       this.credit(link);
@@ -222,7 +225,7 @@ export class Inbound {
     }
   }
 
-  /** Commits reports, one commit at a time per link. Reports that arrive during a commit share the next one. */
+  /** Commits the queued reports, one commit at a time. Reports that arrive during a commit share the next one. */
   private async commitAll(link: Link): Promise<void> {
     while (link.reportQueue !== null && link.reportQueue.length > 0) {
       const batch = link.reportQueue;
@@ -239,7 +242,7 @@ export class Inbound {
         );
         return link.refuse({
           code: 'unavailable',
-          message: 'the database did not take the write',
+          message: 'the reports could not be stored',
           retry_after_secs: 5,
         });
       } finally {
@@ -264,7 +267,7 @@ export class Inbound {
       if (sentHere) link.sentOperationAccepted = true;
       if (report.type !== 'finished') continue;
       if (sentHere) link.sentOperation = null;
-      // An operation that was sent on an earlier link does not indicate whether more work is queued.
+      // `moreWork` is unknown for an operation that was sent on an earlier link.
       look ||= !sentHere || link.moreWork;
     }
     if (look) this.dispatcher.wake(link, wish.work);
@@ -291,18 +294,20 @@ export class Inbound {
       },
       (error: unknown) => {
         link.attributesCommitting = false;
-        // Newer attributes take precedence. Otherwise the next visit retries these.
+        // Newer attributes replace these; otherwise, the next visit retries.
         link.attributes ??= attributes;
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },
     );
   }
 
-  /** Ignores samples of pending agents. An agent keeps samples that are refused or not answered, and sends them again. */
+  /**
+   * Stores samples, and ignores those of pending agents. Agents resend samples that are refused or not acknowledged.
+   */
   private takeSamples(link: Link, samples: readonly Sample[]): void {
     if (link.standing?.status !== 'approved') return;
     if (link.sampling) {
-      link.violation('samples before the last were answered');
+      link.violation('samples were sent before the previous ones were answered');
       return;
     }
     link.sampling = true;
@@ -320,7 +325,7 @@ export class Inbound {
         },
         (error: unknown) => {
           link.sampling = false;
-          // A full disk affects every agent, so only the first failure is logged.
+          // Logs only the first failure, because a full disk affects every agent.
           if (!this.samplesFailing)
             this.log.warn(
               { node_id: link.nodeId, err: error },
@@ -334,16 +339,18 @@ export class Inbound {
       .catch((error: unknown) => link.fault(error));
   }
 
-  /** Forwards live output to viewers, or drops it. */
+  /** Forwards live output to viewers. Drops output of unapproved agents, and output that cannot be forwarded. */
   private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
     const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
     if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
-      link.violation(`output_progress of ${bytes} bytes, more than it may have or than is left of the window`);
+      link.violation(`output_progress of ${bytes} bytes exceeds the maximum or the rest of the window`);
       return;
     }
     link.outputBucket ??= new TokenBucket(outputProgressBurst, now);
     if (link.showing || !link.outputBucket.take(now, outputProgressPerSecond, outputProgressBurst)) {
-      const message = link.showing ? 'output_progress before the last was answered' : 'too much output_progress';
+      const message = link.showing
+        ? 'output_progress was sent before the previous one was answered'
+        : 'output_progress was sent too often';
       link.refuse({ code: 'rate_exceeded', message, retry_after_secs: null });
       return;
     }
@@ -363,8 +370,8 @@ export class Inbound {
   }
 
   /**
-   * Handles one hint at a time; the newest replaces hints that arrive during that. Hints above the rate wait for the
-   * link's turn of the ping wheel, because each may add a stored record.
+   * Handles the newest drift hint, one at a time. Each may add a record, so a hint above the rate waits for the next
+   * visit.
    */
   private hintDrift(link: Link, now: number): void {
     const keys = link.driftHint;

@@ -3,15 +3,12 @@ export class Turns {
   private readonly limit: number;
   private readonly lines = new Map<string, (() => void)[]>();
 
-  /** @param limit maximum number of callers that hold or wait for one key */
+  /** @param limit maximum number of callers that hold or await one key */
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  /**
-   * Resolves when it is the caller's turn.
-   * @returns a function that ends the turn, or null if too many callers wait
-   */
+  /** Locks a key. @returns a function that unlocks it; null if too many callers wait */
   async take(key: string): Promise<(() => void) | null> {
     const line = this.lines.get(key);
     if (!line) this.lines.set(key, []);

@@ -1,85 +1,90 @@
 import { limits as wireLimits } from '@muster/protocol/wire';
 
-/** Limits of the gateway. Times are in milliseconds. Agents know the wire limits as well. */
+/** Limits of the gateway. Times are in milliseconds. The wire limits are part of the protocol, so agents know them. */
 export const defaultGatewayLimits = {
   ...wireLimits,
-  /** Maximum number of sockets, including waiting ones. Further sockets are dropped immediately. */
+  /** Maximum number of sockets, including waiting ones. More are dropped immediately. */
   connections: 18_000,
   /**
-   * Connections between the start of their handshake and their welcome. With a round trip of 400 ms, and two round trips
-   * each, 150 agents a second are still admitted.
+   * Maximum number of connections between the start of their handshake and their welcome. With two round trips of 400
+   * ms each, 150 agents per second can be admitted.
    */
   handshakesInFlight: 128,
-  /** Handshakes started in one turn of the event loop, so that the API answers in between. */
+  /** Maximum number of handshakes started in one turn of the event loop. The API is served between turns. */
   handshakesPerTurn: 8,
-  /** A connection without a hello after this time gives its slot to the next one, and continues without a slot. */
+  /** Time after which a connection without a hello loses its slot to the next one. It stays open. */
   handshakePlaceMs: 1_000,
-  /** Connections of one network that are not welcomed yet. Bounds the share of a site that is slow to send hellos. */
+  /** Maximum number of connections of one network that are not welcomed yet. */
   unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,
-  /** Sockets that wait for their handshake to begin. */
+  /** Maximum number of sockets that wait for the start of their handshake. */
   waitingSockets: 16_384,
   /**
-   * Waiting sockets of one address (of one network for IPv6). A silent address must leave room for others. The limit is
-   * high because ten thousand agents may share one address, and a dropped agent dials again within seconds, which costs
-   * both ends more than waiting.
+   * Maximum number of waiting sockets of one IPv4 address or IPv6 network, which leaves room for others. High, because
+   * ten thousand agents may share one address, and redialing costs both sides more than waiting.
    */
   waitingSocketsPerAddress: 12_288,
   /** Maximum wait for a handshake; less than the 45 s that agents wait. */
   waitingTimeoutMs: 40_000,
-  /** Links that claim one key at a time, including those that wait. */
+  /** Maximum number of links that are admitted, or wait to be admitted, with one key. */
   claimants: 4,
-  /** Admissions of one agent, per second and burst. An agent that restarts every few seconds is still admitted. */
+  /** Admissions of one agent: rate per second, and burst. Allows an agent that restarts every few seconds. */
   admissionsPerSecond: 0.5,
   admissionBurst: 60,
-  /** Operations that are read and sent at a time. */
+  /** Maximum number of agents whose work is read at the same time. */
   dispatchesInFlight: 256,
-  /** Bytes buffered for the network, over all links, above which no further operation is sent. */
+  /** Maximum bytes of operations that wait for the network, over all links. */
   dispatchBufferBytes: 128 * 1024 * 1024,
-  /** Buffered bytes of small messages above which a link is cut, because its agent does not read. */
+  /** Buffered bytes of small messages above which a link is ended, because its agent does not read. */
   slowReaderBytes: 256 * 1024,
-  /** Characters of large reports being reassembled, over all links. Above it, agents wait for credit. */
+  /** Maximum characters of partly received reports, over all links. Above it, agents wait for credit. */
   reassemblyLength: 64 * 1024 * 1024,
-  /** Minimum rate of a large report, in characters per second. A slower one would occupy its slot. */
+  /** Minimum rate of a large report, in characters per second. A slower report would hold its budget too long. */
   reportLengthPerSecond: 512,
   /** Maximum time for a large report to be complete. */
   reportDeadlineMs: 15 * 60_000,
   /** Minimum interval between commits of changed attributes. The newest values are committed. */
   attributesIntervalMs: 5_000,
-  /** Drift hints of one agent: a burst, then one per interval. */
+  /** Drift hints of one agent: burst, and interval after the burst. */
   driftHintBurst: 30,
   driftHintIntervalMs: 5_000,
-  /** Live-output messages from one agent: rate per second, and burst. */
+  /** Live output messages of one agent: rate per second, and burst. */
   outputProgressPerSecond: 2,
   outputProgressBurst: 5,
-  /** Agents resend samples that were not stored after one to two times this interval. */
+  /** Agents resend samples that were not stored after this interval to twice this interval. */
   samplesRetryMs: 30_000,
   /** Maximum time for an agent to open a shell. */
   terminalOpenTimeoutMs: 10_000,
-  /** Terminals of one link, including closed ones that the agent has not confirmed. Equals the agent's highest setting. */
+  /**
+   * Maximum number of terminals of one link, including closed ones that the agent has not confirmed. Equals the maximum
+   * of the agent's own setting.
+   */
   terminalsOfLink: 10_000,
-  /** Output pieces of one terminal in flight. Further output is joined. */
+  /** Maximum number of output pieces of one terminal in flight. Further output is joined into one piece. */
   terminalPieces: 4_096,
-  /** Queued input bytes of one terminal. A client that exceeds it ignores backpressure. */
+  /** Maximum bytes of queued input of one terminal. Only a client that ignores backpressure exceeds it. */
   terminalInputQueueBytes: 1024 * 1024,
   /** Interval of the sweep for work whose hint was lost. */
   sweepMs: 10_000,
-  /** An operation that is not accepted after this time is sent again. */
+  /** Time after which an operation that was not accepted is sent again. */
   resendMs: 30_000,
   /**
-   * Refused hellos of one network, per second and burst. Above it, the network's sockets wait for their handshakes: a
-   * refused hello costs milliseconds of the event loop.
+   * Refused hellos of one network: rate per second, and burst. Above it, new handshakes of the network wait, because a
+   * refused hello blocks the event loop for milliseconds.
    */
   refusedHellosPerSecond: 20,
   refusedHelloBurst: 100,
-  /** Cost of refusing an agent that proved its key. It is low because a site with a used token is not hostile. */
+  /**
+   * Cost of refusing an agent that proved its key, relative to other refusals. Low, because a site with an invalid
+   * token is not an attacker.
+   */
   provenRefusalCost: 0.1,
-  /** Refusals that are logged and audited, per second and burst. The rest are only counted. */
+  /** Refusals that are logged and audited: rate per second, and burst. The rest are only counted. */
   refusalsPerSecond: 10,
   refusalBurst: 100,
   /** Interval of the timer that pings, expires, and sweeps. */
   tickMs: 250,
-  /** A socket that does not answer a close frame is destroyed after this time. */
+  /** Time after which a socket that does not answer a close frame is destroyed. */
   closeTimeoutMs: 5_000,
   /** Maximum time that a drain waits for pending commits. */
   drainMs: 10_000,

@@ -24,23 +24,23 @@ import { TokenBucket } from './token-bucket.ts';
 /** `greeting` accepts only a hello, `admitting` accepts nothing, `open` follows the welcome, `closing` ignores all input. */
 export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 
-/** Receives the events of all links. One object, so that thousands of links need no closures of their own. */
+/** Receives the events of all links. A single object uses less memory than closures for each of thousands of links. */
 export interface LinkOwner {
   readonly clock: Clock;
   readonly limits: GatewayLimits;
-  /** @param hello the whole message; only its proof has been validated */
+  /** @param hello the whole message, not validated except for `proof` */
   onHello(link: Link, proof: HelloProof, hello: unknown): void;
-  /** A message after the welcome. `bytes` is the length of its frame. */
+  /** Called for each message after the welcome. @param bytes length of the frame */
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
-  /** A binary frame of a link with terminals. */
+  /** Called for each binary frame of a link with terminals. */
   onFrame(link: Link, frame: Buffer): void;
-  /** The orchestrator refuses the agent. */
+  /** Called when the orchestrator refuses the agent. */
   onRefused(link: Link, refusal: Refusal): void;
-  /** The link sends and receives no more messages. Its socket may stay open for a while. */
+  /** Called when the link stops sending and receiving messages. Its socket may stay open for a while. */
   onClosing(link: Link): void;
-  /** An unexpected exception, which is a bug. It ends only this link. */
+  /** Called for an unexpected exception, which is a bug. The exception ends only this link. */
   onFault(link: Link, error: unknown): void;
-  /** The socket is closed. Called once. */
+  /** Called once, when the socket has closed. */
   onEnded(link: Link): void;
 }
 
@@ -49,19 +49,19 @@ export interface ReceivedReport {
   reports: readonly Report[];
   /** Bytes that still count against the agent's window. */
   bytes: number;
-  /** The assembly that holds the budget of its pieces; null for a report in one message. */
+  /** The assembly whose budget must be released; null for a report in one message. */
   assembly: Assembly | null;
 }
 
-/** Bit flags of what the dispatcher must send on a link. */
+/** Flags of the work that the dispatcher must read for a link. */
 export const wish = { work: 1, cancellations: 2, standing: 4 } as const;
 
-/** Socket class of the server, so that the shared listeners find the link. */
+/** Socket class of the server. Shared listeners find the link here. */
 export class LinkSocket extends WebSocket {
   link: Link | null = null;
 }
 
-/** The connection of one agent: its frames, its state, and the counters that enforce the protocol. */
+/** The connection of one agent. Decodes frames, and enforces the limits of the protocol. */
 export class Link {
   readonly remoteIp: string;
   readonly socket: TLSSocket;
@@ -69,78 +69,74 @@ export class Link {
   private readonly owner: LinkOwner;
   private readonly bucket: TokenBucket;
   state: LinkState = 'greeting';
-  /** The reason of the end, for the log. The first reason is kept. */
+  /** Why the link ended, for the log. Later reasons are ignored. */
   endReason: string | null = null;
-  /** Challenge; null once the hello is checked. */
+  /** The nonce of the challenge; null after the hello was checked. */
   nonce: Buffer | null = null;
   nodeId: string | null = null;
-  /** Unix seconds until which a former key is valid; null for the agent's current key. */
+  /** Unix seconds at which a former key expires; null for the agent's current key. */
   keyUntil: number | null = null;
   /** Negotiated protocol version. */
   version = 1;
   instanceId = '';
-  /** Whether the agent announced that it reconnects immediately under a new key. */
+  /** Whether the agent announced that it will reconnect immediately with a new key. */
   returns = false;
   standing: Standing | null = null;
-  /** Seconds by which the agent's clock is ahead, from its last message with a time; null if it sends none. */
+  /** Seconds by which the agent's clock is ahead, from its last message with a time; null if it sends no time. */
   clockSkewSecs: number | null = null;
   /** The skew that was logged last. */
   loggedClockSkewSecs: number | null = null;
-  /** Monotonic milliseconds of the last frame of any kind. */
+  /** Time of the last frame of any kind, in monotonic milliseconds. */
   heardAt: number;
   unansweredPings = 0;
-  /** Payload of the probe that waits for its pong, and its callbacks. */
+  /** The ping that probes the agent, and callbacks for its outcome; null without a pending probe. */
   probe: { payload: string; answered: () => void; ended: () => void } | null = null;
-  /** Slot in the ping wheel. */
+  /** Slot in the ping wheel; -1 for none. */
   slot = -1;
 
   /** Bytes of received reports that are neither acknowledged nor credited. */
   unacknowledgedBytes = 0;
-  /** Created with the first report. */
   reportBucket: TokenBucket | null = null;
-  /** Monotonic milliseconds before which no report is acknowledged and no piece credited. */
+  /** Time before which no report is acknowledged and no piece is credited, in monotonic milliseconds. */
   reportsAnsweredFrom = 0;
   cancelCredit: (() => void) | null = null;
   receivedSeq = 0;
   acknowledgedSeq = 0;
-  /** Whether reports were dropped because the agent was not approved. The agent must reconnect to send them again. */
+  /** Whether reports were ignored because the agent was not approved. The agent resends them only on a new link. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
-  /** The pending commit. Wait for it before another link of the agent is admitted. */
+  /** The pending commit of reports. Another link of the agent may be admitted only after it. */
   committing: Promise<void> | null = null;
   assembly: Assembly | null = null;
-  /** Changed attributes that are not committed yet. */
+  /** Received attributes that are not committed yet. */
   attributes: Record<string, string> | null = null;
   attributesAt = Number.NEGATIVE_INFINITY;
   attributesCommitting = false;
   /** Cancels the timer that commits the attributes. */
   cancelAttributes: (() => void) | null = null;
-  /** Keys of a hint that is not handled yet. */
+  /** Keys of the newest drift hint that is not handled yet. */
   driftHint: readonly string[] | null = null;
   driftHinting = false;
-  /** Created with the first hint. */
   driftHints: TokenBucket | null = null;
-  /** Whether samples are being stored. The agent waits for the answer. */
+  /** Whether samples are being stored. The agent must wait for the answer before it sends more. */
   sampling = false;
-  /** Whether a piece of live output is being handled. The agent waits for the answer. */
+  /** Whether live output is being forwarded. The agent must wait for the answer before it sends more. */
   showing = false;
-  /** Created with the first live output. */
   outputBucket: TokenBucket | null = null;
 
-  /** The operation sent on this link that has not finished. */
+  /** Id of the operation that was sent on this link and has not ended. */
   sentOperation: string | null = null;
   sentOperationAt = 0;
   sentOperationAccepted = false;
-  /** Whether more operations may be queued. Checked when the dispatched operation ends. */
+  /** Whether more operations may be queued. Checked when the current operation ends. */
   moreWork = false;
   /** Bytes of operations not yet written to the network. */
   operationBytes = 0;
   cancelled: string | null = null;
-  /** Created with the first terminal. */
   terminals: LinkTerminals | null = null;
   wishes = 0;
   dispatching = false;
-  /** The buffered bytes at the last call of `isStuck`. */
+  /** Buffered bytes at the last call of `isStuck`. */
   private bufferedBefore = 0;
   private takenBefore = 0;
   private isOver = false;
@@ -165,8 +161,8 @@ export class Link {
   }
 
   /**
-   * Whether bytes were buffered at the last call and now, and none were written in between. A single check is not enough,
-   * because a busy link always has buffered bytes.
+   * Reports whether bytes were buffered at the last call and now, but none were written to the network in between. A
+   * busy link always has buffered bytes, so a single check is not enough.
    */
   isStuck(): boolean {
     const buffered = this.ws.bufferedAmount;
@@ -178,19 +174,19 @@ export class Link {
   }
 
   /**
-   * Sends a small message. Cuts the link if too many bytes are buffered.
+   * Sends a small message. Ends the link if too many bytes are buffered.
    * @param done called once, when the message is written to the network or the link has ended
    */
   send(message: OrchestratorMessage, done?: () => void): void {
     if (this.state === 'closing') return;
     this.ws.send(JSON.stringify(message), done);
-    // Operations and terminal input have their own windows.
+    // Operations and terminal input have separate limits.
     const windowed = this.operationBytes + (this.terminals?.unsentBytes ?? 0);
     if (this.ws.bufferedAmount - windowed > this.owner.limits.slowReaderBytes) this.cut('slow_reader');
   }
 
   /**
-   * Sends terminal input. The terminal's window bounds it.
+   * Sends terminal input, which the window of the terminal limits.
    * @param done called once, when the bytes are written to the network or the link has ended
    */
   sendTyped(channel: number, bytes: Uint8Array, done: () => void): void {
@@ -205,7 +201,7 @@ export class Link {
   }
 
   /**
-   * Sends an encoded operation.
+   * Sends an operation that is encoded as JSON.
    * @param done called once, when all bytes are written to the network or the link has ended
    */
   sendOperation(text: string, done: () => void): void {
@@ -220,7 +216,6 @@ export class Link {
     this.ws.pong(payload);
   }
 
-  /** Sends the refusal and closes the link. */
   refuse(refusal: Refusal): void {
     if (this.state === 'closing') return;
     this.send({ type: 'refused', ...refusal });
@@ -244,7 +239,7 @@ export class Link {
     this.owner.onClosing(this);
   }
 
-  /** Ends this link, and only this link, after an unexpected error. */
+  /** Ends this link after an unexpected error, without affecting other links. */
   fault(error: unknown): void {
     this.owner.onFault(this, error);
     this.cut('internal error');
@@ -259,7 +254,7 @@ export class Link {
     setImmediate(() => onClose.call(this.ws, 1006, noBytes));
   }
 
-  /** Ends the link and its socket, when the orchestrator stops. */
+  /** Ends the link, and closes its socket without waiting for the agent. */
   destroy(reason: string): void {
     this.close(1001, reason);
     this.ws.terminate();
@@ -273,7 +268,7 @@ export class Link {
     if (this.bucket.take(now, agentMessagesPerSecond, agentMessageBurst)) return true;
     this.refuse({
       code: 'rate_exceeded',
-      message: `more than ${agentMessagesPerSecond} messages a second`,
+      message: `more than ${agentMessagesPerSecond} messages per second`,
       retry_after_secs: null,
     });
     return false;
@@ -287,13 +282,13 @@ export class Link {
     return now;
   }
 
-  /** Removes the last received frame from the count, for messages that are limited in another way. */
+  /** Removes the last received frame from the count, because another limit applies to it. */
   uncount(): void {
     this.bucket.giveBack();
   }
 
   receive(data: Buffer, isBinary: boolean): void {
-    // The windows of terminals bound their frames.
+    // The windows of terminals limit these frames, so the message rate does not apply.
     if (isBinary && this.state === 'open' && this.terminals !== null) {
       this.listen();
       this.owner.onFrame(this, data);
@@ -301,7 +296,7 @@ export class Link {
     }
     if (!this.heard()) return;
     if (isBinary) {
-      this.violation('a binary frame, where none is expected');
+      this.violation('unexpected binary frame');
       return;
     }
     if (this.state === 'greeting') {
@@ -309,7 +304,7 @@ export class Link {
       return;
     }
     if (this.state === 'admitting') {
-      this.violation(`${messageType(parse(data))} before the welcome`);
+      this.violation(`${messageType(parse(data))} received before the welcome`);
       return;
     }
     const message = decode(data);
@@ -318,7 +313,7 @@ export class Link {
       return;
     }
     if (message.type === 'hello') {
-      this.violation('a second hello');
+      this.violation('the hello was sent twice');
       return;
     }
     this.owner.onMessage(this, message, data.length);
@@ -341,18 +336,18 @@ export class Link {
   }
 
   failed(error: Error & { code?: string }): void {
-    // `ws` rejects a frame, for example an oversized one, and closes the socket itself.
+    // `ws` has rejected a frame, for example because of its size, and closes the socket itself.
     if (error.code?.startsWith('WS_ERR_') && this.state !== 'closing') {
       const message =
         error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
-          ? `a frame of more than ${this.owner.limits.agentFrameBytes} bytes`
+          ? `a frame exceeds ${this.owner.limits.agentFrameBytes} bytes`
           : error.message;
       this.owner.onRefused(this, { code: 'protocol_violation', message, retry_after_secs: null });
       this.leave('protocol_violation');
     } else this.endReason ??= error.code ?? error.message;
   }
 
-  /** @param code code of the agent's close frame, with its reason */
+  /** @param code code of the agent's close frame, or `noCloseFrame` */
   ended(code: number, reason: Buffer): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -367,7 +362,7 @@ export class Link {
 const noCloseFrame = 1006;
 const noBytes = Buffer.alloc(0);
 
-const notJson = 'a frame that is not JSON';
+const notJson = 'a frame is not JSON';
 
 /** @returns undefined if the data is not JSON */
 function parse(data: Buffer): unknown {
@@ -386,14 +381,13 @@ function decode(data: Buffer): AgentMessage | string {
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }
 
-/** Describes the first fault of a message, for its sender. */
+/** Describes the first fault of a message to its sender. */
 export function faultOf({ issues: [issue] }: { issues: { path: PropertyKey[]; message: string }[] }): string {
-  const text = `a message that does not fit its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`;
+  const text = `a message does not match its schema: ${issue?.path.join('.') || 'message'}: ${issue?.message ?? 'invalid'}`;
   return text.slice(0, 300);
 }
 
-// All links share these listeners; `this` is the socket. They catch everything: an exception would end the process and
-// with it all other links.
+// All links share these listeners; `this` is the socket. An exception that they do not catch would end the process.
 function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
   const link = linkOf(this);
   try {

@@ -3,10 +3,10 @@ import type { Presence } from '../domain/shared/context.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
 
-/** Result of a probe of the link that holds a node id. */
+/** Outcome of a probe. */
 export type ProbeOutcome = 'answered' | 'silent' | 'ended';
 
-/** Links by node id, and the wheel that visits each link once per ping interval. */
+/** The open links by node id, and a timer wheel that visits each link once per ping interval. */
 export class LinkRegistry implements Presence {
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
@@ -15,7 +15,7 @@ export class LinkRegistry implements Presence {
   private hand = 0;
   private turnedAt: number;
   private probes = 0;
-  /** Whether the gateway is draining: no link is added and no shell is opened. */
+  /** Whether the gateway is draining, so that no link is added and no shell is opened. */
   draining = false;
 
   constructor(clock: Clock, limits: GatewayLimits) {
@@ -30,7 +30,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.size;
   }
 
-  /** True once the agent's record and attributes are committed, while its link lives. */
+  /** Reports whether the agent has an open link. Its record and attributes are then committed. */
   isConnected(nodeId: string): boolean {
     return this.byNode.has(nodeId);
   }
@@ -44,7 +44,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.get(nodeId)?.clockSkewSecs ?? 0;
   }
 
-  /** Unix seconds of the last frame on a link. */
+  /** Returns the time of the last frame on a link, in Unix seconds. */
   heardAt(link: Link): number {
     return Math.floor((this.clock.now() - (this.clock.monotonic() - link.heardAt)) / 1000);
   }
@@ -57,7 +57,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.values();
   }
 
-  /** Adds an open link. Its first visit follows after a full ping interval. */
+  /** Adds an open link. Its first visit is after a full ping interval. */
   add(link: Link): void {
     this.byNode.set(link.nodeId!, link);
     link.slot = (this.hand + this.wheel.length - 1) % this.wheel.length;
@@ -76,7 +76,7 @@ export class LinkRegistry implements Presence {
   turn(visit: (link: Link) => void): void {
     const now = this.clock.monotonic();
     const slotMs = this.limits.pingIntervalMs / this.wheel.length;
-    // After a long pause of the process, a single round is enough.
+    // After a long pause of the process, one visit to each link is enough.
     if (now - this.turnedAt > this.limits.pingIntervalMs) this.turnedAt = now - this.limits.pingIntervalMs;
     while (now - this.turnedAt >= slotMs) {
       this.turnedAt += slotMs;

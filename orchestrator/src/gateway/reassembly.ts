@@ -7,29 +7,32 @@ export interface Assembly {
   texts: string[];
   /** Characters received so far. They count against the shared budget. */
   length: number;
-  /** Frame bytes of pieces without credit, in order. */
+  /** Frame bytes of each piece that is not credited yet, in order. */
   uncredited: number[];
-  /** Whether the agent gets no credit because the budget is used up. */
+  /** Whether the report waits for budget, so that the agent receives no credit. */
   waiting: boolean;
-  /** Called when the report may continue. */
+  /** Called when a waiting report may continue. */
   resume: () => void;
-  /** Time of the last check, in monotonic milliseconds, and the length at that time; null before the first check. */
+  /**
+   * Time (monotonic milliseconds) and length at the last check; null before the first check, and while the report
+   * waits.
+   */
   looked: { at: number; length: number } | null;
-  /** Monotonic milliseconds by which the report must be complete. */
+  /** Time by which the report must be complete, in monotonic milliseconds. */
   dueAt: number;
 }
 
 export type PartFault = string;
 
 /**
- * Reassembles large reports within one budget for all links. A report uses budget for its received pieces, not for its
- * announced size. When the budget is used up, only the oldest report continues, so that one always completes and frees
- * budget. The agents of all other reports get no credit and cannot send more than their windows.
+ * Reassembles large reports within a memory budget that all links share. Only received pieces use budget, not the
+ * announced size. When the budget is used up, only the oldest report continues, so that it completes and frees budget.
+ * The other agents receive no credit, and cannot send more than their windows.
  */
 export class Reassembly {
   private readonly limits: GatewayLimits;
   private held = 0;
-  /** Oldest first. */
+  /** Incomplete reports, oldest first. */
   private readonly open = new Set<Assembly>();
   private readonly waiting = new Set<Assembly>();
 
@@ -37,14 +40,14 @@ export class Reassembly {
     this.limits = limits;
   }
 
-  /** Characters held by incomplete reports. */
+  /** Budget in use, in characters. */
   get load(): number {
     return this.held;
   }
 
   /**
-   * Opens a report without any piece.
-   * @param now    monotonic milliseconds
+   * Begins a report without any piece.
+   * @param now monotonic milliseconds
    * @param resume called when a waiting report may continue
    */
   begin(seq: number, parts: number, now: number, resume: () => void): Assembly {
@@ -63,12 +66,12 @@ export class Reassembly {
     return assembly;
   }
 
-  /** Adds the next piece. `waiting` shows whether more may follow. @returns null, or a description of the fault */
+  /** Adds the next piece, and sets `waiting` if no more may follow now. @returns null, or a description of the fault */
   add(assembly: Assembly, part: { seq: number; part: number; parts: number; text: string }): PartFault | null {
     if (part.seq !== assembly.seq || part.parts !== assembly.parts || part.part !== assembly.texts.length)
-      return `piece ${part.part} of ${part.parts} of report ${part.seq}, where piece ${assembly.texts.length} of ${assembly.parts} of report ${assembly.seq} is due`;
+      return `unexpected piece ${part.part} of ${part.parts} of report ${part.seq}; the next is piece ${assembly.texts.length} of ${assembly.parts} of report ${assembly.seq}`;
     if (assembly.length + part.text.length > this.limits.reportLength)
-      return `a report of more than ${this.limits.reportLength} characters`;
+      return `a report exceeds ${this.limits.reportLength} characters`;
     assembly.length += part.text.length;
     this.held += part.text.length;
     assembly.texts.push(part.text);
@@ -82,7 +85,8 @@ export class Reassembly {
   }
 
   /**
-   * Checks the minimum rate and the deadline of a report. Neither applies while it waits for budget. Call it periodically.
+   * Checks the minimum rate and the deadline of a report, which do not apply while it waits for budget. Call
+   * periodically.
    * @param now monotonic milliseconds
    */
   look(assembly: Assembly, now: number): PartFault | null {
@@ -93,12 +97,12 @@ export class Reassembly {
       return null;
     }
     if (looked !== null && length === looked.length)
-      return `report ${seq} stood still at piece ${texts.length} of ${parts}`;
+      return `report ${seq} stalled at piece ${texts.length} of ${parts}`;
     if (looked !== null && length - looked.length < ((now - looked.at) / 1000) * this.limits.reportLengthPerSecond)
-      return `report ${seq} came in at less than ${this.limits.reportLengthPerSecond} characters a second`;
+      return `report ${seq} arrived at less than ${this.limits.reportLengthPerSecond} characters per second`;
     return now < assembly.dueAt
       ? null
-      : `report ${seq} was not whole after ${Math.round(this.limits.reportDeadlineMs / 1000)} s`;
+      : `report ${seq} was not complete after ${Math.round(this.limits.reportDeadlineMs / 1000)} s`;
   }
 
   /** Releases the budget of a report. Idempotent. */
@@ -116,7 +120,7 @@ export class Reassembly {
     this.resumeOldest();
   }
 
-  /** Resumes the report that has waited longest, regardless of when it began. */
+  /** Resumes the oldest report, even if the budget is used up. */
   private resumeOldest(): void {
     const oldest = this.open.values().next().value;
     if (!oldest?.waiting) return;

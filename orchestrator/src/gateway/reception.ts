@@ -12,10 +12,10 @@ import type { LinkRegistry } from './presence.ts';
 import { KeptPlaces } from './reconnect-reservations.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Maximum number of agents with a remembered admission rate. */
+/** Maximum number of agents whose admission rate is stored. */
 const maxRemembered = 50_000;
 
-/** TLS 1.3 treats an empty context and no context alike. */
+/** TLS 1.3 does not distinguish an empty context from none (RFC 8446, 7.5). */
 const noContext = Buffer.alloc(0);
 
 export interface ReceptionOptions {
@@ -25,15 +25,15 @@ export interface ReceptionOptions {
   dispatcher: Dispatcher;
   clock: Clock;
   log: Log;
-  /** Maximum number of links that claim one key at a time. */
+  /** Maximum number of links that are admitted, or wait to be admitted, with one key. */
   claimants: number;
   /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };
-  /** Sample interval that agents receive in the welcome, seconds. */
+  /** Seconds between samples, sent to agents in the welcome; undefined to omit it. */
   metricsInterval: number | undefined;
 }
 
-/** Maps a refusal to a code that the protocol version of the agent has. */
+/** Replaces the code of a refusal if the protocol version of the agent does not have it. */
 export function asKnown(refusal: Refusal, version: number): Refusal {
   const { code } = refusal;
   if (code !== 'key_replaced' && code !== 'key_refused' && code !== 'key_unknown') return refusal;
@@ -41,14 +41,17 @@ export function asKnown(refusal: Refusal, version: number): Refusal {
   return version < 5 && code === 'key_unknown' ? { ...refusal, code: 'key_refused' } : refusal;
 }
 
-/** Admits links, from the hello to the welcome: checks the proof, settles two links with one key, records the agent. */
+/**
+ * Admits links, from the hello to the welcome: checks the proof, resolves conflicts between two links of one agent, and
+ * records the agent.
+ */
 export class Reception {
   private readonly options: ReceptionOptions;
   private readonly turns: Turns;
-  /** Links being admitted, by node id. Hints that arrive during the admission are passed to them. */
+  /** Links that are being admitted, by node id. They also receive hints. */
   private readonly claims = new Map<string, Link>();
   private readonly kept = new KeptPlaces();
-  /** Admission rates by node id, least recently used first. */
+  /** Admission buckets by node id, least recently used first. */
   private readonly admissions = new Map<string, TokenBucket>();
 
   constructor(options: ReceptionOptions) {
@@ -60,7 +63,7 @@ export class Reception {
     return this.claims.get(nodeId);
   }
 
-  /** Reserves the slot of an agent that reconnects immediately. A link with a former key has no slot to reserve. */
+  /** Reserves the slot of an agent that reconnects immediately. A link with a former key cannot reserve a slot. */
   keepPlace({ nodeId, instanceId, keyUntil }: Link): void {
     if (nodeId !== null && keyUntil === null) this.kept.keep(nodeId, instanceId, this.options.clock.monotonic());
   }
@@ -70,9 +73,9 @@ export class Reception {
   }
 
   /**
-   * Welcomes the link, or refuses it. Verifies the signature before it reads anything else of the hello.
+   * Welcomes or refuses the link. Verifies the signature before it reads other fields of the hello.
    * @param message the hello, parsed as JSON
-   * @throws errors of the domain when it cannot record the agent
+   * @throws errors of the domain if the agent cannot be recorded
    */
   async admit(link: Link, proof: HelloProof, message: unknown): Promise<void> {
     const exporter = link.socket.exportKeyingMaterial(exporterLength, exporterLabel, noContext);
@@ -82,7 +85,7 @@ export class Reception {
     const parsed = helloSchema.safeParse(message);
     if (!parsed.success) return link.violation(faultOf(parsed.error));
     const hello = parsed.data;
-    // The skew is measured before the following steps, which may wait.
+    // Measured first, because later steps may wait.
     link.clockSkewSecs = skewOf(hello.clock_ms, this.options.clock.now());
     link.instanceId = hello.instance_id;
     link.version = verdict.version;
@@ -93,22 +96,26 @@ export class Reception {
     link.keyUntil = key.valid_until;
     const done = await this.turns.take(nodeId);
     if (done === null)
-      return link.refuse({ code: 'unavailable', message: 'too many links with this key at once', retry_after_secs: 5 });
+      return link.refuse({
+        code: 'unavailable',
+        message: 'too many simultaneous links with this key',
+        retry_after_secs: 5,
+      });
     this.claims.set(nodeId, link);
     try {
       if (link.state !== 'admitting') return;
       const bucket = this.admissionsOf(nodeId);
       const { perSecond, burst } = this.options.admissions;
       if (!bucket.take(this.options.clock.monotonic(), perSecond, burst)) {
-        const message = 'this agent has connected too often; it is let in again in a moment';
+        const message = 'this agent connects too often; it can connect again in a moment';
         return link.refuse({ code: 'rate_exceeded', message, retry_after_secs: Math.ceil(1 / perSecond) });
       }
       if (!(await this.replaceFormer(link, nodeId))) {
-        // A copied key must not use up the admission rate of its agent.
+        // Processes with a copied key must not use up the admission rate of the agent.
         bucket.giveBack();
         return;
       }
-      // The reservation is checked here, because the former link may have disconnected during the probe.
+      // Checked after the probe, because the former link may have disconnected during it.
       if (this.kept.isKeptFrom(nodeId, link.instanceId, this.options.clock.monotonic())) {
         const message = 'the agent is about to reconnect with a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
@@ -119,7 +126,7 @@ export class Reception {
       const attributes = withSkew(hello.attributes, link.clockSkewSecs);
       const admission = await this.options.links.admit({ ...hello, attributes }, from);
       if (!admission.admitted) return link.refuse(asKnown(admission.refusal, verdict.version));
-      // The link has ended during the admission. The agent is recorded as seen, but not as connected.
+      // The link ended during the admission: the agent is recorded as seen, but not as connected.
       if (link.state !== 'admitting') return;
       link.standing = admission.standing;
       link.receivedSeq = admission.acknowledged;
@@ -149,7 +156,7 @@ export class Reception {
     }
   }
 
-  /** Limits how often an agent connects, because each link costs several writes. */
+  /** Returns the bucket that limits how often an agent connects. Each admission costs several writes. */
   private admissionsOf(nodeId: string): TokenBucket {
     const { clock, admissions } = this.options;
     const bucket = this.admissions.get(nodeId) ?? new TokenBucket(admissions.burst, clock.monotonic());
@@ -159,7 +166,7 @@ export class Reception {
     return bucket;
   }
 
-  /** Decides which of two links with one key stays. @returns false if the newer link was refused */
+  /** Keeps one of two links of one agent. @returns false if the newer link was refused */
   private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
     const former = this.options.registry.get(nodeId);
     if (!former) return true;
@@ -169,16 +176,16 @@ export class Reception {
     if (isOther && (await this.options.registry.probe(former)) === 'answered') {
       link.refuse({
         code: 'cloned',
-        message: 'another process with this key is connected; give each machine a data directory of its own',
+        message: 'another process with this key is connected; give each machine its own data directory',
         retry_after_secs: null,
       });
       await this.options.links.cloneSeen(nodeId, link.remoteIp);
       return false;
     }
-    // The former link is removed here, before its socket closes: its end must be recorded before the admission of the newer link.
+    // Removed before its socket closes, because its end must be recorded before the newer link is admitted.
     const wasOpen = this.options.registry.remove(former);
     former.cut('replaced by a newer link');
-    // The admission must read this commit, because it tells the agent where to resume.
+    // The welcome contains the last acknowledged report, so pending commits must finish first.
     await former.committing;
     if (wasOpen) await this.options.links.closed(nodeId, former.endReason!, this.options.registry.heardAt(former));
     return true;

@@ -1,12 +1,12 @@
-/** Milliseconds for which a slot is reserved. If the agent is killed during this time, its next process must wait as well. */
+/** Duration of a reservation, in milliseconds. If the agent restarts during it, its new process must wait, too. */
 const keptMs = 15_000;
 
 /**
- * Reserved slots of agents that reconnect immediately under a new key. Otherwise the owner of a copied former key could connect
- * between the two links at each key change, and take over the change.
+ * Reserves the slots of agents that reconnect immediately with a new key. Otherwise, the owner of a copied key could
+ * connect between the two links, and take over the key change.
  */
 export class KeptPlaces {
-  /** Reservations by node id, the oldest first. */
+  /** Reservations by node id, oldest first. */
   readonly #kept = new Map<string, { instanceId: string; until: number }>();
 
   /** @param now monotonic milliseconds */
@@ -19,7 +19,7 @@ export class KeptPlaces {
     this.#kept.set(nodeId, { instanceId, until: now + keptMs });
   }
 
-  /** Whether the slot is reserved for another process of the agent. */
+  /** Reports whether the slot is reserved for another process of the agent. */
   isKeptFrom(nodeId: string, instanceId: string, now: number): boolean {
     const kept = this.#kept.get(nodeId);
     return kept !== undefined && kept.until > now && kept.instanceId !== instanceId;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RefusedHellos } from './refused-hellos.ts';
 
-test('delays a network whose burst is spent, and then allows one hello per refilled token', () => {
+test('delays a network that has used its burst, and then allows one hello per refilled token', () => {
   const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
   for (let at = 0; at < 3; at++) {
     expect(hellos.mayBegin('A', 0)).toBe(true);
@@ -26,14 +26,14 @@ test('counts a refusal of a proved key as a fraction of a token', () => {
   expect(hellos.mayBegin('A', 0)).toBe(false);
 });
 
-test('charges at most one burst for handshakes that were in progress together', () => {
+test('charges at most one burst for concurrent handshakes', () => {
   const hellos = new RefusedHellos({ perSecond: 1, burst: 2 });
   for (let at = 0; at < 100; at++) hellos.charge('A', 1, 0);
   expect(hellos.mayBegin('A', 2_999)).toBe(false);
   expect(hellos.mayBegin('A', 3_000)).toBe(true);
 });
 
-test('remembers a bounded number of networks, the most recently charged ones', () => {
+test('stores a bounded number of networks, and evicts the least recently charged', () => {
   const hellos = new RefusedHellos({ perSecond: 1, burst: 1 });
   for (let at = 0; at <= 1024; at++) hellos.charge(`N${at}`, 1, 0);
   expect(hellos.mayBegin('N0', 0)).toBe(true);

@@ -5,34 +5,36 @@ export interface RefusedHelloLimits {
   readonly burst: number;
 }
 
-/** Maximum number of remembered networks. A further one evicts the least recently charged. */
+/** Maximum number of stored networks. Adding another one evicts the least recently charged. */
 const maxNetworks = 1024;
 
-/** Factor between the limits of a /48 and of one network: one client may own all 65,536 networks of a /48. */
+/** The limits of a /48 are this many times those of one network, because one client may own all its 65,536 networks. */
 const wideScale = 8;
 
 interface Account {
-  /** Remaining tokens. Below 1, the network waits. Negative after parallel handshakes. */
+  /**
+   * Remaining tokens. Below 1, the network must wait. May be negative, because concurrent handshakes are charged later.
+   */
   tokens: number;
   refilledAt: number;
 }
 
-/** Delays networks whose hellos are refused, with a token bucket for each. Times are monotonic milliseconds. */
+/** Delays networks whose hellos are refused. Each network has a token bucket. Times are monotonic milliseconds. */
 export class RefusedHellos {
   private readonly limits: RefusedHelloLimits;
-  /** Charged networks, least recent first. */
+  /** Networks with used tokens, least recently charged first. */
   private readonly accounts = new Map<string, Account>();
 
   constructor(limits: RefusedHelloLimits) {
     this.limits = limits;
   }
 
-  /** Charges a refused hello to its network. @param cost 1 for a refusal of full weight */
+  /** Charges a refused hello to its network. @param cost in tokens; 1 for a refusal of full weight */
   charge(network: string, cost: number, now: number): void {
     for (const { name, scale } of scopesOf(network)) {
       const burst = this.limits.burst * scale;
       const account = this.refilled(name, scale, now) ?? { tokens: burst, refilledAt: now };
-      // Handshakes already in progress when the bucket ran empty cost at most one burst.
+      // Limits the debt from handshakes that were in progress when the bucket became empty.
       account.tokens = Math.max(-burst, account.tokens - cost);
       this.accounts.delete(name);
       this.accounts.set(name, account);
@@ -40,12 +42,12 @@ export class RefusedHellos {
     }
   }
 
-  /** Whether a handshake of the network may begin. */
+  /** Reports whether a handshake of the network may begin. */
   mayBegin(network: string, now: number): boolean {
     return scopesOf(network).every(({ name, scale }) => (this.refilled(name, scale, now)?.tokens ?? 1) >= 1);
   }
 
-  /** @returns the bucket of the network; null if its bucket is full */
+  /** @returns the refilled bucket; null if it is full */
   private refilled(name: string, scale: number, now: number): Account | null {
     const account = this.accounts.get(name);
     if (account === undefined) return null;
@@ -57,7 +59,7 @@ export class RefusedHellos {
   }
 }
 
-/** The buckets that a refusal is charged to: that of the network, and for IPv6 also that of its /48. */
+/** Returns the buckets to charge: the network's and, for IPv6, that of its /48. */
 function scopesOf(network: string): { name: string; scale: number }[] {
   const wide = siteNetworkOf(network);
   return wide === network

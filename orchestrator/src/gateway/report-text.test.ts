@@ -26,10 +26,10 @@ test('reads every kind of report', () => {
 });
 
 test('describes the first fault of a report', () => {
-  expect(readReports('[{"type":')).toBe('its pieces are no JSON');
-  expect(readReports('["type')).toBe('its pieces are no JSON');
-  expect(readReports('[{"type":"accepted"}]')).toMatch(/^a message that does not fit its schema: 0\.operation_id: /);
-  expect(readReports('[{"type":"accepted","\\u0061":1}]')).toBe('it has the unknown key "\\\\u0061"');
+  expect(readReports('[{"type":')).toBe('the joined pieces are not valid JSON');
+  expect(readReports('["type')).toBe('the joined pieces are not valid JSON');
+  expect(readReports('[{"type":"accepted"}]')).toMatch(/^a message does not match its schema: 0\.operation_id: /);
+  expect(readReports('[{"type":"accepted","\\u0061":1}]')).toBe('unknown key "\\\\u0061"');
 });
 
 test('refuses a report full of unknown keys before it is parsed', () => {
@@ -43,7 +43,7 @@ test('refuses a report full of unknown keys before it is parsed', () => {
     return parse(...args);
   };
   try {
-    expect(readReports(text)).toBe('it has the unknown key "k0"');
+    expect(readReports(text)).toBe('unknown key "k0"');
   } finally {
     JSON.parse = parse;
   }

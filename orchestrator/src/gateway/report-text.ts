@@ -5,27 +5,26 @@ import { faultOf } from './link.ts';
 /**
  * Parses reassembled reports.
  * @param text JSON, up to 4 MiB
- * @returns the reports, or a description of the fault for the sender
+ * @returns the reports, or a description of the first fault
  */
 export function readReports(text: string): Report[] | string {
   const unknown = unknownKey(text);
-  if (unknown !== null) return `it has the unknown key ${JSON.stringify(unknown)}`;
+  if (unknown !== null) return `unknown key ${JSON.stringify(unknown)}`;
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch {
-    return 'its pieces are no JSON';
+    return 'the joined pieces are not valid JSON';
   }
   const parsed = reportsSchema.safeParse(json);
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }
 
-/** Maximum number of characters of a key in a fault description. */
 const maxKeyLength = 64;
 
 /**
- * Finds the first key that no report has. Runs before the text is parsed: a text with many different keys takes 0.3 s
- * to parse and 0.3 s to validate; a text with known keys takes a tenth of that.
+ * Returns the first key that no report has, or null. Runs before the text is parsed, because many different keys make
+ * parsing and validating ten times as slow (0.6 s).
  */
 function unknownKey(text: string): string | null {
   let start = 0;

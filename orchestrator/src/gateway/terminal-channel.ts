@@ -8,7 +8,10 @@ import type { GatewayLimits } from './limits.ts';
 import { InputQueue, OutputWindow, Pieces } from './terminal-window.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** `opening`: not answered yet. `closed`: closed here; the agent has not confirmed it. `ended`: no more messages follow. */
+/**
+ * `opening`: the agent has not answered. `closed`: the opener closed the shell, but the agent has not confirmed it.
+ * `ended`: no more messages follow.
+ */
 type ChannelState = 'opening' | 'open' | 'closed' | 'ended';
 
 const refusalCodes = {
@@ -18,14 +21,14 @@ const refusalCodes = {
   failed: 'terminal_failed',
 } as const satisfies Record<TerminalRefusal, string>;
 
-/** Maximum number of input frames not yet written to the network. Further input is joined. A full window needs fewer. */
+/** Maximum number of input frames not yet written to the network. Further input is joined into larger frames. */
 const maxUnsent = 8;
 
-/** Maximum number of characters shown of an agent's texts. Half of the wire limit, because one may count as two there. */
+/** Maximum number of characters of a name from an agent. Half of the wire limit, which counts UTF-16 code units. */
 const maxTextLength = 128;
 const maxMessageLength = 500;
 
-/** The part of a link that terminals use. */
+/** The methods of a link that terminals use. */
 export interface ChannelLink {
   readonly nodeId: string | null;
   readonly standing: Standing | null;
@@ -40,7 +43,7 @@ export const nameOf = (link: Pick<ChannelLink, 'nodeId' | 'standing'>): string =
   link.standing?.name ?? link.nodeId ?? 'the agent';
 
 /**
- * A terminal on a link. The `on…` methods receive the agent's messages; each returns a description of the protocol
+ * A terminal on a link. The `on…` methods handle the agent's messages. Each returns a description of a protocol
  * violation, or null.
  */
 export class Channel implements Shell {
@@ -56,15 +59,15 @@ export class Channel implements Shell {
   private readonly pieces: Pieces;
   private readonly typed: InputQueue;
   private readonly smallFrames: TokenBucket;
-  /** Events held until the opener has received the shell; null afterward. */
+  /** Events that wait until the opener has received the shell; null afterward. */
   private held: (() => void)[] | null = [];
-  /** Whether the opener has closed the shell and receives no more events. */
+  /** Whether the opener has closed the shell, so that it receives no more events. */
   private silent = false;
   /** Whether `write` has returned false. */
   private full = false;
   private flushing = false;
   private unsent = 0;
-  /** The next size to send, after the one being sent. */
+  /** The size to send after the current one; null for none. */
   private size: { cols: number; rows: number } | null = null;
   private resizing = false;
 
@@ -89,7 +92,7 @@ export class Channel implements Shell {
     this.smallFrames = new TokenBucket(this.limits.terminalSmallFrameBurst, options.now);
   }
 
-  /** Whether no more messages follow, so that the channel may be removed. */
+  /** Whether the channel may be removed, because no more messages follow. */
   get over(): boolean {
     return this.state === 'ended';
   }
@@ -98,7 +101,7 @@ export class Channel implements Shell {
 
   onOpened(program: string, user: string): string | null {
     if (this.state === 'closed') return null;
-    if (this.state !== 'opening') return 'a second terminal_opened';
+    if (this.state !== 'opening') return 'terminal_opened was sent twice';
     this.state = 'open';
     this.program = oneLine(program, maxMessageLength);
     this.user = oneLine(user, maxTextLength);
@@ -109,7 +112,7 @@ export class Channel implements Shell {
   }
 
   onRefused(code: TerminalRefusal, message: string): string | null {
-    if (this.state === 'open') return 'terminal_refused for one that was opened';
+    if (this.state === 'open') return 'terminal_refused for an open terminal';
     if (this.state === 'opening') {
       const why = oneLine(message, maxMessageLength);
       const detail = why === '' ? undefined : `${nameOf(this.link)}: ${why}`;
@@ -120,11 +123,11 @@ export class Channel implements Shell {
   }
 
   onOutput(bytes: Uint8Array, now: number): string | null {
-    if (this.state === 'opening') return 'bytes of a terminal that was not opened';
+    if (this.state === 'opening') return 'output of a terminal that was not opened';
     const { terminalSmallFrameBytes, terminalOutputWindowBytes } = this.limits;
     if (bytes.length < terminalSmallFrameBytes && !this.mayDrip(now)) return null;
     if (!this.shown.receive(bytes.length))
-      return `more than ${terminalOutputWindowBytes} bytes of a terminal that were not asked for`;
+      return `terminal output exceeds the window of ${terminalOutputWindowBytes} bytes`;
     if (this.state === 'open') this.show(this.pieces.receive(bytes));
     return null;
   }
@@ -138,20 +141,20 @@ export class Channel implements Shell {
     if (this.smallFrames.take(now, terminalSmallFramesPerSecond, terminalSmallFrameBurst)) return true;
     this.link.refuse({
       code: 'rate_exceeded',
-      message: `more than ${terminalSmallFramesPerSecond} frames of less than ${terminalSmallFrameBytes} bytes a second of one terminal`,
+      message: `one terminal sends more than ${terminalSmallFramesPerSecond} frames of less than ${terminalSmallFrameBytes} bytes per second`,
       retry_after_secs: null,
     });
     return false;
   }
 
   onCredit(bytes: number): string | null {
-    if (!this.typed.credit(bytes)) return 'terminal_credit for more than was typed';
+    if (!this.typed.credit(bytes)) return 'terminal_credit exceeds the input that was sent';
     if (this.state === 'open') this.flush();
     return null;
   }
 
   onExited(exit: ShellExit): string | null {
-    if (this.state === 'opening') return 'terminal_exited of a terminal that was not opened';
+    if (this.state === 'opening') return 'terminal_exited for a terminal that was not opened';
     this.show(this.pieces.rest());
     this.state = 'ended';
     const { code, signal } = exit;
@@ -159,7 +162,7 @@ export class Channel implements Shell {
     return null;
   }
 
-  /** The link has ended. */
+  /** Ends the channel because its link has ended. */
   onLost(reason: string): void {
     const { state } = this;
     this.show(this.pieces.rest());
@@ -168,14 +171,14 @@ export class Channel implements Shell {
     if (state === 'open') this.tell(() => this.events.lost(reason));
   }
 
-  /** The agent did not answer in time. */
+  /** Rejects the opening because the agent did not answer in time. */
   onTimeout(): void {
     if (this.state !== 'opening') return;
     const seconds = this.limits.terminalOpenTimeoutMs / 1000;
     this.answer.reject(
-      new MusterError('agent_timeout', `${nameOf(this.link)} has not started a shell within ${seconds} s`),
+      new MusterError('agent_timeout', `${nameOf(this.link)} did not start a shell within ${seconds} s`),
     );
-    this.close('it was not opened in time');
+    this.close('the shell did not start in time');
   }
 
   // Calls from the opener
@@ -184,12 +187,12 @@ export class Channel implements Shell {
     if (this.state !== 'open') return true;
     const roomy = this.typed.push(bytes);
     if (this.typed.waiting > this.limits.terminalInputQueueBytes) {
-      this.close('too much was typed');
-      this.events.lost('more was typed into it than it takes');
+      this.close('too much queued input');
+      this.events.lost('too much input was sent before the shell read it');
       return true;
     }
     if (!roomy) this.full = true;
-    // Joins the input of one turn.
+    // Joins all input of the current turn of the event loop.
     if (!this.flushing) {
       this.flushing = true;
       queueMicrotask(() => this.safely(() => this.flush()));
@@ -221,9 +224,9 @@ export class Channel implements Shell {
     this.link.send({ type: 'terminal_close', channel: this.number, reason: oneLine(reason, maxTextLength) });
   }
 
-  // Shared
+  // Internals
 
-  /** Delivers an event, in the order of arrival. */
+  /** Delivers an event to the opener, or queues it until the opener has the shell. */
   private tell(event: () => void): void {
     if (this.silent) return;
     if (this.held !== null) this.held.push(event);
@@ -233,7 +236,7 @@ export class Channel implements Shell {
   private release(): void {
     this.safely(() => {
       const held = this.held ?? [];
-      // Delivering an event may add another one.
+      // An event handler may add another event.
       for (let event = held.shift(); event !== undefined && !this.silent; event = held.shift()) event();
       this.held = null;
     });
@@ -256,7 +259,7 @@ export class Channel implements Shell {
     this.tell(() => this.events.writable());
   }
 
-  /** Sends one size at a time, so that many quick size changes do not queue messages. */
+  /** Sends one size at a time, so that rapid size changes do not accumulate. */
   private sendSize(): void {
     const { size } = this;
     if (size === null || this.state !== 'open') return;
@@ -270,7 +273,7 @@ export class Channel implements Shell {
     });
   }
 
-  /** Runs an action; an exception ends only this link. */
+  /** Runs an action, and ends the link if it throws. */
   private safely(action: () => void): void {
     try {
       action();

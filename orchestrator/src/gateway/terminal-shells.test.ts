@@ -60,7 +60,6 @@ async function connected(versions = [3, 2, 1]): Promise<TestAgent> {
   return agent;
 }
 
-/** Records the events of one shell in order. */
 class RecordedEvents implements ShellEvents {
   readonly events: string[] = [];
   shown = Buffer.alloc(0);
@@ -99,7 +98,10 @@ async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number
   return { shell: await opening, channel, told };
 }
 
-/** Resolves once `condition` holds. The event that makes it hold must already be pending. */
+/**
+ * Resolves when `condition` returns true. Does not advance the clock, so I/O that is already in progress must fulfill
+ * it.
+ */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
@@ -137,7 +139,7 @@ describe('opening', () => {
     const told = new RecordedEvents();
     const opening = gateway.shells.open(wishFor(agent), told).then(() => told.events.push('in hand'));
     const { channel } = await agent.next('terminal_open');
-    // A single write, so that all messages are read in one turn of the event loop.
+    // A single write, so that the gateway reads all messages in one turn of the event loop.
     agent.socket.cork();
     agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
     agent.show(channel, Buffer.from('motd'));
@@ -193,14 +195,14 @@ describe('opening', () => {
     await draining;
   });
 
-  test('stops opening a shell after ten seconds, and drops its later messages', async () => {
+  test('rejects after ten seconds without an answer, and ignores later messages of the shell', async () => {
     await start();
     const agent = await connected();
     const told = new RecordedEvents();
     const opening = gateway.shells.open(wishFor(agent), told);
     const refusal = expect(opening).rejects.toMatchObject({
       code: 'agent_timeout',
-      message: `${agent.key.nodeId} has not started a shell within 10 s`,
+      message: `${agent.key.nodeId} did not start a shell within 10 s`,
     });
     const { channel } = await agent.next('terminal_open');
     clock.advance(9_500);
@@ -208,17 +210,17 @@ describe('opening', () => {
     expect(agent.count('terminal_close')).toBe(0);
     clock.advance(1_000);
     await refusal;
-    expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'it was not opened in time' });
+    expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'the shell did not start in time' });
     agent.send({ type: 'terminal_opened', channel, shell: '/bin/sh', user: 'root' });
     agent.show(channel, Buffer.from('late'));
     agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
     await agent.settled();
-    // The link is healthy: another shell can be opened.
+    // The link still works.
     await opened(agent);
     expect(told.events).toEqual([]);
   });
 
-  test('rejects a pending opening when the link ends', async () => {
+  test('rejects a pending open request when the link ends', async () => {
     await start();
     const agent = await connected();
     const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
@@ -230,7 +232,7 @@ describe('opening', () => {
     });
   });
 
-  test('refuses a shell beyond the maximum of a link, which includes closed shells that have not ended', async () => {
+  test('refuses a shell beyond the maximum of a link, and counts closed shells until they end', async () => {
     await start({ terminalsOfLink: 2 });
     const agent = await connected();
     const first = await opened(agent);
@@ -245,7 +247,7 @@ describe('opening', () => {
 });
 
 describe('output of a shell', () => {
-  test('delivers output completely within the window, and returns credit in large steps', async () => {
+  test('delivers all output within the window, and returns credit in large steps', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -259,11 +261,11 @@ describe('output of a shell', () => {
     expect(await agent.next('terminal_credit')).toEqual({ type: 'terminal_credit', channel, bytes: outputWindow / 4 });
     for (; shown < outputWindow * 1.25; shown += piece.length) agent.show(channel, piece);
     await until(() => told.shown.length === shown);
-    // A byte more than the returned credit.
+    // One byte more than the returned credit.
     agent.show(channel, Buffer.from('x'));
     expect(await agent.next('refused')).toMatchObject({
       code: 'protocol_violation',
-      message: 'more than 262144 bytes of a terminal that were not asked for',
+      message: 'terminal output exceeds the window of 262144 bytes',
     });
     await until(() => told.events.length === 2);
     expect(told.events[1]).toBe(`lost: the link to ${agent.key.nodeId} ended: protocol_violation`);
@@ -272,35 +274,38 @@ describe('output of a shell', () => {
   test('refuses messages for a shell that is not open on this link', async () => {
     await start();
     const cases: [(agent: TestAgent, channel: number) => void, string][] = [
-      [(agent, channel) => agent.show(channel + 1, piece), "channel 2, which is no terminal's"],
-      [(agent) => agent.send({ type: 'terminal_exited', channel: 9, exit_code: 0, signal: null }), 'channel 9,'],
-      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 1)), 'a binary frame of 5 bytes that is not a terminal frame'],
+      [(agent, channel) => agent.show(channel + 1, piece), 'channel 2 belongs to no terminal'],
+      [(agent) => agent.send({ type: 'terminal_exited', channel: 9, exit_code: 0, signal: null }), 'channel 9 '],
+      [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 1)), 'a binary frame of 5 bytes is not a terminal frame'],
       [(agent) => agent.ws.send(Buffer.of(2, 0, 0, 0, 1, 65)), 'not a terminal frame'],
       [(agent) => agent.ws.send(Buffer.of(1, 0, 0, 0, 0, 65)), 'not a terminal frame'],
       [(agent) => agent.ws.send(Buffer.alloc(0)), 'a binary frame of 0 bytes'],
       [(agent) => agent.ws.send(Buffer.alloc(wireLimits.terminalFrameBytes + 6, 1)), 'not a terminal frame'],
       [
         (agent, channel) => agent.send({ type: 'terminal_opened', channel, shell: '', user: '' }),
-        'a second terminal_opened',
+        'terminal_opened was sent twice',
       ],
       [
         (agent, channel) => agent.send({ type: 'terminal_refused', channel, code: 'limit', message: '' }),
-        'terminal_refused for one that was opened',
+        'terminal_refused for an open terminal',
       ],
-      [(agent, channel) => agent.send({ type: 'terminal_credit', channel, bytes: 1 }), 'for more than was typed'],
+      [
+        (agent, channel) => agent.send({ type: 'terminal_credit', channel, bytes: 1 }),
+        'exceeds the input that was sent',
+      ],
       [
         (agent, channel) => {
           agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
           agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
         },
-        "channel 1, which is no terminal's any more",
+        'channel 1 belongs to a closed terminal',
       ],
       [
         (agent, channel) => {
           agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
           agent.show(channel, piece);
         },
-        "channel 1, which is no terminal's any more",
+        'channel 1 belongs to a closed terminal',
       ],
     ];
     for (const [fault, message] of cases) {
@@ -318,14 +323,14 @@ describe('output of a shell', () => {
   test('refuses output and an exit before the shell has opened', async () => {
     await start();
     for (const [early, message] of [
-      [(agent: TestAgent) => agent.show(1, piece), 'bytes of a terminal that was not opened'],
+      [(agent: TestAgent) => agent.show(1, piece), 'output of a terminal that was not opened'],
       [
         (agent: TestAgent) => agent.send({ type: 'terminal_exited', channel: 1, exit_code: 0, signal: null }),
-        'terminal_exited of a terminal that was not opened',
+        'terminal_exited for a terminal that was not opened',
       ],
       [
         (agent: TestAgent) => agent.send({ type: 'terminal_credit', channel: 1, bytes: 1 }),
-        'terminal_credit for more than was typed',
+        'terminal_credit exceeds the input that was sent',
       ],
     ] as const) {
       const agent = await connected();
@@ -347,7 +352,7 @@ describe('output of a shell', () => {
     const { shell, channel, told } = await opened(agent);
     const large = Buffer.alloc(wireLimits.terminalSmallFrameBytes, 'l');
     let expected = 0;
-    // More frames than the message rate allows. Output frames do not count as messages.
+    // More frames than the message rate allows.
     for (let round = 0; round < 64; round++) {
       agent.show(channel, large);
       expected += large.length;
@@ -364,11 +369,11 @@ describe('output of a shell', () => {
     agent.show(channel, Buffer.of(46));
     expect(await agent.next('refused')).toMatchObject({
       code: 'rate_exceeded',
-      message: 'more than 250 frames of less than 4096 bytes a second of one terminal',
+      message: 'one terminal sends more than 250 frames of less than 4096 bytes per second',
     });
   });
 
-  test('joins output while the reader takes none, and delivers it completely', async () => {
+  test('joins output that is not processed yet, and delivers all of it', async () => {
     await start({ terminalPieces: 10 });
     const agent = await connected();
     const drops = async ({ channel }: { channel: number }) => {
@@ -394,11 +399,11 @@ describe('output of a shell', () => {
     expect(exited.told.events).toEqual(['output', 'exited 0 null']);
   });
 
-  test('counts output as proof that the agent is alive', async () => {
+  test('keeps a link whose agent sends output but answers no pings', async () => {
     await start();
     const agent = await connected();
     const { channel, told } = await opened(agent);
-    // Pings are lost; output of the shell arrives.
+    // The agent does not answer pings, but sends output.
     Object.assign(agent.ws, { _autoPong: false });
     for (let half = 0; half < 8; half++) {
       clock.advance(30_000);
@@ -408,7 +413,7 @@ describe('output of a shell', () => {
     expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
   });
 
-  test('keeps no larger buffer than the bytes of the output', async () => {
+  test('passes output on in buffers of its own size', async () => {
     await start();
     const agent = await connected();
     const { channel, told } = await opened(agent);
@@ -469,8 +474,8 @@ describe('input of a shell', () => {
     const other = await opened(agent);
     const chunk = Buffer.alloc(64 * 1024);
     for (let at = 0; at < 18; at++) shell.write(chunk);
-    expect(told.events).toEqual(['lost: more was typed into it than it takes']);
-    expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'too much was typed' });
+    expect(told.events).toEqual(['lost: too much input was sent before the shell read it']);
+    expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'too much queued input' });
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGHUP' });
     other.shell.write(Buffer.from('on'));
     await agent.settled();
@@ -478,13 +483,13 @@ describe('input of a shell', () => {
     expect(told.events).toHaveLength(1);
   });
 
-  test('never counts unread input as a slow reader', async () => {
+  test('does not disconnect an agent because of unread input', async () => {
     await start({ slowReaderBytes: 1024 });
     const agent = await connected();
     const shells = await Promise.all([opened(agent), opened(agent), opened(agent)]);
     agent.socket.pause();
     for (const { shell } of shells) shell.write(Buffer.alloc(inputWindow));
-    // In the same turn of the event loop, the network has accepted no input.
+    // All input is sent in one turn of the event loop, so none is written to the network yet.
     for (const { shell } of shells) shell.resize(1, 1);
     await turn();
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
@@ -493,13 +498,13 @@ describe('input of a shell', () => {
     await agent.settled();
   });
 
-  test('joins waiting input into few frames', async () => {
+  test('joins queued input into few frames', async () => {
     await start();
     const agent = await connected();
     const { shell, channel } = await opened(agent);
     let frames = 0;
     agent.ws.on('message', (_, isBinary) => void (isBinary && frames++));
-    // The writes are in one turn, so that the network accepts none in between. A microtask would send its input separately.
+    // Microtasks run between these calls, but the event loop does not continue, so the network accepts no frame.
     for (let at = 0; at < 10_000; at++) {
       shell.write(Buffer.of(at % 251));
       await null;
@@ -521,7 +526,7 @@ describe('input of a shell', () => {
       agent.send({ type: 'terminal_credit', channel, bytes: inputWindow / 4 });
     }
     await until(() => agent.typed.get(channel)?.length === paste.length);
-    // Small credits count as messages.
+    // Small credits count toward the message rate.
     for (let at = 0; at < 30; at++) agent.send({ type: 'terminal_credit', channel, bytes: 1 });
     expect(await agent.next('refused')).toMatchObject({ code: 'rate_exceeded' });
   });
@@ -536,7 +541,7 @@ describe('the end of a shell', () => {
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGKILL\u001b' });
     await agent.settled();
     expect(told.events).toEqual(['output', 'exited null SIGKILL ']);
-    // Calls on the ended shell are allowed, and send nothing to the agent.
+    // Calls on a shell that has ended have no effect.
     shell.taken(6);
     shell.resize(80, 24);
     expect(shell.write(Buffer.from('x'))).toBe(true);
@@ -548,7 +553,7 @@ describe('the end of a shell', () => {
     expect(faults).toEqual([]);
   });
 
-  test('drops output of a shell that the caller closed, but enforces its window', async () => {
+  test('drops output of a closed shell, but enforces its window', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -564,7 +569,7 @@ describe('the end of a shell', () => {
     expect(told.events).toEqual([]);
   });
 
-  test('reports the end of the link to all its shells', async () => {
+  test('reports the end of a link to all its shells', async () => {
     await start();
     const agent = await connected();
     const shells = [await opened(agent), await opened(agent), await opened(agent)];
@@ -598,7 +603,7 @@ describe('the end of a shell', () => {
       const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
       await agent.next('terminal_open');
       fault(agent);
-      // The agent sends nothing more, and does not close the link.
+      // The agent does not answer the close frame.
       agent.socket.pause();
       await expect(opening).rejects.toMatchObject({ code: 'agent_offline' });
       expect(told.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);

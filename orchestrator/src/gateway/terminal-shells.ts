@@ -10,7 +10,7 @@ import { LinkTerminals } from './link-terminals.ts';
 import type { LinkRegistry } from './presence.ts';
 import { Channel, nameOf } from './terminal-channel.ts';
 
-/** The first version of the protocol with terminals. */
+/** The first protocol version that supports terminals. */
 const versionWithTerminals = 3;
 
 /** Terminal messages from agents, except output. */
@@ -21,7 +21,7 @@ export class TerminalShells implements Shells {
   private readonly registry: LinkRegistry;
   private readonly clock: Clock;
   private readonly limits: GatewayLimits;
-  /** Channels that the agent has not answered yet. */
+  /** Channels that wait for the agent's answer. */
   private readonly unanswered: Deadlines<Channel>;
 
   constructor(options: { registry: LinkRegistry; clock: Clock; limits: GatewayLimits }) {
@@ -36,9 +36,12 @@ export class TerminalShells implements Shells {
     const link = this.linkFor(wish.node_id);
     link.terminals ??= new LinkTerminals();
     const { terminals } = link;
-    // Closed channels count until the agent confirms them, because their shells may still run.
+    // A closed channel counts until the agent confirms it, because its shell may still run.
     if (terminals.channels.size >= this.limits.terminalsOfLink || terminals.last >= this.limits.mostChannel)
-      throw new MusterError('terminal_limit', `${nameOf(link)} has ${terminals.channels.size} terminals already`);
+      throw new MusterError(
+        'terminal_limit',
+        `${nameOf(link)} has ${terminals.channels.size} terminals, which is the maximum`,
+      );
     return new Promise((resolve, reject) => {
       const now = this.clock.monotonic();
       const { limits } = this;
@@ -61,11 +64,11 @@ export class TerminalShells implements Shells {
     return link;
   }
 
-  /** A binary frame of a link that has, or had, terminals. */
+  /** Handles a binary frame of a link that has, or had, terminals. */
   receiveFrame(link: Link, frame: Buffer): void {
     const terminal = decodeTerminalFrame(frame);
     if (terminal === null) {
-      link.violation(`a binary frame of ${frame.length} bytes that is not a terminal frame`);
+      link.violation(`a binary frame of ${frame.length} bytes is not a terminal frame`);
       return;
     }
     const channel = this.channelOf(link, terminal.channel);
@@ -80,22 +83,21 @@ export class TerminalShells implements Shells {
     const fault = deliver(channel, message);
     if (channel.over) link.terminals?.channels.delete(channel.number);
     if (fault !== null) link.violation(fault);
-    // Large credits are exempt from the message rate: the amount of input bounds their number.
+    // Large credits do not count toward the message rate, because the amount of input limits their number.
     else if (message.type === 'terminal_credit' && message.bytes * 4 >= this.limits.terminalInputWindowBytes)
       link.uncount();
   }
 
-  /** @returns null if the channel does not exist; the link then ends */
+  /** @returns null if the channel does not exist; ends the link in this case */
   private channelOf(link: Link, number: number): Channel | null {
     const channel = link.terminals?.channels.get(number);
     if (channel !== undefined) return channel;
-    link.violation(
-      `channel ${number}, which is no terminal's${number <= (link.terminals?.last ?? 0) ? ' any more' : ''}`,
-    );
+    const owner = number <= (link.terminals?.last ?? 0) ? 'a closed terminal' : 'no terminal';
+    link.violation(`channel ${number} belongs to ${owner}`);
     return null;
   }
 
-  /** Ends the shells of a link that closes, without waiting for the agent to close it as well. */
+  /** Ends the shells of a link that is closing, without waiting for the agent to close it. */
   forget(link: Link): void {
     const { terminals } = link;
     if (terminals === null) return;
@@ -111,7 +113,7 @@ export class TerminalShells implements Shells {
     }
   }
 
-  /** Ends channels that were not answered in time. The gateway's timer calls this. */
+  /** Ends channels that were not answered in time. Called by the gateway's timer. */
   tick(now: number): void {
     for (const channel of this.unanswered.expired(now)) channel.onTimeout();
   }

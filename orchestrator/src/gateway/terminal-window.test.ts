@@ -15,7 +15,7 @@ describe('the output window of a terminal', () => {
     expect(window.receive(1)).toBe(false);
   });
 
-  test('refuses to take more bytes than were shown', () => {
+  test('throws if more bytes are processed than were received', () => {
     const window = new OutputWindow(1000);
     window.receive(400);
     window.take(100);
@@ -24,7 +24,7 @@ describe('the output window of a terminal', () => {
     expect(window.take(300)).toBe(400);
   });
 
-  test('never refuses or stalls a sender that respects its credits', () => {
+  test('neither refuses nor stalls a sender that respects its credit', () => {
     const step = fc.record({ send: fc.nat(600), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.array(step, { maxLength: 60 }), (size, steps) => {
@@ -46,7 +46,6 @@ describe('the output window of a terminal', () => {
           send(wish);
           take(Math.floor(shown * part));
         }
-        // After all output is processed, most of the window is available again.
         take(shown);
         expect(room * 4).toBeGreaterThan(size * 3 - 4);
         send(room);
@@ -57,7 +56,7 @@ describe('the output window of a terminal', () => {
 });
 
 describe('pieces of terminal output', () => {
-  test('keeps at most one more piece than the maximum in flight, and loses or stalls none', () => {
+  test('passes on at most one piece more than the maximum, and neither loses nor stalls output', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (most, steps) => {
@@ -66,7 +65,7 @@ describe('pieces of terminal output', () => {
         const shown: number[] = [];
         let came = 0;
         let taken = 0;
-        /** End offsets of pieces that are not taken yet. */
+        /** End offsets of pieces that are not processed yet. */
         let ends: number[] = [];
         const told = (piece: Uint8Array | null) => {
           if (piece === null) return;
@@ -92,7 +91,7 @@ describe('pieces of terminal output', () => {
     );
   });
 
-  test('returns the waiting pieces before the end', () => {
+  test('returns the waiting output at the end', () => {
     const pieces = new Pieces(1, 10);
     expect(pieces.receive(numbered(0, 2))).toEqual(numbered(0, 2));
     expect([pieces.receive(numbered(2, 3)), pieces.receive(numbered(5, 5))]).toEqual([null, null]);
@@ -138,7 +137,7 @@ describe('terminal input', () => {
             expect(onTheWay).toBeLessThanOrEqual(window);
             arrived.push(...next);
           }
-          // The queue only waits while the whole window is in flight.
+          // The queue may wait only while the whole window is in flight.
           expect(queue.waiting === 0 || onTheWay === window).toBe(true);
         };
         const credit = (bytes: number) => {

@@ -3,15 +3,18 @@
  * for the bytes it has processed.
  */
 
-/** Credit is returned in quarters of the window, so that the echo of each keystroke needs no message. */
+/**
+ * The fraction of the window after which credit is returned: a quarter, so that not every echoed keystroke causes a
+ * message.
+ */
 const stepsOfWindow = 4;
 
-/** The receiving side: enforces the output window of an agent, and computes the credit to return. */
+/** The receiving side. Enforces the output window of an agent, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
-  /** Bytes received and not returned as credit. */
+  /** Bytes that were received but not returned as credit. */
   private outstanding = 0;
-  /** Processed bytes that are not returned yet. */
+  /** Bytes that were processed but not returned as credit. */
   private done = 0;
 
   constructor(size: number) {
@@ -26,7 +29,7 @@ export class OutputWindow {
 
   /**
    * Marks bytes as processed.
-   * @returns the credit to return now; 0 while it is too small for a message
+   * @returns the credit to send now; 0 while it is too small for a message
    * @throws RangeError if more bytes are marked than were received
    */
   take(bytes: number): number {
@@ -42,22 +45,22 @@ export class OutputWindow {
 }
 
 /**
- * Joins small pieces of output. The window bounds the bytes, but each piece, even of one byte, uses hundreds of bytes of
- * memory on its way to the transcript and the viewers.
+ * Joins small pieces of output. The window limits the bytes, but even a piece of one byte uses hundreds of bytes of
+ * memory until the transcript and the viewers have processed it.
  */
 export class Pieces {
   private readonly maxPieces: number;
   private readonly window: number;
-  /** Pieces passed on since all pieces were last taken. */
+  /** Pieces passed on since the last time at which all were processed. */
   private count = 0;
-  /** Bytes passed on and not taken. */
+  /** Bytes that were passed on but not processed. */
   private untaken = 0;
   private gathered: Uint8Array | null = null;
   private length = 0;
 
   /**
    * @param maxPieces maximum number of pieces in flight; further output is joined into one piece
-   * @param window    maximum number of bytes received and not taken
+   * @param window maximum number of bytes that are received but not processed
    */
   constructor(maxPieces: number, window: number) {
     this.maxPieces = maxPieces;
@@ -67,7 +70,7 @@ export class Pieces {
   /** @returns the piece to pass on now, with its own memory; null while it must wait */
   receive(bytes: Uint8Array): Uint8Array | null {
     if (this.count < this.maxPieces)
-      // Copies a small piece, so that it does not keep the whole read buffer alive.
+      // Copies a small piece, which would otherwise keep its whole read buffer in memory.
       return this.handOn(bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes);
     this.gathered ??= new Uint8Array(this.window);
     this.gathered.set(bytes, this.length);
@@ -75,7 +78,7 @@ export class Pieces {
     return null;
   }
 
-  /** Marks bytes as taken. @returns the piece to pass on now, or null */
+  /** Marks bytes as processed. @returns the piece to pass on now, or null */
   take(bytes: number): Uint8Array | null {
     this.untaken -= bytes;
     if (this.untaken > 0) return null;
@@ -98,16 +101,16 @@ export class Pieces {
   }
 }
 
-/** The sending side: queues terminal input and splits it into frames that fit the window. */
+/** The sending side. Queues terminal input, and splits it into frames that fit the window. */
 export class InputQueue {
   private readonly window: number;
   private readonly pieceBytes: number;
   private readonly pieces: Uint8Array[] = [];
-  /** Bytes of the first piece that were sent. */
+  /** Bytes of the first piece that are already sent. */
   private gone = 0;
-  /** Bytes that are queued. */
+  /** Number of queued bytes. */
   waiting = 0;
-  /** Bytes sent and not credited. */
+  /** Bytes that were sent but not credited. */
   private outstanding = 0;
 
   /**
@@ -126,7 +129,7 @@ export class InputQueue {
     return this.waiting <= this.window - this.outstanding;
   }
 
-  /** Removes the next bytes to send, and joins small pieces; null if nothing may be sent. */
+  /** Removes and returns the next bytes to send, and joins small pieces. @returns null if nothing may be sent */
   next(): Uint8Array | null {
     const length = Math.min(this.waiting, this.pieceBytes, this.window - this.outstanding);
     if (length === 0) return null;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TokenBucket } from './token-bucket.ts';
 
-test('returns how long it takes to pay back tokens taken on credit', () => {
+test('returns the time until borrowed tokens are refilled', () => {
   const bucket = new TokenBucket(2, 0);
   const owe = (now: number) => bucket.owe(now, 10, 2);
   expect([owe(0), owe(0), owe(0), owe(0)]).toEqual([0, 0, 100, 200]);
@@ -9,6 +9,5 @@ test('returns how long it takes to pay back tokens taken on credit', () => {
   expect(owe(100)).toBe(300);
   expect(bucket.take(300, 10, 2)).toBe(false);
   expect(owe(600)).toBe(0);
-  // Unused tokens accumulate up to the burst.
   expect([owe(100_000), owe(100_000), owe(100_000)]).toEqual([0, 0, 100]);
 });

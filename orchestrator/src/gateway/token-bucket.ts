@@ -1,4 +1,4 @@
-/** A token bucket. Callers pass rate and burst to each call, so that thousands of buckets share them. */
+/** A token bucket. Callers pass the rate and burst, so that thousands of buckets need not store them. */
 export class TokenBucket {
   private tokens: number;
   private refilledAt: number;
@@ -20,7 +20,7 @@ export class TokenBucket {
 
   /**
    * Takes one token, even if none is left.
-   * @returns milliseconds until the debt is refilled; 0 without debt
+   * @returns milliseconds until the borrowed tokens are refilled; 0 if none are borrowed
    */
   owe(now: number, perSecond: number, burst: number): number {
     if (this.take(now, perSecond, burst)) return 0;
