@@ -8,8 +8,8 @@ import { addOperator, removeOperator } from '../domain/operators/operators.ts';
 import { hashOfToken } from '../domain/operators/sessions.ts';
 
 /**
- * Tests with the real domain: the permissions of every route, including streams, for all kinds of callers; and which
- * fault is refused first when a request has several.
+ * Tests the permissions of every route, including streams, for all kinds of callers, and which fault is reported when a
+ * request has several. Uses the real domain.
  */
 
 const openApi = realApiFixture();
@@ -53,7 +53,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const gone = await join('greta', 'admin');
   const goneUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
-  // The first session is in memory, the second only in the database.
+  // The session of the first token is in memory, that of the second only in the database.
   for (const { token } of [gone, out]) await signIn.find(hashOfToken(token));
   for (const { id } of [gone, goneUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
@@ -95,7 +95,10 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
   });
 }
 
-/** Faulty requests for a route, with the expected status. These faults are checked after the caller's permissions. */
+/**
+ * Yields faulty requests for a route, with the expected statuses. These faults are checked after the caller's
+ * permissions.
+ */
 function* faultsOf(route: Route): Generator<[why: string, asked: Asked, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
   if (route.method === 'GET') return;
@@ -122,13 +125,13 @@ describeDatabases('access', (fixture) => {
     return { api, ...callers, writes: () => writes, refusals: () => refusals };
   };
 
-  test('gives each route the access of the contract', () => {
+  test('declares the expected access for each route', () => {
     const of = (access: Route['access']) => routes.filter((route) => route.access === access).map(titleOf);
     expect(of('admin').sort()).toEqual([...forAdmins].sort());
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('refuses callers without a live session before it reports any other fault, and changes nothing', async () => {
+  test('answers 401 to callers without a live session before it reports any other fault, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -146,7 +149,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('refuses operators on admin routes before it reports any other fault, and changes nothing', async () => {
+  test('answers 403 to operators on admin routes before it reports any other fault, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');
@@ -162,14 +165,14 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('reports bad requests, then missing records, to callers with the required role', async () => {
+  test('reports faults of the request before missing records to callers with the required role', async () => {
     const { api, operator, admin } = await open();
     const url = await api.app.listen({ host: '127.0.0.1', port: 0 });
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
       for (const [who, authorization] of Object.entries({ operator, admin })) {
         if (who === 'operator' && route.access === 'admin') continue;
         const what = `${titleOf(route)} as ${who}`;
-        // A fault of the request is reported before a missing record.
+        // Faults of the request are reported before missing records.
         for (const [why, asked, status] of faultsOf(route))
           expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(status);
         if (route.id === 'logout' || route.id === 'renew') continue;
@@ -182,7 +185,6 @@ describeDatabases('access', (fixture) => {
           continue;
         }
         const answer = await ask(api, route, authorization);
-        // The body of this route names the agents of a run.
         if (route.path.includes('{') || route.id === 'startRun')
           expect(answer.statusCode, `${what} ${answer.body}`).toBe(404);
         else expect([401, 403, 404], `${what} ${answer.body}`).not.toContain(answer.statusCode);

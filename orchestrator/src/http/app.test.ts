@@ -13,7 +13,7 @@ const post = (url: string, payload: string, headers: Record<string, string> = {}
   ({ method: 'POST', url, payload, headers: { ...admin, 'content-type': 'application/json', ...headers } }) as const;
 
 describe('sessions and roles', () => {
-  test('passes the session of the token to the handler', async () => {
+  test('passes the session that belongs to the token to the handler', async () => {
     let seen: CallOf<'getAgent'> | undefined;
     const app = testApp({
       getAgent: (call) => {
@@ -65,7 +65,7 @@ describe('sessions and roles', () => {
 
 describe('order of refusal', () => {
   const huge = `{"status":"${'x'.repeat(1_100_000)}"}`;
-  test('answers 401 before any fault of the body, which is not read', async () => {
+  test('answers 401 without reading the body', async () => {
     const app = testApp();
     for (const payload of ['{', huge]) {
       const answer = await app.inject({ ...post(agent, payload), headers: { 'content-type': 'application/json' } });
@@ -80,7 +80,7 @@ describe('order of refusal', () => {
     expect(xml.statusCode).toBe(401);
   });
 
-  test("after 401, checks for 403, then 413, 415, and 400, then the handler's error", async () => {
+  test('reports 401, 403, 413, 415, 400, and errors of the handler in this order', async () => {
     const app = testApp({
       setAgentStatus: () => {
         throw new MusterError('agent_not_found', 'no agent has this id');
@@ -168,7 +168,7 @@ describe('input', () => {
     expect((await app.inject(post(logout, '[]'))).statusCode).toBe(400);
   });
 
-  test('converts query parameters, and refuses unknown and repeated ones on every route', async () => {
+  test('converts query parameters, and refuses unknown and repeated parameters on every route', async () => {
     const limits: unknown[] = [];
     const app = testApp({
       listAgents: ({ query }) => {
@@ -197,7 +197,7 @@ describe('input', () => {
 });
 
 describe('answers', () => {
-  test('answers respond-async with a 202 that confirms it', async () => {
+  test('confirms respond-async in the headers of a 202', async () => {
     const asked: boolean[] = [];
     const operation = exampleHandlers().getOperation({} as never) as never;
     const app = testApp({
@@ -225,7 +225,7 @@ describe('answers', () => {
     expect(asked).toEqual([true, false, false]);
   });
 
-  test("sends a problem with the error's detail, or with its remedy", async () => {
+  test('sends the detail of an error, or its remedy if it has no detail', async () => {
     const app = testApp({
       getAgent: () => {
         throw new MusterError('agent_not_found');
@@ -265,7 +265,7 @@ describe('answers', () => {
     });
   });
 
-  test('validates answers when tests request it', async () => {
+  test('validates answers if the option is set', async () => {
     const wrong = { ...agentExample, password: 'x' };
     const app = testApp({ getAgent: () => wrong, removeAgent: () => 'text' as never });
     expect((await app.inject({ url: agent, headers: admin })).statusCode).toBe(500);
@@ -274,7 +274,7 @@ describe('answers', () => {
     expect((await trusting.inject({ url: agent, headers: admin })).statusCode).toBe(200);
   });
 
-  test('answers HEAD like GET without the body', async () => {
+  test('answers HEAD like GET, but without a body', async () => {
     const answer = await testApp().inject({ method: 'HEAD', url: agent, headers: admin });
     expect(answer.statusCode).toBe(200);
     expect(answer.body).toBe('');
@@ -309,7 +309,7 @@ describe('all answers', () => {
     expect((await app.inject({ url: agent, headers: bearer('operator') })).statusCode).toBe(200);
   });
 
-  test('uses forwarding headers from trusted proxies only', async () => {
+  test('uses forwarding headers only from trusted proxies', async () => {
     const seen: { ip: string; secure: boolean; loopback: boolean }[] = [];
     const handlers = {
       getAgent: ({ request: { ip, secure, loopback } }: CallOf<'getAgent'>) => {
@@ -321,14 +321,14 @@ describe('all answers', () => {
     await testApp(handlers).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers });
     await testApp(handlers, { trustedProxies: ['10.0.0.1'] }).inject({ url: agent, headers });
-    // A local client, and one that claims to be local.
+    // A local client, and a remote client that claims to be local.
     const here = { ...admin, 'x-forwarded-for': '127.0.0.1' };
     await testApp(handlers, { trustedProxies: ['127.0.0.0/8'] }).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: here });
     await testApp(handlers).inject({ url: agent, headers: { ...admin, forwarded: 'for=203.0.113.5' } });
     await testApp(handlers).inject({ url: agent, headers: admin });
     expect(seen).toEqual([
-      // The header is not trusted, but it shows that the client is not on this machine.
+      // The header is not trusted, but shows that a proxy forwards the request.
       { ip: '127.0.0.1', secure: false, loopback: false },
       { ip: '203.0.113.5', secure: true, loopback: false },
       { ip: '127.0.0.1', secure: false, loopback: false },
@@ -352,7 +352,7 @@ describe('all answers', () => {
     const three = ['203.0.113.1', '203.0.113.2', '203.0.113.3'];
     expect(await admitted([], three)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1'], three)).toEqual([200, 200, 200]);
-    // Entries that a client wrote precede those of the proxy, and are ignored.
+    // The client writes the first entries, which are ignored; the proxy appends the last one.
     const spoofed = three.map((address) => `${address}, 198.51.100.9`);
     expect(await admitted(['127.0.0.1'], spoofed)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1', '198.51.100.0/24'], spoofed)).toEqual([200, 200, 200]);
@@ -386,7 +386,7 @@ describe('all answers', () => {
     ]);
   });
 
-  test('logs requests without tokens, queries, or bodies, and successful reads only at debug', async () => {
+  test('logs requests without tokens, queries, or bodies, and successful reads at debug level', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({}, { log });
     await app.inject(post(`${agent}?ticket=t0p-secret`, '{"status":"approved","name":"n4me-secret"}'));

@@ -28,20 +28,23 @@ import { isTerminalUpgrade, registerTerminalSockets } from './terminal/terminal-
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The sign-in session; null until it is found, and on public routes. */
+    /** The sign-in session; null before the lookup, and on public routes. */
     session: Session | null;
   }
   interface FastifyInstance {
     /**
-     * Begins the shutdown: new requests, `/readyz` included, are answered with 503, and waiting handlers are notified
-     * by their signal. Requests in progress are still answered. `close` drains as well, and then waits for them.
+     * Begins the shutdown. New requests, including those to `/readyz`, are answered with 503. The signals of waiting
+     * handlers abort, and requests in progress are completed. `close` calls `drain` and waits for these requests.
      */
     drain(): void;
-    /** Ends open responses to an operator who was removed. */
+    /** Ends open responses to a removed operator. */
     cutOff(operatorId: string): void;
-    /** Ends open responses of a sign-in session that ended; `renewedAs`: the responses continue under this session. */
+    /**
+     * Ends open responses of a sign-in session that has ended.
+     * @param renewedAs token hash of the session that renewed it, under which the responses continue; null if none
+     */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;
-    /** Connections to the API port. */
+    /** Connections to the API port, for counts and protection. */
     readonly connections: FairConnections;
     /** Replaces the rate limits. */
     setRates(rates: Rates): void;
@@ -50,19 +53,22 @@ declare module 'fastify' {
 
 export interface Limits {
   readonly rates: Rates;
-  /** Maximum bytes of the request line and headers. */
+  /** Maximum size of the request line and headers, in bytes. */
   readonly headerBytes: number;
   /** Milliseconds until the headers must be complete. */
   readonly headersTimeout: number;
   /** Milliseconds until the whole request must be complete. */
   readonly requestTimeout: number;
-  /** Milliseconds before an idle connection is closed. */
+  /** Milliseconds after which an idle connection is closed. */
   readonly keepAliveTimeout: number;
-  /** Maximum milliseconds of a TLS handshake, and of the wait for its start. */
+  /** Maximum duration of a TLS handshake, and of the wait for its start, in milliseconds. */
   readonly handshakeTimeout: number;
-  /** Maximum connections. At the maximum, connections without a sign-in are dropped, silent ones first. */
+  /**
+   * Maximum number of connections. A new connection above it replaces one that has not signed in, preferably a silent
+   * one.
+   */
   readonly connections: number;
-  /** Maximum connections without a sign-in from one IPv4 address or IPv6 /64; trusted proxies have no such limit. */
+  /** Maximum number of connections without a sign-in from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
   readonly connectionsOfNetwork: number;
 }
 
@@ -80,34 +86,34 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** Accepts WebSockets of terminals. Without it, their routes do not exist. */
+  /** Handles WebSockets of terminals. If omitted, their routes do not exist. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
   readonly limits?: Partial<Limits>;
-  /** PEM. Without it, the API is plain HTTP. */
+  /** Certificate and key in PEM. If omitted, the API is plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted; default none. */
+  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. The default is none. */
   readonly trustedProxies?: readonly string[];
-  /** URL of a proxy in front of the API. Its pages count as the orchestrator's own. */
+  /** URL of a proxy in front of the API. Pages from its origin may send requests. */
   readonly publicUrl?: string | null;
-  /** Whether an undeclared proxy terminates TLS for the clients, so that secrets are accepted over plain HTTP. */
+  /** Whether to accept secrets over plain HTTP, because a proxy that is not in `trustedProxies` terminates TLS. */
   readonly trustProxyTls?: boolean;
   /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** Serves metrics at `/metrics` and below. Without it, these routes do not exist. */
+  /** Provides the metrics for `/metrics` and below. If omitted, these routes do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
-  /** Installation files of the agent. Without it, their routes do not exist. */
+  /** Installation files of the agent. If omitted, their routes do not exist. */
   readonly install?: InstallFiles;
-  /** The console at `/`; null if it was not built, which `/` explains. Without it, `/` does not exist. */
+  /** The console at `/`. If null, `/` explains how to build it. If omitted, `/` does not exist. */
   readonly console?: ConsoleFiles | null;
-  /** Called before the answer to a request that is refused for lack of a role or for the rate limit. */
+  /** Called before a request is refused for a missing role or a rate limit. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
   /** Validates every answer against its schema; for tests. */
   readonly validateAnswers?: boolean;
 }
 
-/** State and services that the parts of the app share. */
+/** State and services that the functions of this file share. */
 interface Shared {
   readonly app: FastifyInstance;
   readonly options: AppOptions;
@@ -124,9 +130,9 @@ interface Shared {
 }
 
 /**
- * The HTTP server of the orchestrator with all routes and their common behavior. It does not listen yet; more routes
- * can be registered before it does.
- * @throws Error when a route has no handler
+ * Creates the HTTP server of the orchestrator with all routes and hooks. It does not listen yet, so that the caller can
+ * register more routes.
+ * @throws Error if a route has no handler
  */
 export function createApp(options: AppOptions): FastifyInstance {
   const { log, clock = systemClock } = options;
@@ -146,7 +152,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // The order of refusals is the same as for requests: foreign origins first, then missing sessions.
+      // As for other requests, a foreign origin is refused first, then a missing session.
       const judged = Promise.resolve().then(() => {
         refuseForeign(request);
         return isApi(request) ? admission.findSession('operator', request) : null;
@@ -175,13 +181,13 @@ export function createApp(options: AppOptions): FastifyInstance {
   };
   answerErrors(app, log, options.refused);
   decorate(shared);
-  // Set when the routes are registered, which is after the hooks.
+  // Assigned below, because the hooks must be registered before the routes.
   let answerUnknown: AnswerUnknown = () => false;
   let endTerminals = () => Promise.resolve();
   app.addHook('preClose', async () => {
     drain.abort();
     connections.endHandshakes();
-    // `close` waits for all sockets of the server, but does not end upgraded ones.
+    // `close` waits for all sockets, but does not close upgraded ones.
     await endTerminals();
   });
   hookRequests(shared, (request, reply) => answerUnknown(request, reply));
@@ -199,7 +205,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** Adds the members that FastifyInstance declares above. */
+/** Implements the members that are declared above for `FastifyInstance`. */
 function decorate({ app, connections, admission, drain, responses }: Shared): void {
   app.decorateRequest('session', null);
   app.decorate('drain', () => drain.abort());
@@ -211,7 +217,7 @@ function decorate({ app, connections, admission, drain, responses }: Shared): vo
   );
 }
 
-/** Refuses requests before their route runs, and logs them after their answer. */
+/** Registers hooks that refuse requests before their handlers run, and log requests after their answers. */
 function hookRequests(
   { app, options, headers, admission, drain, refuseForeign }: Shared,
   answerUnknown: AnswerUnknown,
@@ -226,7 +232,7 @@ function hookRequests(
     }
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
-    // A client without a session does not learn which paths exist, and its body is not read.
+    // Checked before the body is read. A client without a session does not learn which paths exist.
     else if (!isApi(request)) {
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else
@@ -238,16 +244,16 @@ function hookRequests(
     logRequest(options.log, request, reply);
     const { routeId = null } = request.routeOptions.config as { routeId?: string };
     options.telemetry?.answered(routeId, reply.statusCode, reply.elapsedTime / 1000);
-    // The response may leave an idle connection open, and closing the server would wait for its timeout.
+    // Otherwise, the shutdown would wait until the idle connection times out.
     if (drain.signal.aborted) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
 }
 
 /**
- * Registers the routes of the API.
- * @returns the context of their endpoints
- * @throws Error when a route has no handler
+ * Registers the API routes.
+ * @returns the context that their endpoints share
+ * @throws Error if a route has no handler
  */
 function registerEndpoints({ app, options, admission, drain, responses }: Shared): EndpointContext {
   const context: EndpointContext = {
@@ -270,7 +276,7 @@ function registerEndpoints({ app, options, admission, drain, responses }: Shared
   return context;
 }
 
-/** Registers the WebSockets of terminals. @returns a function that ends the open ones */
+/** Registers the WebSockets of terminals. @returns a function that closes open WebSockets */
 function registerTerminals(
   { app, options, clock, limits, connections, admission }: Shared,
   terminals: TerminalConnections,

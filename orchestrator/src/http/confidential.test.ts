@@ -7,7 +7,7 @@ const secret = { name: 'x', value: 'hunter2' };
 const elsewhere = '192.0.2.7';
 
 interface Sender {
-  /** IP address of the client's socket. */
+  /** IP address of the client. */
   from?: string;
   headers?: Record<string, string>;
   options?: Partial<AppOptions>;
@@ -59,7 +59,7 @@ test.each<[string, Sender, unknown]>([
     refused,
   ],
   ['a proxy that is said to speak TLS', { from: elsewhere, options: { trustProxyTls: true } }, taken],
-])('decides whether to accept a secret over plain HTTP from %s', async (_, sender, answer) => {
+])('accepts or refuses a secret over plain HTTP from %s', async (_, sender, answer) => {
   expect(await post(sender)).toEqual(answer);
 });
 
@@ -71,7 +71,7 @@ test('refuses secrets over plain HTTP after the permission check and before read
   ]);
 });
 
-test('refuses plain HTTP on exactly the routes that take a secret', () => {
+test('refuses plain HTTP on exactly the routes that accept a secret', () => {
   const confidential = routes.filter((route) => 'confidential' in route && route.confidential === true);
   expect(confidential.map(({ id }) => id).sort()).toEqual(['createSecret', 'updateSecret']);
 });

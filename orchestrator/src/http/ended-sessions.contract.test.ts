@@ -24,8 +24,8 @@ import { defineQuery } from '../store/query.ts';
 import type { Schema } from '../store/schema.ts';
 
 /**
- * Calls every route that writes with a sign-in session that ends right after the request's admission, and tests that
- * nothing changes. The same request succeeds with a live session, so no request fails because of another fault.
+ * Calls every route that writes with a sign-in session that ends right after the admission of the request, and tests
+ * that nothing changes. With a live session, the same requests succeed, so they have no other faults.
  */
 
 const openApi = realApiFixture();
@@ -75,9 +75,9 @@ const everyTable = Object.keys(tables).map((table) =>
 
 const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').select('run_id'));
 
-/** Routes with a body that change nothing. */
+/** Routes that are not GET, but change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that give an ended session the same answer as a live one, since they only end the session. */
+/** Routes that answer an ended session like a live one, since they only end sessions. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface Asked {
@@ -86,13 +86,15 @@ interface Asked {
   body?: object;
 }
 
-/** By route, creates the records that a request needs to succeed. Without an entry, the route's example must succeed. */
+/**
+ * Returns functions that create the records for a successful request, by route. For other routes, the example succeeds.
+ */
 function preparations({ domain, actor, agent, terminals }: RealApi): Record<string, () => Promise<Asked> | Asked> {
   const { context, links, conductor } = domain;
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
   let seq = 0;
-  /** Completes the agent's queued operations up to this one. */
+  /** Completes the queued operations of the agent up to this one. */
   const finish = async (id: string, drifted: boolean) => {
     for (let sent = ''; sent !== id; ) {
       const next = await links.nextOperation(agent.id);
@@ -232,8 +234,8 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
 describeDatabases('a session that has ended', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  test('changes nothing through any route that writes, even if the request was admitted before the session ended', async () => {
-    // Simulates requests that are admitted just before the session ends: the lookup still finds the ended session.
+  test('changes nothing for requests that were admitted before their session ended', async () => {
+    // Simulates requests that are admitted just before the session ends, by a lookup that finds the ended session.
     const before = new Map<string, Session>();
     let opened: RealApi | null = null;
     const find = (hash: string) => before.get(hash) ?? opened?.domain.signIn.find(hash) ?? null;
@@ -263,7 +265,7 @@ describeDatabases('a session that has ended', (fixture) => {
         ...(route.body === undefined ? {} : { payload: payload as object }),
       });
     };
-    /** @returns every row of every table, and the effects outside the database */
+    /** @returns all rows of all tables, and the effects outside the database */
     const traces = async () => {
       await context.bus.delivered();
       const rows = [];
@@ -273,7 +275,7 @@ describeDatabases('a session that has ended', (fixture) => {
       return JSON.stringify([rows, elsewhere, shells.map(({ closed }) => closed)]);
     };
 
-    /** Waits for the changes that ended operations cause in their runs. */
+    /** Waits until runs have processed the ends of their operations. */
     const settle = async () => {
       await context.bus.delivered();
       await new Promise((resolve) => setImmediate(resolve));
@@ -295,7 +297,7 @@ describeDatabases('a session that has ended', (fixture) => {
       await settle();
       const atFirst = await traces();
       for (const [why, { token }] of Object.entries({ gone, out })) {
-        // The end of the session may cut an answer off. The request is retried.
+        // The end of the session may interrupt the answer, so the request is retried.
         let answer = null;
         while (answer === null) answer = await send(route, token, asked).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);
@@ -309,7 +311,7 @@ describeDatabases('a session that has ended', (fixture) => {
         answered = true;
       });
       if (route.id === 'checkDrift') {
-        // The request waits for the agent.
+        // The request waits for this report of the agent.
         while (!answered && (await traces()) === begun) await new Promise((resolve) => setImmediate(resolve));
         if (!answered) continue;
       }

@@ -5,7 +5,7 @@ import { headersOf, musterErrorOf, problemOf } from './server/problem.ts';
 import type { RefusedCall } from './server/refused-requests.ts';
 import { pathOf } from './server/request-path.ts';
 
-/** Answers an error with a problem document, and logs it if the server caused the error. */
+/** Answers with a problem document, and logs errors that the server caused. */
 export function answerError(log: Logger, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = musterErrorOf(thrown);
   const about = { request_id: request.id, method: request.method, path: pathOf(request) };
@@ -16,8 +16,8 @@ export function answerError(log: Logger, thrown: unknown, request: FastifyReques
 }
 
 /**
- * Answers the errors of all routes.
- * @param refused called before the answer to a request that is refused for lack of a role or for the rate limit
+ * Registers the error handler of all routes.
+ * @param refused called before a request is refused for a missing role or a rate limit
  */
 export function answerErrors(
   app: FastifyInstance,
@@ -30,7 +30,7 @@ export function answerErrors(
     const error = musterErrorOf(thrown);
     if (route === undefined || ![403, 429].includes(error.kind.status) || refused === undefined)
       return answerError(log, thrown, request, reply);
-    // Refusals are recorded before they are answered. If recording fails, the request is still refused.
+    // Records the refusal first. If that fails, the request is refused nevertheless.
     return refused({ error, route, session: request.session, ip: request.ip })
       .catch((failed: unknown) =>
         log.warn({ request_id: request.id, err: failed }, 'failed to record refusal in the audit log'),

@@ -21,7 +21,7 @@ import { createApp } from './app.ts';
 import { auditHandlers } from './routes/audit.ts';
 import { eventHandlers } from './routes/events.ts';
 
-/** Tests live events over real HTTP, with a real database and the machine's clock. */
+/** Tests live events over HTTP, with a real database and the system clock. */
 
 interface Opened {
   domain: Domain;
@@ -69,7 +69,7 @@ interface Frame {
   comment?: string;
 }
 
-/** A client like a browser's EventSource that records the received events. */
+/** A client that behaves like EventSource, and records the received events. */
 class Client {
   readonly frames: Frame[] = [];
   /** Id of the last received event. */
@@ -121,7 +121,7 @@ class Client {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a separate time limit, because the test's time limit catches a hang. */
+  /** Waits without a time limit of its own; the limit of the test applies. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -148,7 +148,7 @@ async function follow({ url, token }: Opened, query = '', headers: Record<string
 const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
 describeDatabases('live events', (fixture) => {
-  test('sends events when they are added to the chain, with their data from the chain', async () => {
+  test('sends events with their data when they are added to the chain', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     expect([client.status, client.type]).toEqual([200, 'text/event-stream']);
@@ -184,7 +184,7 @@ describeDatabases('live events', (fixture) => {
     const seen: number[] = [];
     let last = first.last;
     for (let turn = 0; busy || seen.length < 1200; turn++) {
-      // Alternates between the header and the parameter, which is for clients that cannot send headers.
+      // Alternates between the header and the query parameter.
       const client =
         turn % 2 === 0
           ? await follow(opened, '', { 'last-event-id': last })
@@ -200,7 +200,7 @@ describeDatabases('live events', (fixture) => {
     expect(seen).toEqual(upTo(begin, begin + 1199));
   });
 
-  test('prefers Last-Event-ID to the parameter, which a browser repeats unchanged', async () => {
+  test('prefers Last-Event-ID to the parameter, which browsers repeat unchanged', async () => {
     const opened = await serve(fixture);
     await happen(opened.domain, 5);
     await placeAll(opened.domain);
@@ -210,7 +210,7 @@ describeDatabases('live events', (fixture) => {
     for (const bad of ['x', '-1', '1e3']) expect((await follow(opened, '', { 'last-event-id': bad })).status).toBe(400);
   });
 
-  test('filters by category and agent, and advances the id even while no event matches', async () => {
+  test('filters by category and agent, and advances the id for events that do not match', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const some = await follow(opened, '?category=other,third');
@@ -229,7 +229,7 @@ describeDatabases('live events', (fixture) => {
     await resumed.until(({ places }) => places.length === 1);
   });
 
-  test('reports when missed events were pruned or never existed', async () => {
+  test('reports a gap if missed events were pruned or never existed', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     await happen(domain, 5);
@@ -263,7 +263,7 @@ describeDatabases('live events', (fixture) => {
     const soon = async (client: Client, what: () => Promise<unknown>) => {
       await client.until(({ last }) => last !== '');
       await what();
-      // The streams use this clock; the test does not advance it again.
+      // The streams use this clock, which the test does not advance again.
       clock.advance(1_000);
       expect(await client.ended).toBe('whole');
     };
@@ -273,7 +273,7 @@ describeDatabases('live events', (fixture) => {
     await soon(stays, async () => domain.clock.advance(3_601_000));
   });
 
-  test('ends streams when the orchestrator shuts down', async () => {
+  test('ends streams on shutdown', async () => {
     const opened = await serve(fixture);
     const client = await follow(opened);
     await client.until(({ last }) => last !== '');
@@ -289,7 +289,7 @@ describeDatabases('live events', (fixture) => {
     await once(socket, 'readable');
     return socket;
   }
-  /** Records more events than the buffers of the sockets and of a slow reader hold. */
+  /** Records more events than fit into the buffers of the sockets and of a slow reader. */
   async function flood(domain: Domain) {
     for (let at = 0; at < 12; at++) {
       await happen(domain, 100, 'test.happened', 'x'.repeat(20_000));
@@ -332,13 +332,13 @@ describeDatabases('live events', (fixture) => {
     clock.advance(2_000);
     while ((await connections()) === 2) await sleep(50);
     expect(await connections()).toBe(1);
-    // The other client reads, and has received its heartbeat.
+    // The other client reads, so it receives its heartbeat.
     await fast.until(({ frames }) => frames.some(({ comment }) => comment !== undefined));
     stalled.destroy();
   });
 
   test('reads the chain once for any number of clients', async () => {
-    // The clock is manual, so a slow machine polls the chain no more often than a fast one.
+    // A manual clock makes the number of polls independent of the speed of the machine.
     const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
@@ -364,7 +364,7 @@ describeDatabases('live events', (fixture) => {
     expect(refused.status).toBe(429);
   });
 
-  test('sends hints when operations, agents, and runs change', async () => {
+  test('sends a hint when an operation, agent, or run changes', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const client = await follow(opened);

@@ -15,12 +15,15 @@ describeDatabases('samples over HTTP', (fixture) => {
     const { app, token, domain, actor, agent, metrics } = api;
     const get = (path: string) =>
       app.inject({ url: `/api/v1${path}`, headers: { ...bearer('admin'), authorization: `Bearer ${token}` } });
-    /** Time of the first sample: a multiple of every step in this file, an hour ago, so that no sample expires during the test. */
+    /**
+     * Time of the first sample: an hour ago, so that no sample expires during the test, and a multiple of every step in
+     * this file.
+     */
     const at = Math.floor((domain.now() - 3600) / 600) * 600;
     await metrics.record(agent.id, [
       sampleAt(at, { cpu_usage: 10, net_rx_bytes: 100, uptime: 50 }),
       sampleAt(at + 60, { net_rx_bytes: 900, uptime: 110 }),
-      // A restart of the machine, a gap, and samples without network values.
+      // Include a restart of the machine, a gap, and samples without network values.
       sampleAt(at + 120, { cpu_usage: 40, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
@@ -94,14 +97,14 @@ describeDatabases('samples over HTTP', (fixture) => {
     });
   });
 
-  test('averages without null values, and returns the last value of counters', async () => {
+  test('ignores null values in averages, and returns the last value of counters', async () => {
     const { get, at } = await open();
     const answer = await get('/agents/web-1/metrics?step=600');
     expect(answer.json().samples).toEqual([
       sampleAt(at, { cpu_usage: 25, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
-    // The step is longer than the whole range, so there is one bucket. It begins at a multiple of the step.
+    // The step is longer than the range, so there is only one bucket. It begins at a multiple of the step.
     const [whole, ...more] = (await get('/agents/web-1/metrics?step=86400')).json().samples;
     expect(more).toEqual([]);
     expect(whole).toEqual(sampleAt(at - (at % 86_400), { cpu_usage: 25, load1: 0.5, net_rx_bytes: 7, uptime: 5 }));
@@ -110,7 +113,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     expect(longest[0].collected_at % 31_536_000).toBe(0);
   });
 
-  test('answers 204 without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
+  test('answers 204 for an agent without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
     const gone = await newAgent(domain, actor, 'gone');

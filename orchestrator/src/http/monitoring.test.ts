@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createTelemetry } from './metrics/telemetry.ts';
 
-/** Tests that the queries in docs/monitoring use only exported metrics: every name, label, and label value. */
+/** Tests that the queries in docs/monitoring use only names, labels, and label values that are exported. */
 const folder = join(import.meta.dirname, '../../../docs/monitoring');
 const rules = parse(readFileSync(join(folder, 'muster.rules.yml'), 'utf8')) as {
   groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
@@ -41,7 +41,7 @@ const { body } = await telemetry.scrape({
   }),
 });
 
-/** Label values by label, by series; includes those that Prometheus adds. */
+/** Values of each label of each metric, including labels that Prometheus adds. */
 const shown = new Map<string, Map<string, Set<string>>>([['up', new Map()]]);
 for (const line of body.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
   const [, name = '', labels = ''] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? /.exec(line) ?? [];
@@ -70,7 +70,7 @@ function expectShown(expr: string): void {
   for (const label of grouped) expect([...known], expr).toContain(label);
 }
 
-test('follows the naming conventions of Prometheus', () => {
+test('exports metrics that follow the naming conventions of Prometheus', () => {
   const families = [...body.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => ({ name, type }));
   expect(families.length).toBeGreaterThan(40);
   expect(families.filter(({ name, type }) => name.endsWith('_total') !== (type === 'counter'))).toEqual([]);

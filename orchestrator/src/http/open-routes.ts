@@ -4,15 +4,15 @@ import { registerDocsPage } from './openapi/docs-page.ts';
 import { printOpenApi } from './openapi/openapi.ts';
 
 export interface OpenRoutesOptions {
-  /** Readiness for `/readyz`. */
+  /** Reports whether `/readyz` answers with success. */
   readonly ready?: () => boolean | Promise<boolean>;
-  /** JSON Schemas of the configuration files, by address. */
+  /** JSON Schemas of the configuration files, by path. */
   readonly configSchemas?: Readonly<Record<string, () => object>>;
   /** Product version, for the OpenAPI document. */
   readonly version: string;
 }
 
-/** Routes open to anyone outside the API: health and the API description. */
+/** Registers public routes outside the API: health checks and the API description. */
 export function registerOpenRoutes(app: FastifyInstance, options: OpenRoutesOptions): void {
   const json = 'application/json';
   let openApi: string | null = null;

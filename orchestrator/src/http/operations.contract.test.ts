@@ -12,7 +12,7 @@ import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
 import { hashToken } from './server/authentication.ts';
 
-/** Tests operations and runs as a client sees them, from the request to each outcome. */
+/** Tests operations and runs through the API, from the request to each outcome. */
 
 const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
@@ -25,7 +25,7 @@ async function open(fixture: DatabaseFixture) {
   await putOneTag(context, actor, 'web-1', 'role', 'web');
   await uploadModule(context, actor, 'm', moduleText);
   await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-  // A write checks in its own transaction that the session is still in the database.
+  // Stored in the database, because each write checks there that the session exists.
   const session = {
     operator_id: actor.id,
     username: actor.name,
@@ -55,7 +55,7 @@ async function open(fixture: DatabaseFixture) {
     return { status: answer.statusCode, body: answer.json(), location: answer.headers.location as string };
   };
   let seq = 0;
-  /** Waits until an operation is dispatched to the agent, and reports results for it. */
+  /** Waits until an operation is dispatched to the agent, and reports its results. */
   const carryOut = async (more: object = {}, results = [resultOf()]) => {
     const next = await vi.waitFor(async () => {
       const handed = await domain.links.nextOperation(agent.id);
@@ -75,7 +75,7 @@ async function open(fixture: DatabaseFixture) {
 }
 
 describeDatabases('operations over HTTP', (fixture) => {
-  test('waits for operations, or immediately answers with their URL', async () => {
+  test('waits for operations, or answers immediately with their URL', async () => {
     const { ask, carryOut } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
     await carryOut();
@@ -120,7 +120,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await upkeep.stop();
   });
 
-  test('interrupts operations that a reconnecting agent does not have', async () => {
+  test('interrupts operations that a reconnecting agent does not know', async () => {
     const { domain, agent, ask } = await open(fixture);
     const { location } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
     const handed = await domain.links.nextOperation(agent.id);
@@ -153,7 +153,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
-  test('refuses an operation whose plan is stale, in the answer or as its outcome', async () => {
+  test('reports a stale plan in the answer or as the outcome of the operation', async () => {
     const { ask, carryOut } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
     await carryOut({ plan_digest: 'ab'.repeat(32) });
@@ -167,7 +167,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
   });
 
-  test('lists operations of one agent or all agents, by page and by cursor', async () => {
+  test('lists operations of one agent or all agents, by offset and by cursor', async () => {
     const { ask } = await open(fixture);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++)
@@ -185,7 +185,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('checks the request first, then the agent, then the agent’s state', async () => {
+  test('reports faults of the request first, then a missing agent, then an agent in the wrong state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

@@ -20,7 +20,7 @@ import { submitOperation } from '../domain/operations/operations.ts';
 const open = realApiFixture();
 type Opened = RealApi;
 
-/** An operation and a drift record that have ended, for the routes that return them. */
+/** Creates a completed operation and a resolved drift record, for the routes that return them. */
 async function history({ domain, actor, agent }: Opened) {
   const { context, links } = domain;
   const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
@@ -35,7 +35,7 @@ async function history({ domain, actor, agent }: Opened) {
   return operation;
 }
 
-/** Simulates an agent that completes every operation immediately. @returns stops the simulation */
+/** Simulates an agent that completes every operation immediately. @returns a function that stops the simulation */
 function answering({ links, now }: Domain, nodeId: string): () => void {
   let seq = 100;
   let busy = false;
@@ -82,7 +82,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
-/** The name in the path parameters of a route's example, or the name of the fixture's module. */
+/** Returns the name in the path of the route's example, or else that of the fixture's module. */
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 
@@ -96,7 +96,7 @@ describeDatabases('the API', (fixture) => {
     await opened.metrics.record(agent.id, [sampleAt(domain.now() - 60, { uptime: 5 })]);
     const stop = answering(domain, agent.id);
     const seen: Record<string, number> = {};
-    // Routes that create records run first, routes that remove them last.
+    // Calls routes that create records first, and routes that remove records last.
     const order = ({ method, path }: Route) =>
       method === 'DELETE' ? 1 : method === 'POST' && !path.includes('{') ? -1 : 0;
     const bodies: Record<string, unknown> = {
@@ -113,14 +113,14 @@ describeDatabases('the API', (fixture) => {
     };
     let run_id = 'x';
     let drift_id = 'x';
-    /** Ids of created records, by the tag of their routes. */
+    /** Ids of the created records, by the tag of the route. */
     const made: Record<string, string> = {};
     await consume(domain, notificationsOf(domain.context), [placedEvent(domain, 1_000_000)]);
     const { notifications } = await listNotifications(domain.context, key.id, {});
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
-      // This stream is endless; another test covers it.
+      // This stream does not end; another test covers it.
       if (route.id === 'followEvents') continue;
       const params = { node_id: agent.id, name: nameOf(route), key: 'role' };
       const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
@@ -133,23 +133,23 @@ describeDatabases('the API', (fixture) => {
     }
     stop();
     const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
-    // The agent may have finished the run already.
+    // The run may have ended.
     expect([undefined, 409]).toContain(refused.cancelRun);
     delete refused.cancelRun;
     expect(refused).toEqual({
-      verify: 401, // the signature is made up
-      redeemWebLogin: 401, // and so is the code
+      verify: 401, // the signature is not valid
+      redeemWebLogin: 401, // the code is not valid
       acceptDrift: 409, // the machine is in sync
       cancelOperation: 409,
       removeAgent: 409,
-      removeModule: 409, // the assignment `other` names it
+      removeModule: 409, // the assignment `other` uses it
       removeOperator: 409, // the last admin
       removeOperatorReporting: 409,
     });
     await app.close();
   });
 
-  test('never answers 5xx to any body', async () => {
+  test('answers no body with 5xx', async () => {
     const { app, token, agent } = await open(fixture, await stores.open());
     const writing = routes.filter((route) => route.body && route.access !== 'anyone');
     await fc.assert(
@@ -168,7 +168,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  /** Existing records, by the name of the path parameter. */
+  /** Returns path parameters that name existing records. */
   const paramsOf = (route: Route, { agent, key }: Opened): Record<string, string> => ({
     node_id: agent.id,
     operator_id: key.id,
@@ -196,7 +196,7 @@ describeDatabases('the API', (fixture) => {
   };
   // Excludes endless streams, and routes that would end the session of this test.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
-  /** Whether a route may report a failure outside this process with this code. */
+  /** Reports whether a route may answer with this code because something outside the process failed. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const holdToForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -207,7 +207,7 @@ describeDatabases('the API', (fixture) => {
     if (problem.code === 'invalid_input') expect(problem.errors?.length, `${what}: ${answer.body}`).toBeGreaterThan(0);
   };
 
-  test('answers a faulty request with the location of each fault', async () => {
+  test('reports the location of each fault of a request', async () => {
     const opened = await open(fixture, await stores.open());
     const wrong: string[] = [];
     for (const route of walked)
@@ -227,7 +227,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  test('never answers 5xx to any request', async () => {
+  test('answers no request with 5xx', async () => {
     const opened = await open(fixture, await stores.open());
     const asked = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
     await fc.assert(
@@ -250,7 +250,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  test('returns lists in pages with a link to the next', async () => {
+  test('returns lists in pages, with links to the next page', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, domain, actor } = opened;
     const { context } = domain;
@@ -290,7 +290,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('accepts the name of an approved agent wherever it accepts the id', async () => {
+  test('accepts the name of an approved agent in place of its id on all routes', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent } = opened;
     await history(opened);
@@ -307,7 +307,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('refuses text that it could not return', async () => {
+  test('refuses text that cannot be encoded in an answer', async () => {
     const { app, token } = await open(fixture, await stores.open());
     const create = routes.find(({ id }) => id === 'createAssignment')!;
     const body = '{"name":"n","modules":["m"],"selector":"a=b","description":"a\\u0000b"}';

@@ -55,7 +55,7 @@ describeDatabases('recorded refusals', (fixture) => {
         ({ statusCode }) => statusCode,
       );
     for (let attempt = 0; attempt < 4; attempt++) expect(await verify('192.0.2.1')).toBe(401);
-    // All addresses of the network count as one.
+    // All addresses of an IPv6 network count as one.
     for (const at of [1, 2, 3]) expect(await verify(`2001:db8:0:1::${at}`)).toBe(401);
     const stranger = await newKey();
     expect((await post('/auth/challenge', { public_key: stranger.hex })).statusCode).toBe(403);
@@ -95,7 +95,7 @@ describeDatabases('recorded refusals', (fixture) => {
       { ...forbidden, target: 'POST /operators' },
       { ...forbidden, target: 'POST /maintenance-windows' },
     ]);
-    // The shutdown records the refusals without waiting for the hour to end.
+    // On shutdown, the count is recorded before the end of the hour.
     await domain.refusals.close();
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
@@ -112,7 +112,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect(await refusals()).toHaveLength(1);
   });
 
-  test('records secrets over plain HTTP without their values', async () => {
+  test('records refused secrets over plain HTTP without their values', async () => {
     const { token, post, refusals, domain } = await open();
     const body = { name: 'db', value: 'canary-value-1' };
     for (let attempt = 0; attempt < 2; attempt++)
@@ -130,7 +130,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect(JSON.stringify(await listAudit(domain.context, { limit: 500 }))).not.toContain('canary-value-1');
   });
 
-  test('records a burst of sign-ins above the rate limit once', async () => {
+  test('records many sign-ins above the rate limit only once', async () => {
     const { key, post, refusals } = await open({
       limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 } },
     });
@@ -143,7 +143,7 @@ describeDatabases('recorded refusals', (fixture) => {
     ]);
   });
 
-  test('bounds the log and the memory for many addresses and keys', async () => {
+  test('bounds log entries and memory for many addresses and keys', async () => {
     const { domain, key, refusals } = await open();
     const ip = (at: number) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
     const attempts = 1_000;
@@ -157,14 +157,14 @@ describeDatabases('recorded refusals', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // 50 refusals of unknown clients, 20 under the operator's name, and two records that report further refusals.
+    // 50 refusals without an operator, 20 with the operator, and two counts of further refusals.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);
     await domain.refusals.sweep();
     const told = (await refusals()).slice(72).map(({ metadata }) => metadata);
     expect(told).toHaveLength(2);
-    // A key that is not on the curve is refused before it counts as a sign-in.
+    // A key that is not on the curve is malformed input, so it does not count as a sign-in.
     expect(told.every(({ count }) => Number(count) >= 79)).toBe(true);
   });
 });

@@ -14,7 +14,7 @@ import { addOperator, getOperator, listOperators, removeOperator } from '../doma
 import { actorIn, hashOfToken, type Session } from '../domain/operators/sessions.ts';
 import { defineQuery } from '../store/query.ts';
 
-/** Tests the removal of an operator during requests with an incomplete body, and during long answers. */
+/** Tests the removal of an operator during incomplete requests and long answers. */
 
 const openApi = realApiFixture();
 
@@ -49,7 +49,7 @@ describeDatabases('removed operator', (fixture) => {
     return { socket, closed, came: () => came };
   }
 
-  test('finds no session that ended while it was read from the database', async () => {
+  test('does not return a session that ends while it is read from the database', async () => {
     const { api, join } = await open();
     const { signIn, db } = api.domain;
     for (const end of ['remove', 'logout'] as const) {
@@ -67,7 +67,7 @@ describeDatabases('removed operator', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('commits no write after a removal that began before the write', async () => {
+    test('commits no write of an operator whose removal began first', async () => {
       const place = await fixture.place();
       const api = await openApi(
         { ...fixture, open: (options) => fixture.open({ ...options, at: place }) },
@@ -80,7 +80,7 @@ describeDatabases('removed operator', (fixture) => {
       const actor = actorIn((await signIn.find(hash)) as Session);
       const holder = new Client({ connectionString: place });
       await holder.connect();
-      // The transaction of the write has begun, and is blocked in the middle.
+      // Blocks the transaction of the write after it has begun.
       await holder.query('begin');
       await holder.query('lock table agent_tags in share row exclusive mode');
       const writing = putOneTag(context, actor, 'web-1', 'by', 'greta').then(
@@ -97,7 +97,7 @@ describeDatabases('removed operator', (fixture) => {
       await api.app.close();
     });
 
-  test('executes no request whose body is completed after the removal', async () => {
+  test('does not execute a request whose body arrives after the removal', async () => {
     const { api, url, join } = await open();
     const [greta, otto] = [await join('greta'), await join('otto')];
     const body = JSON.stringify({ public_key: (await newKey()).hex, username: 'backdoor', role: 'admin' });
@@ -108,11 +108,11 @@ describeDatabases('removed operator', (fixture) => {
       );
     const letIn = vi.spyOn(api.domain.signIn, 'find');
     const requests = [await slow(greta.token), await slow(otto.token)];
-    // Both requests are admitted, and wait for their bodies.
+    // Waits until both requests are admitted and wait for their bodies.
     await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
     await Promise.all(letIn.mock.results.map(({ value }) => value));
     letIn.mockRestore();
-    // Leaves time for the work before the body to finish.
+    // Work that does not need the body has time to finish.
     await sleep(100);
     await remove(api, greta.key);
     await api.domain.signIn.logout(hashOfToken(otto.token));
@@ -127,7 +127,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('cuts off a long answer to a removed operator, whether the client reads or not', async () => {
+  test('aborts a long answer to a removed operator, even if the client does not read', async () => {
     const { api, url, join } = await open();
     for (let at = 0; at < 20; at++) await happen(api.domain, 50, 'test.happened', 'x'.repeat(20_000));
     await placeAll(api.domain);
@@ -141,13 +141,13 @@ describeDatabases('removed operator', (fixture) => {
     }
     await sleep(200);
     await remove(api, greta.key);
-    // The server closes the connection although the client does not read, and closes no other connection.
+    // The server closes this connection, although the client does not read, and no other connection.
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
     gone.socket.resume();
     await gone.closed;
-    // The client can see that the answer is incomplete: a complete chunked answer ends with an empty chunk.
+    // A complete chunked answer ends with an empty chunk, so the client can detect that this one is incomplete.
     expect(gone.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
@@ -155,7 +155,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('ends a removed operator’s request that waits for an agent', async () => {
+  test('aborts a removed operator’s request that waits for an agent', async () => {
     const { api, url, join } = await open();
     const greta = await join('greta');
     const { socket, came } = await begin(
@@ -166,14 +166,14 @@ describeDatabases('removed operator', (fixture) => {
       url,
       `POST /api/v1/agents/web-1/apply HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${greta.token}\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"modules":["m"]}`,
     );
-    // Both requests are waiting, or have been answered.
+    // Waits until both requests wait for the agent, or are answered.
     await vi.waitFor(async () => expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull());
     await vi.waitFor(() => expect(came()).not.toBe(''));
     await remove(api, greta.key);
-    // The apply would be answered after its wait for the agent, so its response is cut off.
+    // The apply waits for the agent, so its response is aborted.
     await applying.closed;
     expect(applying.came()).toBe('');
-    // The drift check is answered immediately, because nothing was applied on the agent.
+    // The drift check is answered immediately, because nothing was ever applied on the agent.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);
     socket.destroy();
     // The queued operation continues.
@@ -181,7 +181,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('confirms the removal to an operator who removed themselves', async () => {
+  test('acknowledges the removal to operators who remove themselves', async () => {
     const { api, url, join } = await open();
     const greta = await join('greta');
     const headers = { authorization: `Bearer ${greta.token}` };
@@ -191,7 +191,7 @@ describeDatabases('removed operator', (fixture) => {
     await api.app.close();
   });
 
-  test('keeps the last admin when all admins remove each other concurrently', async () => {
+  test('keeps one admin when all admins remove each other concurrently', async () => {
     const { api, join } = await open();
     const { context } = api.domain;
     const admins = [api.key, ...(await Promise.all(['greta', 'otto', 'olga'].map(join))).map(({ key }) => key)];

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** Allowed request ids of clients and proxies; safe to log. */
+/** Request ids from clients and proxies that are safe to log. */
 const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * @returns a function that takes the id in the request's header, if any, and returns it if it is valid; otherwise
- *   generates an id that is unique while logs are kept. Counting is cheaper than random bytes.
+ * @returns a function that returns the id in the request's header if it is valid, or else a new unique id. Ids contain
+ * a counter, which is cheaper than random bytes.
  */
 export function requestIds(): (given?: string | string[] | undefined) => string {
   const run = randomBytes(6).toString('hex');

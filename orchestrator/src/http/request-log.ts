@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { pathOf } from './server/request-path.ts';
 
-/** Logs one line per request. Successful reads are logged at debug level, since there are many. */
+/** Logs one line per request. Successful reads are frequent, so they are logged at debug level. */
 export function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const quiet = reply.statusCode < 400 && (request.method === 'GET' || request.method === 'HEAD');
   const level = quiet ? 'debug' : 'info';
@@ -21,7 +21,7 @@ export function logRequest(log: Logger, request: FastifyRequest, reply: FastifyR
   );
 }
 
-/** Logs an upgrade with the same fields as a request. */
+/** Logs an upgrade to a WebSocket with the same fields as a request. */
 export function logUpgrade(log: Logger, request: FastifyRequest, mode: string, ms: number): void {
   log.info(
     {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
-/** Tests the rules that every route of the table must follow. */
+/** Tests the rules for all routes of the table. */
 const app = testApp();
 type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
@@ -43,13 +43,13 @@ describe('every route', () => {
     }
   });
 
-  test('gives each route one address and a unique id', () => {
+  test('gives each route a unique path and id', () => {
     const addresses = routes.map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
     expect(new Set(addresses).size).toBe(routes.length);
     expect(new Set(routes.map(({ id }) => id)).size).toBe(routes.length);
   });
 
-  test('every route that returns a list returns pages, unless the length of the list is limited', () => {
+  test('returns pages on every route with a list of unlimited length', () => {
     const bounded = ['listChannels'];
     const whole = routes.filter(({ answers, paged }) => answers[200] instanceof z.ZodArray && !paged);
     expect(whole.map(({ id }) => id).filter((id) => !bounded.includes(id))).toEqual([]);
@@ -57,7 +57,7 @@ describe('every route', () => {
       expect(Object.keys(query?.shape ?? {}), id).toEqual(expect.arrayContaining(['limit', 'offset']));
   });
 
-  test('every route accepts null for optional fields', async () => {
+  test('accepts null for optional fields on every route', async () => {
     for (const route of routes.filter(({ bodyOptional }) => bodyOptional)) {
       const names = Object.keys((route.body as unknown as { shape: object }).shape);
       const answer = await app.inject({
@@ -72,7 +72,7 @@ describe('every route', () => {
 });
 
 describe('hostile input', () => {
-  // Each handler returns an allowed answer: the route's example, or one of its errors.
+  // Each handler returns the route's example, or throws one of its errors.
   let turn = 0;
   const handlers = Object.fromEntries(
     routes.map((route) => [
@@ -92,7 +92,7 @@ describe('hostile input', () => {
       fc.jsonValue().map((value) => JSON.stringify(value)),
       fc.string(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      // An almost valid request: the example with one field replaced.
+      // Almost valid requests: the example with one field replaced.
       fc
         .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
         .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),

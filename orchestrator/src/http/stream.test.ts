@@ -51,14 +51,14 @@ async function* pieces(...of: (string | Uint8Array)[]): AsyncGenerator<string | 
 }
 
 describe('stream answer', () => {
-  test('sends the type of its route, with bytes and text in order', async () => {
+  test('sends bytes and text in order, with the content type of the route', async () => {
     await serve(() => new Stream(pieces('a\n', '', Buffer.from([0x62, 0x0a]))));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect(answer.headers.get('content-type')).toBe('application/jsonl');
     expect(await answer.text()).toBe('a\nb\n');
   });
 
-  test('sends another declared type and headers, but refuses an undeclared type', async () => {
+  test('sends another declared content type with headers, but refuses an undeclared type', async () => {
     let type = 'text/plain';
     await serve(() => new Reply(200, new Stream(pieces('a'), { type }), { 'content-disposition': 'attachment' }));
     const answer = await fetch(`${url}/api/v1/lines`);
@@ -68,7 +68,7 @@ describe('stream answer', () => {
     expect((await fetch(`${url}/api/v1/lines`)).status).toBe(500);
   });
 
-  test('sends an empty body for a stream without pieces', async () => {
+  test('sends an empty body for an empty stream', async () => {
     await serve(() => new Stream(pieces()));
     const answer = await fetch(`${url}/api/v1/lines`);
     expect([answer.status, await answer.text()]).toEqual([200, '']);
@@ -107,7 +107,7 @@ describe('stream answer', () => {
     expect(Buffer.from((await reader.read()).value!).toString()).toBe('b');
   });
 
-  test('waits for a client that does not read, and disposes of the source when it disconnects', async () => {
+  test('waits for a client that does not read, and closes the source when it disconnects', async () => {
     let made = 0;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     await serve(() => {
@@ -127,7 +127,7 @@ describe('stream answer', () => {
     socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
     await once(socket, 'readable');
     socket.pause();
-    // The source is read until the kernel's buffers are full.
+    // Waits until the kernel's buffers are full, so the source is not read further.
     let before = -1;
     while (before !== made) {
       before = made;
@@ -138,7 +138,7 @@ describe('stream answer', () => {
     await released;
   });
 
-  test('ends the stream with a complete answer when its signal aborts, for a client that reads', async () => {
+  test('completes the answer to a reading client when the signal aborts', async () => {
     const until = new AbortController();
     let returned = false;
     await serve(() => {
@@ -164,7 +164,7 @@ describe('stream answer', () => {
     expect(returned).toBe(true);
   });
 
-  test('disconnects a client that does not read when its signal aborts', async () => {
+  test('disconnects a client that does not read when the signal aborts', async () => {
     const until = new AbortController();
     await serve(() => {
       async function* endless() {
@@ -178,7 +178,7 @@ describe('stream answer', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // The connection ends without the final chunk of a complete answer.
+    // The connection ends without the final chunk, so the answer is visibly incomplete.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');
@@ -211,7 +211,7 @@ describe('stream answer', () => {
     expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
   });
 
-  test('streams to the typed client', async () => {
+  test('streams an answer to the typed client', async () => {
     await serve(() => new Stream(pieces('a\n', 'b\n')));
     const call = createClient({
       url,
@@ -231,7 +231,7 @@ describe('stream answer', () => {
     expect(Buffer.concat(read).toString()).toBe('a\nb\n');
   });
 
-  test('the types of a stream follow the route', () => {
+  test('derives the types of a stream from the route', () => {
     expectTypeOf<Stream>().toExtend<Answer<typeof lines>>();
     expectTypeOf<Reply<200, Stream>>().toExtend<Answer<typeof lines>>();
     expectTypeOf<string>().not.toExtend<Answer<typeof lines>>();

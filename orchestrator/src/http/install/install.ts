@@ -7,16 +7,16 @@ import { RefusedRequest } from '../server/problem.ts';
 import { type InstallFile, type InstallFiles, openInstallFile } from './install-files.ts';
 
 /**
- * Serves the installation script and packages. They are public, because they contain no secrets, and a new machine has no
- * credentials yet. The number of simultaneous transfers is limited to what keeps the network busy, so that a thousand
- * machines do not block others; excess clients retry. A transfer that is too slow is cut off.
+ * Serves the installation script and packages. They are public, because they contain no secrets, and a new machine has
+ * no credentials. The number of simultaneous transfers is limited, and other clients must retry, so that a thousand
+ * machines finish one after the other instead of all slowly. A transfer that is too slow is aborted.
  */
 interface TransferLimits {
-  /** Maximum simultaneous transfers. */
+  /** Maximum number of simultaneous transfers. */
   readonly transfers: number;
-  /** Maximum simultaneous transfers to one IPv4 address or IPv6 network. */
+  /** Maximum number of simultaneous transfers to one IPv4 address or IPv6 network. */
   readonly perAddress: number;
-  /** Bytes that must be sent in each `checkMs`, or the transfer is cut off. */
+  /** Minimum number of bytes in each period of `checkMs`; a slower transfer is aborted. */
   readonly minBytes: number;
   readonly checkMs: number;
 }
@@ -28,7 +28,7 @@ const defaultTransferLimits: TransferLimits = {
   checkMs: 15_000,
 };
 
-/** Files up to this size are sent immediately and do not count as transfers. */
+/** Maximum size of an answer that does not count as a transfer, in bytes. */
 const smallBytes = 64 * 1024;
 const pieceBytes = 256 * 1024;
 
@@ -44,7 +44,7 @@ export function registerInstall(
     if (files.size > 0) throw new MusterError('package_not_found', '/install/SHA256SUMS lists the available files.');
     throw new MusterError(
       'package_not_found',
-      'This orchestrator has no packages: it was not installed from one, and its clone was not built (npm run build).',
+      'This orchestrator has no packages: it was not installed from a package, and its clone was not built (npm run build).',
     );
   });
 
@@ -54,7 +54,7 @@ export function registerInstall(
       'content-type': file.type,
       etag,
       'accept-ranges': 'bytes',
-      // A package's name contains its version; other files change with an upgrade.
+      // The names of packages contain their versions; other files change with an upgrade.
       'cache-control': file.path.endsWith('.deb') ? 'public, max-age=86400' : 'no-cache',
     });
     if (names(request.headers['if-none-match'], etag)) return reply.code(304).send();
@@ -63,7 +63,7 @@ export function registerInstall(
     const length = end - start + 1;
     if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.size}`);
     reply.header('content-length', String(length));
-    // The body is an empty stream, because the framework computes the length of other bodies.
+    // With other bodies than streams, the framework would overwrite the length.
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
 
     const leave = length <= smallBytes ? () => {} : places.take(networkOf(request.ip));
@@ -98,13 +98,14 @@ class Places {
   }
 
   /**
-   * @returns a function that releases the slot; later calls do nothing
-   * @throws RefusedRequest when no slot is free
+   * Acquires a slot.
+   * @returns a function that releases the slot; more calls have no effect
+   * @throws RefusedRequest if no slot is free
    */
   take(address: string): () => void {
     const own = this.#ofAddress.get(address) ?? 0;
     if (this.#taken >= this.#limits.transfers || own >= this.#limits.perAddress)
-      throw new RefusedRequest('rate_limited', 'Many machines are fetching packages just now.', { 'retry-after': '5' });
+      throw new RefusedRequest('rate_limited', 'Too many machines are downloading packages.', { 'retry-after': '5' });
     this.#taken++;
     this.#ofAddress.set(address, own + 1);
     let isTaken = true;
@@ -124,7 +125,7 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
   let before = socket?.bytesWritten ?? 0;
   let cancelTimer = clock.after(checkMs, check);
   function check(): void {
-    // `bytesWritten` includes bytes that the kernel has not accepted yet.
+    // `bytesWritten` includes buffered bytes.
     const gone = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
     if (gone - before < minBytes) {
       raw.destroy();
@@ -139,7 +140,7 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
 const names = (given: string | undefined, etag: string): boolean =>
   (given ?? '').split(',').some((one) => [etag, `W/${etag}`, '*'].includes(one.trim()));
 
-/** A single satisfiable byte range of this file; null for the whole file. */
+/** Returns the requested byte range; null for the whole file, unless the request has one satisfiable range. */
 function rangeOf(
   headers: FastifyRequest['headers'],
   etag: string,

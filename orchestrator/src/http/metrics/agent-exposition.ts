@@ -4,16 +4,16 @@ import { agentSeries } from '../../domain/fleet/agent-series.ts';
 import type { AgentStanding } from '../../domain/fleet/metrics.ts';
 
 /**
- * Metrics of the agents' machines in the Prometheus text format. Does not use prom-client, which keeps every series
- * forever and writes all of them in one turn of the event loop.
+ * Writes metrics of the agents' machines in the Prometheus text format. Does not use prom-client, which keeps every
+ * series forever and writes all series in one turn of the event loop.
  */
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Lines written in one turn of the event loop. */
+/** Maximum number of lines written in one turn of the event loop. */
 const linesPerTurn = 1000;
 
-/** Escapes a label's value. */
+/** Escapes the value of a label. */
 const labelValue = (text: string): string => text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
 
 interface Family {
@@ -38,13 +38,13 @@ const families: readonly Family[] = [
   {
     name: 'muster_agent_sample_timestamp_seconds',
     type: 'gauge',
-    help: 'Time of the shown sample, by the agent’s clock.',
+    help: 'Time of the latest sample, by the agent’s clock.',
     of: ofSample((sample) => sample.collected_at),
   },
   ...agentSeries.map(({ name, type, help, of }) => ({ name, type, help, of: ofSample(of) })),
 ];
 
-/** The text in pieces, one measure after the other as the format requires. Other work runs between two pieces. */
+/** Yields the text in pieces, grouped by metric as the format requires. Other work runs between the pieces. */
 export async function* exposeAgents(agents: readonly AgentStanding[]): AsyncGenerator<string> {
   const labels: string[] = [];
   for (const [index, { node_id, name }] of agents.entries()) {

@@ -1,13 +1,13 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Census } from '../../domain/fleet/fleet-counts.ts';
 
-/** Metrics whose values are read at each scrape: levels, and totals that other code counts. */
+/** Metrics that are read at each scrape: levels, and totals that other modules count. */
 
 export interface Levels {
   readonly connectedAgents: number;
-  /** Agents whose rows wait to be read and sent. */
+  /** Agents with queued work that is not read and sent yet. */
   readonly dispatchQueue: number;
-  /** Bytes of operations that were sent but not yet accepted by the network. */
+  /** Bytes of operations not yet written to the network. */
   readonly dispatchBytes: number;
   readonly database: {
     readonly queued: number;
@@ -16,7 +16,7 @@ export interface Levels {
     readonly unitsFailed: number;
     readonly retries: number;
   };
-  /** The file system of the data directory; null if unknown. */
+  /** The file system of the data directory; null if it is unknown. */
   readonly disk: {
     readonly size: number;
     readonly free: number;
@@ -31,12 +31,12 @@ export interface Levels {
     readonly failed: number;
     readonly passedOver: number;
   };
-  /** Open connections to the API port, and the number of connections to each port that were dropped since the start. */
+  /** Open connections to the API port, and connections to each port that were dropped since the start. */
   readonly connections: {
     readonly api: { readonly open: number; readonly dropped: { readonly share: number; readonly full: number } };
     readonly agentsDropped: number;
   };
-  /** Samples for remote write; null if it is not configured. */
+  /** Counts of remote write; null if it is not configured. */
   readonly remoteWrite: RemoteWriteLevels | null;
 }
 
@@ -54,7 +54,7 @@ type Registers = [Registry];
 const gauge = <L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) =>
   new Gauge<L>({ name, help, labelNames, registers });
 
-/** Creates a counter whose total is counted by other code. */
+/** Creates a counter whose total another module counts. */
 function total<L extends string>(registers: Registers, name: string, help: string, labelNames: L[] = []) {
   const counter = new Counter<L>({ name, help, labelNames, registers });
   return {
@@ -71,15 +71,15 @@ function total<L extends string>(registers: Registers, name: string, help: strin
 
 /** @returns a function that sets the gauges about the records of the fleet */
 export function censusGauges(registers: Registers): (census: Census) => void {
-  const agents = gauge(registers, 'muster_agents', 'Agents by their approval.', ['status']);
+  const agents = gauge(registers, 'muster_agents', 'Agents by approval status.', ['status']);
   const operations = gauge(registers, 'muster_operations', 'Operations that have not ended.', ['status']);
   const terminals = gauge(registers, 'muster_terminals', 'Terminal sessions that are open.');
-  const deliveries = gauge(registers, 'muster_outbox_deliveries', 'Messages to channels that wait.');
-  const unplaced = gauge(
+  const deliveries = gauge(
     registers,
-    'muster_audit_unplaced_events',
-    'Events that have no place in the audit chain yet.',
+    'muster_outbox_deliveries',
+    'Messages to notification channels that are not delivered yet.',
   );
+  const unplaced = gauge(registers, 'muster_audit_unplaced_events', 'Events that are not in the audit chain yet.');
   return (census) => {
     for (const [status, count] of Object.entries(census.agents)) agents.set({ status }, count);
     for (const [status, count] of Object.entries(census.operations)) operations.set({ status }, count);
@@ -99,7 +99,7 @@ export function levelGauges(registers: Registers): (levels: Levels) => void {
   const recorded = total(
     registers,
     'muster_terminal_recorded_bytes_total',
-    'Bytes of what terminals showed that were recorded.',
+    'Bytes of terminal output that were recorded.',
   );
   const setRemoteWrite = remoteWriteGauges(registers);
   return (levels) => {
@@ -115,8 +115,8 @@ export function levelGauges(registers: Registers): (levels: Levels) => void {
 
 function linkGauges(registers: Registers) {
   const connected = gauge(registers, 'muster_agents_connected', 'Agents that are connected to this process.');
-  const queue = gauge(registers, 'muster_dispatch_queue', 'Agents whose work waits to be read and sent.');
-  const bytes = gauge(registers, 'muster_dispatch_bytes', 'Bytes of operations that the network has not taken.');
+  const queue = gauge(registers, 'muster_dispatch_queue', 'Agents with queued work that is not read and sent yet.');
+  const bytes = gauge(registers, 'muster_dispatch_bytes', 'Bytes of operations not yet written to the network.');
   return ({ connectedAgents, dispatchQueue, dispatchBytes }: Levels) => {
     connected.set(connectedAgents);
     queue.set(dispatchQueue);
@@ -125,11 +125,11 @@ function linkGauges(registers: Registers) {
 }
 
 function databaseGauges(registers: Registers) {
-  const queued = gauge(registers, 'muster_write_queue_units', 'Writes handed to the database and not answered.');
-  const queuedBytes = gauge(registers, 'muster_write_queue_bytes', 'What those take in memory.');
+  const queued = gauge(registers, 'muster_write_queue_units', 'Writes waiting for the database.');
+  const queuedBytes = gauge(registers, 'muster_write_queue_bytes', 'Memory used by writes waiting for the database.');
   const committed = total(registers, 'muster_writes_total', 'Writes that were committed.');
   const failed = total(registers, 'muster_writes_failed_total', 'Writes that were refused or failed.');
-  const retries = total(registers, 'muster_write_retries_total', 'Transactions that were run again.');
+  const retries = total(registers, 'muster_write_retries_total', 'Transactions that were retried.');
   return (database: Levels['database']) => {
     queued.set(database.queued);
     queuedBytes.set(database.queuedBytes);
@@ -140,11 +140,11 @@ function databaseGauges(registers: Registers) {
 }
 
 function connectionGauges(registers: Registers) {
-  const open = gauge(registers, 'muster_api_connections', 'Connections to the port of the API.');
+  const open = gauge(registers, 'muster_api_connections', 'Open connections to the API port.');
   const dropped = total(
     registers,
     'muster_connections_dropped_total',
-    'Connections dropped by port; share: of an address with many, full: the port had all it takes.',
+    'Connections dropped, by port and reason; share: over the limit of one network, full: over the limit of the port.',
     ['port', 'reason'],
   );
   return ({ api, agentsDropped }: Levels['connections']) => {
@@ -158,13 +158,13 @@ function connectionGauges(registers: Registers) {
 }
 
 function sampleGauges(registers: Registers) {
-  const queue = gauge(registers, 'muster_samples_queue', 'Samples handed in and not stored.');
+  const queue = gauge(registers, 'muster_samples_queue', 'Samples waiting to be stored.');
   const stored = total(registers, 'muster_samples_total', 'Samples that were stored.');
   const failed = total(registers, 'muster_samples_failed_total', 'Samples that could not be stored.');
   const passedOver = total(
     registers,
     'muster_samples_passed_over_total',
-    'Samples that were not kept for their times: too old, or far ahead.',
+    'Samples discarded because their time was too old or too far in the future.',
   );
   return (samples: Levels['samples']) => {
     queue.set(samples.queued);
@@ -192,14 +192,15 @@ function diskGauges(registers: Registers) {
 }
 
 function remoteWriteGauges(registers: Registers) {
-  const queue = gauge(
+  const queue = gauge(registers, 'muster_remote_write_queue', 'Samples waiting to be sent with remote write.');
+  const sent = total(registers, 'muster_remote_write_samples_total', 'Samples sent with remote write.');
+  const dropped = total(
     registers,
-    'muster_remote_write_queue',
-    'Samples that wait to be written to metrics.remote_write.',
+    'muster_remote_write_dropped_total',
+    'Samples dropped instead of sent with remote write, by reason.',
+    ['reason'],
   );
-  const sent = total(registers, 'muster_remote_write_samples_total', 'Samples that were written to it.');
-  const dropped = total(registers, 'muster_remote_write_dropped_total', 'Samples that were not, and why.', ['reason']);
-  const retries = total(registers, 'muster_remote_write_retries_total', 'Requests to it that were to be made again.');
+  const retries = total(registers, 'muster_remote_write_retries_total', 'Remote write requests that must be retried.');
   return (levels: RemoteWriteLevels) => {
     queue.set(levels.queued);
     sent.set(levels.sent);

@@ -85,7 +85,7 @@ describe('exposition text', () => {
     expect(text.endsWith('\n')).toBe(true);
   });
 
-  test('omits missing values instead of writing zero', async () => {
+  test('omits missing values instead of writing zeros', async () => {
     const text = await textOf([
       standing(1, { sample: sampleAt(1_800_000_000, { load1: 0 }) }),
       standing(2, { sample: null, connected: false }),
@@ -122,7 +122,7 @@ describe('exposition text', () => {
 });
 
 describe('metrics endpoint', () => {
-  test('requires the scrape token or a session, and takes a selector', async () => {
+  test('requires the scrape token or a session, and filters agents with a selector', async () => {
     const asked: (string | undefined)[] = [];
     const { app, scrape } = scraped(async (filter) => {
       asked.push(filter);
@@ -146,7 +146,7 @@ describe('metrics endpoint', () => {
     expect(whole.body).not.toContain('node_id');
   });
 
-  test('compresses metrics for clients that accept gzip', async () => {
+  test('compresses metrics with gzip for clients that accept it', async () => {
     const { scrape } = scraped(async () => Array.from({ length: 3000 }, (_, n) => standing(n)));
     const plain = await scrape();
     for (const accepted of ['gzip', 'deflate, gzip;q=0.5', 'GZIP ; q=1']) {
@@ -182,7 +182,6 @@ describe('metrics endpoint', () => {
           });
           request.on('error', () => {});
         });
-    // The next answer is complete, but the aborted one was not.
     const whole = await app.inject({ url: '/metrics/agents', headers: { authorization: `Bearer ${token}` } });
     expect(linesOf(whole.body)).toHaveLength(13 * count);
     expect(reads).toBeLessThan(12 * count * 3);

@@ -11,23 +11,23 @@ import type { ParsedQuery } from '../server/query.ts';
 import type { StreamingResponses } from '../server/streaming-responses.ts';
 import { exposeAgents, expositionType } from './agent-exposition.ts';
 
-/** Sources of metrics for Prometheus, read with the configured token or a sign-in session. */
+/** Metrics for Prometheus, which clients read with the configured token or a sign-in session. */
 export interface Scraped {
-  /** Metrics of the process: the same series for any number of agents. */
+  /** Returns metrics of the process. The number of series does not depend on the number of agents. */
   scrape(): Promise<{ type: string; body: string }>;
-  /** Returns metrics of the agents that a selector matches. Without this function, agents have no metrics here. */
+  /** Returns metrics of the agents that match a selector. If omitted, agents have no metrics. */
   readonly agents?: ((filter: string | undefined) => Promise<readonly AgentStanding[]>) | undefined;
-  /** A token that is accepted instead of a sign-in session. */
+  /** Token that is accepted instead of a sign-in session, or a function that returns it; null for none. */
   readonly token: string | null | (() => string | null);
 }
 
 export interface ScrapingContext {
   /** Admits a request, or throws. */
   admit(request: FastifyRequest): Session | null | Promise<Session | null>;
-  /** Called for a request with this token. */
+  /** Called for a request with the scrape token. */
   admitted(request: FastifyRequest): void;
   readonly responses: Pick<StreamingResponses, 'add'>;
-  /** Called for failures after an answer began. */
+  /** Called for errors after the beginning of an answer was sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
@@ -35,7 +35,7 @@ const agentsQuery = z.strictObject({ filter: z.string().max(2048).optional() });
 
 export function registerScraping(app: FastifyInstance, scraped: Scraped, context: ScrapingContext): void {
   const onRequest = async (request: FastifyRequest): Promise<void> => {
-    // Read for each request: a reload may have changed it.
+    // Read for each request, because a reload may change it.
     const token = typeof scraped.token === 'function' ? scraped.token() : scraped.token;
     const expected = token === null ? null : digest(token);
     const sent = bearerToken(request.headers.authorization);
@@ -61,16 +61,16 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     };
     text.on('error', fail);
     if (!takesGzip(request.headers['accept-encoding'])) return reply.send(text);
-    // Names of ten thousand agents are repeated a dozen times: compress in another thread.
+    // Compressed in another thread, because the text is long: it repeats the names of all agents for each metric.
     const compressed = createGzip({ level: 1 }).on('error', fail);
     text.on('error', (error) => compressed.destroy(error));
-    // If the client disconnects, writing stops as well.
+    // Writing stops when the client disconnects.
     compressed.on('close', () => text.destroy());
     return reply.header('content-encoding', 'gzip').send(text.pipe(compressed));
   });
 }
 
-/** Whether `gzip` is accepted with a weight above 0. */
+/** Reports whether an `Accept-Encoding` header accepts `gzip` with a weight above 0. */
 const takesGzip = (accepted: string | string[] | undefined): boolean =>
   String(accepted ?? '')
     .split(',')

@@ -46,7 +46,7 @@ function scraped({ token: given = token as string | null, healthy = true } = {})
   return { telemetry, app, scrape };
 }
 
-/** Values of an exposition by metric name and labels; ignores comments. */
+/** Parses an exposition. @returns values by metric name and labels */
 const linesOf = (body: string) =>
   new Map(
     body
@@ -82,7 +82,7 @@ describe('access to metrics', () => {
 });
 
 describe('metrics', () => {
-  test('reports levels and counts in the Prometheus format', async () => {
+  test('reports levels and totals in the Prometheus format', async () => {
     const { telemetry, scrape } = scraped();
     telemetry.committed(12, 0.004);
     telemetry.operationEnded('succeeded');
@@ -128,7 +128,7 @@ describe('metrics', () => {
     });
   });
 
-  test('counts requests by route and status class, with a bounded number of labels for any paths', async () => {
+  test('counts requests by route and status class, with a bounded number of series for any paths', async () => {
     const { app, scrape } = scraped();
     const headers = bearer('operator');
     for (let n = 0; n < 50; n++) {
@@ -171,7 +171,7 @@ describe('request ids', () => {
       expect(await idOf(bad), bad).toMatch(/^[0-9a-f]{12}-[0-9a-z]+$/);
   });
 
-  test('logs the request id, even with a body and after a wait', async () => {
+  test('logs the request id for requests with a body and after asynchronous calls', async () => {
     const lines: Record<string, unknown>[] = [];
     const log = pino({ mixin: requestFields }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const app = testApp({

@@ -3,8 +3,8 @@ import type { Census } from '../../domain/fleet/fleet-counts.ts';
 import { censusGauges, type Levels, levelGauges } from './level-gauges.ts';
 
 /**
- * Metrics of this process for Prometheus. Every label has a fixed set of values. Text from clients is never a label, because
- * each new value would add a series.
+ * Metrics of this process for Prometheus. Every label has a fixed set of values, because each new value adds a series.
+ * Therefore, text from clients is never used as a label.
  */
 export interface Telemetry {
   /** Counts an answered request. @param route the route's id; null for a path outside the route table */
@@ -12,20 +12,23 @@ export interface Telemetry {
   /** Counts a database transaction. @param units number of writes that shared it */
   committed(units: number, seconds: number): void;
   operationEnded(status: string): void;
-  /** @returns all metrics as text, and its content type */
+  /** @returns all metrics as text, with their content type */
   scrape(sources: TelemetrySources): Promise<{ type: string; body: string }>;
 }
 
-/** Values that are read at each scrape. */
+/** Reads current values at each scrape. */
 export interface TelemetrySources {
-  /** Null while the database does not answer. */
+  /** Returns null if the database does not answer. */
   census(): Promise<Census | null>;
-  /** Whether this process can serve requests. */
+  /** Reports whether this process can serve requests. */
   ready(): boolean | Promise<boolean>;
   levels(): Levels;
 }
 
-/** @param processMetrics adds metrics of memory, CPU, garbage collection, and event loop; true at most once per process */
+/**
+ * @param processMetrics whether to add metrics of memory, CPU, garbage collection, and the event loop; at most once per
+ * process
+ */
 export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   const register = new Registry();
   const registers: [Registry] = [register];
@@ -52,7 +55,8 @@ export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   });
   if (processMetrics) {
     collectDefaultMetrics({ register });
-    // Removes gauges whose names end in `_total`, which is reserved for counters. prom-client exports the same numbers by type.
+    // Removes gauges with the suffix `_total`, which is reserved for counters. prom-client also exports these numbers
+    // by type.
     for (const kind of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${kind}_total`);
   }
 
@@ -87,7 +91,7 @@ function requestHistogram(registers: [Registry]): Telemetry['answered'] {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  /** Cached, because looking up a series by its labels costs more than counting. */
+  /** Cache of series by labels. A lookup in prom-client costs more than the count itself. */
   const series = new Map<string, ReturnType<typeof requests.labels>>();
   return (route, status, seconds) => {
     const routeName = route ?? 'other';

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 describe('API reference', () => {
-  test('serves a page that refers only to local files, with a policy that allows no others', async () => {
+  test('serves a page that refers only to local files, with a policy that forbids other hosts', async () => {
     const [one, other] = [await app.inject('/docs'), await app.inject('/docs')];
     expect(one.statusCode).toBe(200);
     expect(one.headers['content-type']).toBe('text/html; charset=utf-8');
@@ -35,7 +35,7 @@ describe('API reference', () => {
     }
   });
 
-  test('compresses the reference script for clients that accept it, and lets them cache it by its hash', async () => {
+  test('compresses the reference script for clients that accept compression, and allows caching by its hash', async () => {
     const { body } = await app.inject('/docs');
     const address = /"(\/docs\/reference\.js\?v=[0-9a-f]{16})"/.exec(body)?.[1] as string;
     const packed = await app.inject({ url: address, headers: { 'accept-encoding': 'gzip, br' } });
@@ -64,7 +64,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
   });
   afterAll(() => browser.close());
 
-  test('shows the API, requests no other host, and violates no rule of its policy', async () => {
+  test('shows the API without requests to other hosts or violations of its policy', async () => {
     const page = await browser.newPage();
     const asked: string[] = [];
     const complaints: string[] = [];
@@ -74,7 +74,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
     });
     page.on('pageerror', (error) => complaints.push(error.message));
     await page.goto(`${url}/docs`);
-    // The reference expands the group of the first route.
+    // Expands the group of the first route.
     const { summary } = routes[0] as Route;
     await page.getByText(summary).first().click();
     await page.locator('h3').filter({ hasText: summary }).first().waitFor();

@@ -3,13 +3,10 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
 
-/**
- * The page that shows `/openapi.json`. This server serves all of its files, and its policy forbids requests to other
- * hosts.
- */
+/** Serves the page that shows `/openapi.json`, and all of its files. Its policy forbids requests to other hosts. */
 
 const page = '/docs';
-/** Parts of the reference create style elements without the nonce that the policy requires. */
+/** Adds the nonce that the policy requires to style elements, because some are created without it. */
 const before = `const { content } = document.querySelector('meta[property=csp-nonce]');
 const create = document.createElement.bind(document);
 document.createElement = (name, options) => {
@@ -20,8 +17,8 @@ document.createElement = (name, options) => {
 `;
 
 /**
- * The script that starts the reference: a separate file, since the policy allows no inline scripts. Disables fonts,
- * proxies, clients, and analytics from third parties.
+ * Starts the reference. A separate file, because the policy forbids inline scripts. Disables fonts, proxies, clients,
+ * and analytics of third parties.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -60,7 +57,7 @@ const policyWith = (nonce: string) =>
     "default-src 'none'",
     "script-src 'self'",
     `style-src-elem 'self' 'nonce-${nonce}'`,
-    // The reference sets some sizes and colors in attributes.
+    // The reference sets some sizes and colors in style attributes.
     "style-src-attr 'unsafe-inline'",
     "connect-src 'self'",
     "img-src 'self' data:",
@@ -71,13 +68,13 @@ const policyWith = (nonce: string) =>
   ].join('; ');
 
 interface Script {
-  /** Hash of the script. The script's URL contains it, so that browsers cache the script until an upgrade. */
+  /** Hash of the script, which is part of its URL, so that browsers can cache it until an upgrade. */
   readonly hash: string;
   readonly plain: Buffer;
   readonly zipped: Buffer;
 }
 
-/** Extracts the reference's script from its package, whose plugin serves it. Read at the first request. */
+/** Extracts the reference script from its package, where a plugin serves it. Called for the first request. */
 async function loadScript(): Promise<Script> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
   const holder = fastify();
@@ -95,7 +92,7 @@ async function loadScript(): Promise<Script> {
   }
 }
 
-/** Registers the page and its files. They are public: they describe the API and show no data. */
+/** Registers the page and its files. They are public, because they contain no data. */
 export function registerDocsPage(app: FastifyInstance): void {
   let loading: Promise<Script> | null = null;
   const script = () => {
@@ -123,7 +120,7 @@ export function registerDocsPage(app: FastifyInstance): void {
   app.get(`${page}/reference.js`, async (request, reply) => {
     const { hash, plain, zipped } = await script();
     reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
-    // The content differs from the requested hash, so it must not be cached.
+    // The requested hash is outdated, so the content must not be cached under it.
     if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
     if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
     return reply.header('content-encoding', 'gzip').send(zipped);

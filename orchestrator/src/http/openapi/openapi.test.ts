@@ -31,18 +31,18 @@ const answered = (response: Answered | { $ref: string } | undefined): Answered =
 const described = (route: Route) => document.paths[apiPrefix + route.path]?.[route.method.toLowerCase()] as Described;
 
 describe('the OpenAPI document', () => {
-  test('the document is valid OpenAPI 3.1', async () => {
+  test('writes a valid OpenAPI 3.1 document', async () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true });
   });
 
-  test('the document contains exactly the routes of the table', () => {
+  test('documents exactly the routes of the table', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(routes.map(({ id }) => id).sort());
     for (const path of Object.keys(document.paths)) expect(path).toMatch(/^\/api\/v1\//);
   });
 
-  test('the document contains the schemas that its text mentions', () => {
+  test('defines the schemas that the descriptions mention', () => {
     const named = JSON.stringify(document).matchAll(/`((?:[A-Z][a-z]+){2,})`/g);
     const names = [...new Set([...named].map(([, name]) => name))];
     expect(names).toContain('ChainedAuditEvent');
@@ -83,7 +83,7 @@ describe('the OpenAPI document', () => {
     const schema = route.answers[usual];
     if (schema) {
       expect(route.example.answer).toBeDefined();
-      // Converts the example to JSON and back, as an answer is.
+      // Answers are sent as JSON, so the example is converted to JSON and back.
       schema.parse(JSON.parse(JSON.stringify(route.example.answer)));
     } else expect(route.example.answer).toBeUndefined();
     if (route.body) expect(route.example.body).toBeDefined();
@@ -93,7 +93,7 @@ describe('the OpenAPI document', () => {
     expect(route.params === undefined).toBe(!route.path.includes('{'));
   });
 
-  test('the document contains the limits of query parameters', () => {
+  test('documents the limits of query parameters', () => {
     const limit = document.paths['/api/v1/audit']?.get?.parameters?.find(({ name }) => name === 'limit');
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 0, maximum: 500, default: 50 });
   });

@@ -14,12 +14,12 @@ import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObj
 
 const problemSchema = z
   .strictObject({
-    type: z.string().describe('a URI that names the error'),
+    type: z.string().describe('URI that identifies the kind of error'),
     title: z.string(),
     status: z.number().int(),
-    detail: z.string().describe('what happened in this case'),
+    detail: z.string().describe('explanation of this occurrence'),
     instance: z.string().describe('request id, as in the orchestrator’s log'),
-    code: z.string().describe('stable; see docs/errors.md'),
+    code: z.string().describe('stable identifier of the error; see docs/errors.md'),
     errors: z.array(faultSchema).optional().describe('one entry for each fault of the input'),
   })
   .meta({ id: 'Problem', description: 'Problem details (RFC 9457)' });
@@ -32,13 +32,13 @@ const header = (description: string, type: Header['schema']['type'] = 'string'):
   schema: { type },
 });
 const errorHeaders: Readonly<Record<number, Record<string, Header>>> = {
-  401: { 'WWW-Authenticate': header('how to sign in: `Bearer`') },
+  401: { 'WWW-Authenticate': header('authentication scheme: `Bearer`') },
   429: { 'Retry-After': header('seconds to wait', 'integer') },
   503: { 'Retry-After': header('seconds to wait', 'integer') },
 };
 const answerHeaders: Readonly<Record<number, Record<string, Header>>> = {
   202: {
-    Location: header('where the outcome will be'),
+    Location: header('URL of the outcome'),
     'Preference-Applied': header('`respond-async`, if it was requested'),
   },
 };
@@ -46,12 +46,12 @@ const linkHeader = { Link: header('`<…>; rel="next"` if the list continues') }
 const meanings: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted', 204: 'Done; no body' };
 
 const preferHeader = z.object({
-  prefer: z.string().optional().describe('`respond-async`: answer 202 at once rather than wait for the agents'),
+  prefer: z.string().optional().describe('`respond-async`: answer 202 immediately instead of waiting for the agents'),
 });
 
 /**
- * Creates the API description from the route table, with the schemas that validate requests.
- * @param version of the product
+ * Creates the API description from the route table and the schemas that validate requests.
+ * @param version product version
  * @returns an OpenAPI 3.1 document
  */
 export function printOpenApi(version: string): ReturnType<typeof createDocument> {
@@ -76,7 +76,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
     }),
     paths,
     components: {
-      // Streams and exports consist of ChainedAuditEvent; no answer refers to it, so it is listed here.
+      // Streams and exports contain ChainedAuditEvent, but no answer refers to its schema.
       schemas: { Problem: problemSchema, ChainedAuditEvent: chainedEventSchema },
       responses: errors,
       securitySchemes: {
@@ -88,7 +88,7 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
   return document;
 }
 
-/** @param errors collects the error answers that operations share, by their codes */
+/** @param errors collects the error answers that operations share, by code */
 function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOpenApiOperationObject {
   const responses: ZodOpenApiOperationObject['responses'] = {};
   const usual = Math.min(...Object.keys(route.answers).map(Number));
@@ -176,7 +176,7 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** Moves the example of a parameter next to its schema, which the schema printer does not support. */
+/** Moves the example of a parameter next to its schema. zod-openapi does not support examples there. */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
@@ -187,9 +187,9 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
   }
 }
 
-/** Converts an example, which is text as in a URL, to the type in the description. */
+/** Converts an example from its URL text to its type in the description. */
 const typedExample = (example: string, type: unknown): unknown =>
   type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 
-// Run as a program, prints the document for the version in the first argument.
+// When run as a program, prints the document. The first argument is the version.
 if (import.meta.main) process.stdout.write(JSON.stringify(printOpenApi(process.argv[2] ?? '0.0.0')));

@@ -6,7 +6,7 @@ import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-/** @param address returns the URL of the console for the origin at which a client reached the API; null: unknown */
+/** @param address returns the URL of the console for the origin at which a client reached the API; null if unknown */
 export function operatorHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
     challenge: async ({ body: { public_key, form }, request }) => ({
@@ -16,7 +16,7 @@ export function operatorHandlers(context: Context, signIn: SignIn, address: (rea
     verify: ({ body: { public_key, signature, server, nonce }, request }) => {
       if ((server === undefined) !== (nonce === undefined)) {
         const path = server === undefined ? '/server' : '/nonce';
-        const message = 'server and nonce are sent together';
+        const message = 'server and nonce must be sent together';
         throw new MusterError('invalid_input', message, [{ path, message }]);
       }
       const bound = server === undefined || nonce === undefined ? null : { server, nonce };

@@ -8,7 +8,7 @@ test.each([
   [undefined, 'raw', 'application/octet-stream'],
   ['raw', 'raw', 'application/octet-stream'],
   ['asciicast', 'cast', 'application/x-asciicast'],
-] as const)('serves a transcript requested as %s as a download, not as a page', async (format, ending, type) => {
+] as const)('serves a transcript in the format %s as a download', async (format, ending, type) => {
   const { getTranscript } = terminalHandlers({
     transcript: async () => (async function* () {})(),
   } as unknown as Terminals);

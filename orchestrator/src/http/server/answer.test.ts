@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-/** Creates an app that answers the list of agents in these chunks. */
+/** Creates an app that answers with the list of agents in these chunks. */
 function listing(
   chunks: () => AsyncIterable<Agent[]> | Iterable<Agent[]>,
   options: Parameters<typeof testApp>[1] = {},
@@ -34,7 +34,7 @@ describe('long answers', () => {
   test.each([
     ['in pieces', () => many],
     ['in one piece', () => [agents(100)]],
-  ])('compresses long answers if accepted: %s', async (_, chunks) => {
+  ])('compresses a long answer if the client accepts it: %s', async (_, chunks) => {
     const app = listing(chunks);
     const plain = await asked(app, 'identity');
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });
@@ -49,7 +49,7 @@ describe('long answers', () => {
     expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
   });
 
-  test('does not compress short answers or answers to HEAD', async () => {
+  test('does not compress short answers and answers to HEAD', async () => {
     const short = await asked(
       listing(() => [agents(1), agents(1)]),
       'gzip',
@@ -64,10 +64,10 @@ describe('long answers', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('reads the source at the pace of the client, compressed or not, and disposes of it on disconnect', async () => {
+  test('reads the source at the pace of the client, with and without compression, and closes it on disconnect', async () => {
     let read = 0;
     let letGo = false;
-    // Random data cannot be compressed.
+    // Random data, which cannot be compressed.
     const record = () => ({ ...agentExample, attributes: { noise: randomBytes(30_000).toString('hex') } });
     const app = listing(
       async function* () {
@@ -128,7 +128,7 @@ describe('answers in pieces', () => {
     }
   });
 
-  test('lets other work run between the pieces of an answer', async () => {
+  test('runs other work between the pieces of an answer', async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -166,7 +166,7 @@ describe('answers in pieces', () => {
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'response aborted' }));
   });
 
-  test('disposes of the source of an answer when the client disconnects', async () => {
+  test('closes the source of an answer when the client disconnects', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const app = listing(async function* () {
       try {

@@ -6,21 +6,23 @@ import { compressStream, compressText, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
-/** Precomputed facts about a route's answers. */
+/** Properties of the answers of one route, computed once. */
 export interface AnswerForm {
   readonly route: Route;
-  /** The lowest status of the route, which applies if a handler returns a body without a status. */
+  /** Status for handlers that return only a body: the lowest status of the route. */
   readonly usualStatus: number;
-  /** Validates every answer against its schema. For tests: it costs more than everything else. */
+  /**
+   * Whether to validate every answer against its schema. For tests, because validation costs more than all other work.
+   */
   readonly validate: boolean;
 }
 
 const json = 'application/json';
 
 /**
- * Writes the result of a handler.
- * @param applied whether the client preferred not to wait, which a 202 confirms
- * @param broken  called for a failure after the first bytes were sent, when the client can only be disconnected
+ * Sends the result of a handler.
+ * @param applied whether `respond-async` was requested, which a 202 confirms
+ * @param broken called for an error after the first bytes were sent, when the client can only be disconnected
  */
 export function sendAnswer(
   form: AnswerForm,
@@ -37,7 +39,7 @@ export function sendAnswer(
     reply.headers(given.headers);
   }
   if (body instanceof Paged) {
-    if (form.validate && !form.route.paged) throw new Error(`${form.route.id} answered with a page and is not paged`);
+    if (form.validate && !form.route.paged) throw new Error(`${form.route.id} answered with a page, but is not paged`);
     if (body.next !== null) reply.header('link', nextLink(reply.request.url, body.next));
     body = body.items;
   }
@@ -61,18 +63,20 @@ const textOf = (body: unknown): string => (body instanceof JsonBody ? body.text 
 
 function holdToSchema(route: Route, status: number, body: unknown): void {
   const schema = route.answers[status];
-  if (route.media?.[status] !== undefined) throw new Error(`${route.id} answered ${status} without a stream`);
-  if (schema === undefined) throw new Error(`${route.id} answered ${status}, which its route does not have`);
+  if (route.media?.[status] !== undefined)
+    throw new Error(`${route.id} answered ${status} without a stream, which it requires`);
+  if (schema === undefined) throw new Error(`${route.id} answered ${status}, which it does not declare`);
   if (schema === null) {
-    if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body`);
+    if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body, which must be empty`);
     return;
   }
-  // Validates the JSON that is sent, which has no undefined fields.
+  // Converted to JSON first, because JSON omits undefined fields.
   const read = schema.safeParse(body === undefined ? undefined : JSON.parse(textOf(body)));
-  if (!read.success) throw new Error(`${route.id} answered what its schema does not allow: ${read.error.message}`);
+  if (!read.success)
+    throw new Error(`${route.id} answered with a body that does not match its schema: ${read.error.message}`);
 }
 
-/** The text of a long array, as one or more pieces. */
+/** Yields the JSON text of a long array in pieces. */
 async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<string> {
   let before = '[';
   for await (const chunk of chunks) {
@@ -85,7 +89,7 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
   yield before === '[' ? '[]' : ']';
 }
 
-/** The pieces of a body. If validation is enabled, checks the whole body first. */
+/** Yields the pieces of a body. If validation is enabled, reads and validates the whole body first. */
 async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPieces<unknown>): AsyncGenerator<string> {
   if (!form.validate) return yield* pieces;
   let whole = '';
@@ -94,12 +98,12 @@ async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPie
   yield whole;
 }
 
-/** Maximum characters of a body that is sent in one piece. */
+/** Maximum length of a body that is sent as a whole, in characters. */
 const maxSmallBody = 64 * 1024;
 
 /**
- * Writes a long body in pieces. Waits for the first ones before sending: earlier failures become ordinary errors, and a
- * small body is sent whole.
+ * Sends a long body in pieces. Collects the first pieces before sending, so that early errors are answered normally,
+ * and short bodies are sent as a whole.
  */
 async function sendPieces(
   reply: FastifyReply,
@@ -129,7 +133,7 @@ async function sendPieces(
       broken(error);
       throw error;
     } finally {
-      // The client disconnected: dispose of the source.
+      // The client has disconnected.
       if (!ended) await source.return(undefined);
     }
   }
@@ -138,7 +142,8 @@ async function sendPieces(
 }
 
 /**
- * Writes an answer that is not JSON. Waits for the first piece before sending: earlier failures become ordinary errors.
+ * Sends an answer that is not JSON. Waits for the first piece before sending, so that early errors are answered
+ * normally.
  */
 async function sendStream(
   form: AnswerForm,
@@ -150,18 +155,18 @@ async function sendStream(
   const media = mediaOf(form.route, status);
   const type = stream.type ?? media[0];
   if (type === undefined || form.route.media?.[status] === undefined || !media.includes(type))
-    throw new Error(`${form.route.id} answered ${status} as ${type}, which its route does not have`);
+    throw new Error(`${form.route.id} answered ${status} as ${type}, which it does not declare`);
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    // Without a body, the framework would send a content length of 0, which is wrong for the GET.
+    // Without a stream, the framework would send a content length of 0, unlike GET.
     return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();
-  // `x-accel-buffering` makes proxies pass the pieces on without buffering.
+  // `x-accel-buffering` prevents buffering by proxies.
   reply.header('content-type', type).header('x-accel-buffering', 'no');
   const whole = readableOf(source, first, stream.until, reply, broken);
-  // A long-lived stream is sent uncompressed, so that each piece arrives at once.
+  // A long-lived stream is not compressed, so that each piece arrives immediately.
   const length = stream.until !== undefined || first.done ? 0 : first.value.length;
   return reply.send(isCompressed(reply, length) ? compressStream(whole) : whole);
 }
@@ -178,12 +183,12 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // If the source is waiting for its next piece, `return` takes effect when the piece arrives.
+    // If the source is computing its next piece, `return` takes effect afterward.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {
     try {
-      // An empty piece would end the stream.
+      // Pushing an empty piece would end the stream.
       for (;;) {
         const { done, value } = step ?? (await source.next());
         step = null;
@@ -215,7 +220,7 @@ function readableOf(
   const end = () => {
     if (ended) return;
     release();
-    // A client that has read all pieces gets a complete answer. Other clients are disconnected.
+    // A client that has read all pieces receives the end of the answer. Other clients are disconnected.
     if (readable.readableLength > 0 || reply.raw.writableNeedDrain) readable.destroy();
     else readable.push(null);
   };

@@ -3,25 +3,25 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { Session, Sessions } from './handlers.ts';
 
-/** Key of a sign-in session: SHA-256 of the token's text, lower-case hex. */
+/** Returns the key of a sign-in session: the SHA-256 of the token's text, in lower-case hex. */
 export const hashToken = (token: string): string => hash('sha256', token, 'hex');
 
-/** Token characters of RFC 6750; the length limits the cost of hashing, not the token format. */
+/** The characters of RFC 6750. The length limit bounds the cost of hashing. */
 const bearer = /^Bearer +([A-Za-z0-9._~+/-]{1,512}=*) *$/i;
 
-/** The token of an `Authorization` header, or null without a well-formed one. */
+/** Returns the token of an `Authorization` header, or null if the header is missing or malformed. */
 export function bearerToken(authorization: string | undefined): string | null {
   return authorization === undefined ? null : (bearer.exec(authorization)?.[1] ?? null);
 }
 
-/** The `WWW-Authenticate` header of a 401 (RFC 6750): requests a missing token, or reports an invalid one. */
+/** Returns the `WWW-Authenticate` header of a 401 (RFC 6750), which differs for missing and invalid tokens. */
 export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 
 /**
- * Finds the session of a request. Runs before the body is read, so that no body is read or parsed without a session.
+ * Finds the session of a request. Runs before the body, so that no body is read without a session.
  * @returns null on public routes; a promise only if the lookup returns one
- * @throws MusterError unauthenticated, without a live session
+ * @throws MusterError unauthenticated, if there is no live session
  */
 export function authenticate(
   access: Route['access'],
@@ -47,7 +47,7 @@ function live(session: Session | null): Session {
   return session;
 }
 
-/** @throws MusterError forbidden, when the session lacks the role of the route */
+/** @throws MusterError forbidden, if the session lacks the role that the route requires */
 export function authorize(access: Route['access'], session: Session | null): void {
   if (access === 'admin' && session?.role !== 'admin')
     throw new MusterError('forbidden', 'This requires the role admin; yours is operator.');

@@ -16,14 +16,14 @@ function refusal(body: string | Buffer): MusterError {
 }
 
 describe('readJson', () => {
-  test('accepts what JSON.parse accepts', () => {
+  test('accepts every value that JSON.parse accepts', () => {
     fc.assert(
       fc.property(
         fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes('__proto__')),
         fc.constantFrom(undefined, 2, '\t'),
         (value, indent) => {
           const text = JSON.stringify(value, null, indent);
-          // fast-check may generate lone surrogates, which JSON.stringify writes as escapes.
+          // fast-check may generate lone surrogates, which JSON.stringify escapes.
           if (/\\u[dD][89a-fA-F]/.test(text)) return;
           expect(read(text)).toEqual(JSON.parse(text));
           expect(findFaults(text, 32)).toEqual([]);
@@ -38,15 +38,15 @@ describe('readJson', () => {
     }
   });
 
-  test('reads keys with backslashes correctly after any earlier bodies', () => {
-    // Shows the bug of the engine, which would parse the second key like the first. No other test may use the first
-    // key, because the engine caches the shape of objects.
+  test('reads keys with backslashes correctly despite a bug of the engine', () => {
+    // Reproduces the bug of the engine, which would parse the second key like the first. No other test may use the
+    // first key, because the engine caches object shapes.
     const said = ['{"first of these": 0, "\\\\": 1}', '{"first of these": 0, "\\"": 2}'];
     expect(said.map((text) => Object.keys(read(text) as object)[1])).toEqual(['\\', '"']);
     expect(refusal('{"\\"": [], "\\\\": 0, "\\"": 1}').errors?.[0]).toMatchObject({ path: '/"', column: 21 });
   });
 
-  test('refuses a repeated key and names its location', () => {
+  test('refuses a repeated key, and reports its location', () => {
     expect(refusal('{"a": 1,\n "b": {"c": 1, "c": 2}}').errors).toEqual([
       { path: '/b/c', message: 'the key "c" is repeated', line: 2, column: 16 },
     ]);
@@ -82,7 +82,7 @@ describe('readJson', () => {
       expect(refusal(body)).toMatchObject({ code: 'malformed_json', errors: [{ path: '', message }] });
   });
 
-  test('accepts 32 levels, refuses 33, and never exhausts the stack', () => {
+  test('accepts 32 levels of nesting, refuses 33, and never exhausts the stack', () => {
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
     expect(read(nested(32))).toBeDefined();
     expect(refusal(nested(33)).errors?.[0]).toMatchObject({ message: 'nests deeper than 32 levels', column: 33 });
@@ -100,23 +100,23 @@ describe('readJson', () => {
     expect(read('["\\ud83d\\ude00"]')).toEqual(['😀']);
   });
 
-  test('names syntax errors with line and column, and never quotes the body', () => {
+  test('reports the line and column of syntax errors, and never quotes the body', () => {
     const cases: [string, string, number, number][] = [
       ['{"a": 1', 'the text ends too early', 1, 8],
       ['{"a": 1}\n x', 'nothing may follow the value', 2, 2],
-      ["{'a': 1}", 'a key in double quotes is needed', 1, 2],
+      ["{'a': 1}", 'expected a key in double quotes', 1, 2],
       ['{"a" 1}', 'a colon is missing after the key', 1, 6],
       ['{"a": 1 "b": 2}', 'a comma or } is missing', 1, 9],
       ['[1 2]', 'a comma or ] is missing', 1, 4],
-      ['[1,]', 'a JSON value is needed', 1, 4],
-      ['{"a":1,}', 'a key in double quotes is needed', 1, 8],
+      ['[1,]', 'expected a JSON value', 1, 4],
+      ['{"a":1,}', 'expected a key in double quotes', 1, 8],
       ['{"a": /* no */ 1}', 'JSON has no comments', 1, 7],
-      ['{"a": "x\n"}', 'the string does not end on its line', 1, 7],
-      ['{"a": "\\q"}', 'the escape is not one JSON has', 1, 7],
+      ['{"a": "x\n"}', 'the string is not closed on its line', 1, 7],
+      ['{"a": "\\q"}', 'JSON has no such escape', 1, 7],
       ['[01]', 'a comma or ] is missing', 1, 3],
-      ['[NaN]', 'a JSON value is needed', 1, 2],
-      ['[secret-word]', 'a JSON value is needed', 1, 2],
-      ['  ', 'a JSON value is needed', 1, 3],
+      ['[NaN]', 'expected a JSON value', 1, 2],
+      ['[secret-word]', 'expected a JSON value', 1, 2],
+      ['  ', 'expected a JSON value', 1, 3],
     ];
     for (const [text, message, line, column] of cases) {
       const error = refusal(text);
@@ -124,7 +124,7 @@ describe('readJson', () => {
       expect(error.message).toContain(`${message} at line ${line}, column ${column}`);
       expect(error.message).not.toContain('secret-word');
     }
-    expect(refusal('').errors).toEqual([{ path: '', message: 'a JSON value is needed' }]);
+    expect(refusal('').errors).toEqual([{ path: '', message: 'expected a JSON value' }]);
   });
 
   test('parses any bytes or refuses them as malformed, with a limited number of faults', () => {
@@ -149,7 +149,7 @@ describe('readJson', () => {
     expect(refusal(many).errors?.length).toBe(100);
   });
 
-  test('refuses numbers beyond the range of a schema', () => {
+  test('refuses numbers outside the range of a schema', () => {
     expect(read('[1e999]')).toEqual([Number.POSITIVE_INFINITY]);
   });
 });

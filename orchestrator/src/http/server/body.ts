@@ -4,23 +4,22 @@ import { parse as parseSlowly } from 'jsonc-parser';
 import { endOfString } from '../../json-strings.ts';
 import { findFaults } from './json-faults.ts';
 
-/** Maximum nesting of arrays and objects; the outermost is level 1. */
+/** Maximum nesting of arrays and objects, where the outermost is level 1. */
 const maxDepth = 32;
 /**
- * Maximum commas and colons outside strings: no route takes more than 10,000 names, and a MiB of short keys takes 0.2 s
- * to parse.
+ * Maximum number of commas and colons outside strings. No route needs more than 10,000 names, and parsing a MiB of
+ * short keys takes 0.2 s.
  */
 const maxSeparators = 40_000;
 
 /**
- * Parses a JSON body strictly: refuses repeated keys (`JSON.parse` would keep the last), keys that could reach a
- * prototype, nesting beyond {@link maxDepth}, text that cannot be encoded again, and more than {@link maxSeparators}
- * separators. A valid body costs one parse, one pass over its text and one over its value; only an invalid one is read
- * again to locate the error.
+ * Parses a JSON body strictly. Refuses repeated keys (of which `JSON.parse` would keep the last), keys that could
+ * modify a prototype, nesting beyond {@link maxDepth}, text that cannot be encoded in an answer, and more than {@link
+ * maxSeparators} separators. Only an invalid body is read again to locate the error.
  * @throws MusterError malformed_json, with JSON pointer, line and column of each fault if known
  */
 export function readJson(body: Buffer): unknown {
-  if (body.length === 0) throw malformed('A body is required.', 'a JSON value is needed');
+  if (body.length === 0) throw malformed('A body is required.', 'expected a JSON value');
   if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf)
     throw malformed('The body begins with a byte order mark.', 'must not have a byte order mark');
   if (!isUtf8(body)) throw malformed('The body is not UTF-8.', 'must be UTF-8');
@@ -35,7 +34,7 @@ export function readJson(body: Buffer): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    // The engine's message is not passed on: it quotes the body, which may contain a secret.
+    // Omits the engine's message, because it quotes the body, which may contain a secret.
     throw faulty(text, 'The body is not JSON.');
   }
   if (written.escaped) return readEscapedKeys(text);
@@ -45,11 +44,11 @@ export function readJson(body: Buffer): unknown {
   return value;
 }
 
-const notTaken = 'The body is JSON that this API refuses.';
+const notTaken = 'The body is JSON with content that is not allowed.';
 
 /**
- * Parses a text that has keys with a backslash, which are rare. The engine has a bug: V8 13.6 parses the key `"\""` as `\\`
- * after it has read an object with the key `"\\"`.
+ * Parses a text whose keys contain backslashes, without the engine's parser. V8 13.6 parses the key `"\""` as `\\`
+ * after it has parsed an object with the key `"\\"`.
  */
 function readEscapedKeys(text: string): unknown {
   if (findFaults(text, maxDepth).length > 0) throw faulty(text, notTaken);
@@ -70,11 +69,14 @@ function faulty(text: string, detail: string): MusterError {
 interface Survey {
   keys: number;
   sound: boolean;
-  /** Only escapes can put a lone surrogate or U+0000 into valid UTF-8. */
+  /**
+   * Whether the body contains Unicode escapes. Without them, valid UTF-8 contains no lone surrogate, and JSON no
+   * U+0000.
+   */
   readonly checkText: boolean;
 }
 
-/** Counts the keys of a parsed value, and finds forbidden content. */
+/** Counts the keys of a parsed value, and detects forbidden content. */
 function walk(value: unknown, depth: number, survey: Survey): void {
   if (typeof value === 'string') {
     if (survey.checkText && (!value.isWellFormed() || value.includes('\u0000'))) survey.sound = false;
@@ -102,8 +104,9 @@ const reachesPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
 /**
- * Counts the keys of a JSON text: colons outside strings. If more keys are counted than were parsed, one is repeated.
- * `separators` includes commas; counting stops above the maximum. `escaped`: whether a key contains a backslash.
+ * Counts the keys of a JSON text, which are the colons outside strings. If the parsed value has fewer keys, one is
+ * repeated.
+ * @returns `separators`: colons and commas, counted up to the maximum; `escaped`: whether a key contains a backslash
  */
 function keysWritten(text: string): { count: number; separators: number; escaped: boolean } {
   let count = 0;

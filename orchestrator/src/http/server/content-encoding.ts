@@ -1,6 +1,6 @@
 /**
- * The available encoding that a client prefers (RFC 9110, 12.5.3).
- * @param accepted the client's `Accept-Encoding`
+ * Returns the available encoding that a client prefers (RFC 9110, 12.5.3).
+ * @param accepted the `Accept-Encoding` header
  * @param available available encodings, best first
  * @returns null for the identity encoding
  */
@@ -15,6 +15,6 @@ export function chooseEncoding<E extends string>(accepted: string | undefined, a
   const weightOf = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   let best: E | null = null;
   for (const encoding of available) if (weightOf(encoding) > (best === null ? 0 : weightOf(best))) best = encoding;
-  // Identity wins only if the client prefers it, or accepts nothing else.
+  // Chooses identity only if the client prefers it, or accepts no available encoding.
   return best !== null && (weights.get('identity') ?? 0) > weightOf(best) ? null : best;
 }

@@ -12,7 +12,7 @@ import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
 import type { StreamingResponses } from './streaming-responses.ts';
 
-/** A handler without the types of its route. */
+/** A handler with the types of its route erased. */
 export type AnyHandler = (call: {
   params: unknown;
   query: unknown;
@@ -26,19 +26,19 @@ export interface EndpointContext {
   readonly validateAnswers: boolean;
   /** Throws when the disk has no room for the route's writes. */
   readonly requireRoom?: (route: Route) => void;
-  /** Whether an undeclared proxy terminates TLS for the clients. */
+  /** Whether to accept secrets over plain HTTP, because an undeclared proxy terminates TLS. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
-  /** Admits a request or throws: rate limits and session. Runs before the body is read. */
+  /** Checks the rate limits and the session of a request, before its body is read. Throws to refuse it. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
-  /** Throws when the request's session has ended since its admission. */
+  /** Throws if the session has ended since the admission of the request. */
   confirm(request: FastifyRequest): void | Promise<void>;
   readonly responses: StreamingResponses;
-  /** Called for failures after an answer began. */
+  /** Called for errors after the beginning of an answer was sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
-/** Routes whose answer confirms the end of the caller's session, or ends in order when the session ends. */
+/** Routes whose answers must not be aborted when the session ends: they acknowledge its end, or end themselves. */
 const endsByItself: readonly string[] = [
   'removeOperator',
   'removeOperatorReporting',
@@ -52,8 +52,8 @@ const empty = z.strictObject({});
 const defaultBodyLimit = 1024 * 1024;
 
 /**
- * Registers one route of the table.
- * @throws Error when its schema restricts path parameters: a malformed id is unknown, not invalid
+ * Registers a route.
+ * @throws Error if its schema restricts path parameters: malformed ids must be reported as unknown
  */
 export function registerEndpoint(
   app: FastifyInstance,
@@ -85,7 +85,7 @@ export function registerEndpoint(
     if (bodySchema === null) return {};
     const body = request.body === undefined && emptyBody ? {} : request.body;
     if (body === undefined)
-      throw new MusterError('malformed_json', 'A body is required.', [{ path: '', message: 'a JSON value is needed' }]);
+      throw new MusterError('malformed_json', 'A body is required.', [{ path: '', message: 'expected a JSON value' }]);
     return readInput(bodySchema, body, 'body');
   };
 
@@ -103,7 +103,7 @@ export function registerEndpoint(
       respondAsync,
       request: new Facts(request, reply, context.draining),
     };
-    // GET handlers write no log lines, and are too frequent for the cost of an async context.
+    // GET handlers log nothing, and are too frequent for the cost of an async context.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');
@@ -111,7 +111,7 @@ export function registerEndpoint(
     };
     return given instanceof Promise ? given.then(send) : send(given);
   };
-  /** Whether a session may end between the admission of a request and its answer. */
+  /** Whether the session may end between the admission of the request and its handler. */
   const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
 
   app.route({
@@ -121,7 +121,7 @@ export function registerEndpoint(
     config: { routeId: route.id },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // The session is set first, so that a refusal can name it.
+        // Set before the checks, so that refusals can name the operator.
         request.session = session;
         authorize(route.access, session);
         context.requireRoom?.(route);
@@ -139,10 +139,10 @@ export function registerEndpoint(
     },
     handler: (request, reply) => {
       if (request.session === null) return answer(request, reply);
-      // After this, the end of the session ends the answer, unless it is complete.
+      // From now on, the end of the session aborts the answer.
       context.responses.add(request.session, reply.raw, endsByItself.includes(route.id));
       if (!mayTakeLong) return answer(request, reply);
-      // The body may have arrived slowly, so the session may have ended since the headers.
+      // The session may have ended while the body arrived.
       const confirmed = context.confirm(request);
       return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },

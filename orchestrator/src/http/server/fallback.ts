@@ -4,8 +4,8 @@ import { apiPrefix, type Route } from '@muster/protocol/http';
 import { problemOf, RefusedRequest } from './problem.ts';
 
 /**
- * The error for a path without a route, or for a wrong method.
- * @param isPage whether the path is public and outside the API
+ * Returns a function that creates the error for a path without a route, or for a wrong method.
+ * @param isPage reports whether the path is public and outside the API
  */
 export function createFallback(
   routes: readonly Route[],
@@ -25,7 +25,7 @@ export function createFallback(
       if (entry.pattern.test(path)) for (const method of entry.methods) methods.add(method);
     if (methods.size === 0) return new MusterError('route_not_found');
     const allow = [...methods].sort().join(', ');
-    return new RefusedRequest('method_not_allowed', `This address takes ${allow}.`, { allow });
+    return new RefusedRequest('method_not_allowed', `This path supports only ${allow}.`, { allow });
   };
 }
 
@@ -34,9 +34,9 @@ const clientCodes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
 };
 
-/** Answers data that is not HTTP, or a request that took too long; then closes the connection. */
+/** Answers data that is not HTTP, or a request that took too long, and closes the connection. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
-  // The client has disconnected, or an answer has begun that this would corrupt.
+  // The client has disconnected, or has received part of another answer.
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();
     return;

@@ -7,13 +7,13 @@ declare const operation: Operation;
 declare const agents: Agent[];
 
 describe('handlers', () => {
-  test('exports every route under its id, so that handlers can be typed by export', () => {
+  test('exports every route under its id', () => {
     const exported = Object.entries(table).filter(([, value]) => table.routes.includes(value as table.Route));
     expect(exported).toHaveLength(table.routes.length);
     for (const [name, route] of exported) expect((route as table.Route).id).toBe(name);
   });
 
-  test('the types of handlers follow the route table', () => {
+  test('derives the types of handlers from the route table', () => {
     expectTypeOf<'routes'>().not.toExtend<RouteId>();
     expectTypeOf<Parameters<Handlers['applyAgent']>[0]['body']['ttl']>().toEqualTypeOf<number | undefined>();
     expectTypeOf<Parameters<Handlers['getStatus']>[0]['session']>().toEqualTypeOf<null>();

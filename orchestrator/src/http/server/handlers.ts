@@ -3,7 +3,7 @@ import type { IsStreamed, Role, Route } from '@muster/protocol/http';
 import type { z } from 'zod';
 
 /**
- * Types of the route handlers: one handler for each route of the table, typed by the route's schemas. A missing handler
+ * Types of the route handlers. Each route of the table has one handler, typed by the route's schemas. A missing handler
  * is a compile error.
  */
 
@@ -11,7 +11,7 @@ type RouteTable = {
   [Name in keyof typeof table as (typeof table)[Name] extends Route ? Name : never]: (typeof table)[Name];
 };
 
-/** The ids of the routes: the names of their exports. */
+/** Route ids, which are the names of the exports. */
 export type RouteId = keyof RouteTable;
 
 type Read<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
@@ -35,22 +35,22 @@ export interface Sessions {
   find(tokenHash: string): Session | null | Promise<Session | null>;
 }
 
-/** Facts about a request. */
+/** Properties of a request that handlers may use. */
 export interface RequestFacts {
-  /** Request id: in every log line of the request, and the `instance` of an error. */
+  /** Request id, which is in every log line of the request and in the `instance` of errors. */
   readonly id: string;
-  /** The client's address: the socket's, unless that is a trusted proxy. */
+  /** The client's address: that of the socket or, behind trusted proxies, the one that they forward. */
   readonly ip: string;
-  /** `https://host:port` as the client addressed this server; null if it sent no host. */
+  /** Origin of the URL that the client used, such as `https://host:port`; null if it sent no valid host. */
   readonly origin: string | null;
   /** @param name in lower case; repeated headers are joined by commas */
   header(name: string): string | undefined;
   readonly secure: boolean;
-  /** Whether the client is on this machine, and no proxy forwards for another. */
+  /** Whether the client is on this machine, and is not a proxy for another machine. */
   readonly loopback: boolean;
   /**
-   * Aborted when the client disconnects or the server stops. A waiting handler then answers with the current state;
-   * started work continues.
+   * Aborts when the client disconnects or the server stops. A waiting handler must then answer with the current state.
+   * Work that has started continues.
    */
   readonly signal: AbortSignal;
 }
@@ -61,7 +61,7 @@ export interface Call<R extends Route> {
   readonly body: Read<R['body']>;
   /** Null on public routes. */
   readonly session: R['access'] extends 'anyone' ? null : Session;
-  /** Whether the client sent `Prefer: respond-async` to avoid waiting. True only on routes that support it. */
+  /** Whether the client sent `Prefer: respond-async`; always false on routes that do not support it. */
   readonly respondAsync: boolean;
   readonly request: RequestFacts;
 }
@@ -72,10 +72,10 @@ export type WorkRequest = Pick<Call<Route>, 'respondAsync' | 'request'> & { read
 type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
 type StatusOf<R extends Route> = keyof R['answers'] & number;
 
-/** JSON text, typed by its content. */
+/** JSON text of a value of type `T`. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** A body that is already JSON text, for large answers that are read often. */
+/** A body that is already encoded, for large and frequent answers. */
 export class JsonBody<T> {
   readonly text: JsonText<T>;
   constructor(text: JsonText<T>) {
@@ -83,7 +83,7 @@ export class JsonBody<T> {
   }
 }
 
-/** A long array in pieces that are written one at a time, so that other work can run in between. */
+/** A long array in pieces. Other work can run between the pieces. */
 export class Chunked<T> {
   readonly chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>;
   constructor(chunks: AsyncIterable<Piece<T>> | Iterable<Piece<T>>) {
@@ -93,7 +93,7 @@ export class Chunked<T> {
 
 type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 
-/** A long body as pieces of JSON text that are written one at a time, so that other work can run in between. */
+/** A long body in pieces of JSON text. Other work can run between the pieces. */
 export class JsonPieces<T> {
   readonly pieces: AsyncIterable<string>;
   /** Never set; carries the type. */
@@ -103,10 +103,10 @@ export class JsonPieces<T> {
   }
 }
 
-/** A page of a list. `Link: rel="next"` leads to the next one. For routes that are `paged`. */
+/** A page of a list, with a `Link` header to the next page. For routes that are `paged`. */
 export class Paged<T> {
   readonly items: readonly T[] | Chunked<T>;
-  /** Query parameters of the next page, replacing this request's; null at the end. */
+  /** Query parameters that the next page changes; null on the last page. */
   readonly next: Readonly<Record<string, string>> | null;
   constructor(items: readonly T[] | Chunked<T>, next: Readonly<Record<string, string>> | null) {
     this.items = items;
@@ -115,8 +115,8 @@ export class Paged<T> {
 }
 
 /**
- * An answer that is not JSON, written at the pace of the client. The source is disposed of with `return` or `destroy`
- * when the client disconnects.
+ * An answer that is not JSON, written at the pace of the client. When the client disconnects, the source is closed with
+ * `return` or `destroy`.
  */
 export class Stream {
   readonly source: AsyncIterable<string | Uint8Array>;
@@ -124,10 +124,10 @@ export class Stream {
   readonly until: AbortSignal | undefined;
 
   /**
-   * @param source a failure before its first piece is answered as an error; a later one disconnects the client
-   * @param type   the content type; default: the first of the route's for the status
-   * @param until  ends the answer, even if the source continues. For an endless source, pass the request's signal. A client
-   *   that has not read everything when this fires is disconnected.
+   * @param source an error before its first piece is answered; a later error disconnects the client
+   * @param type content type; the default is the first one that the route declares for the status
+   * @param until aborts to end the answer before its source ends. Clients that have not read everything are then
+   * disconnected. For an endless source, pass the signal of the request.
    */
   constructor(
     source: AsyncIterable<string | Uint8Array>,
@@ -139,7 +139,7 @@ export class Stream {
   }
 }
 
-/** An answer with another status or with headers. */
+/** An answer with a specific status, or with headers. */
 export class Reply<S extends number, B> {
   readonly status: S;
   readonly body: B;
@@ -167,19 +167,22 @@ type UsualBody<R extends Route> =
         : undefined;
 
 /**
- * The result of a handler: the body of the route's usual (lowest) status, `undefined` or nothing for 204; or a {@link
- * Reply} for another status or headers. Arrays may be {@link Chunked} or {@link Paged}; routes with their own media
- * type return a {@link Stream}.
+ * The result of a handler: a body for the lowest status of the route (`undefined` for 204), or a {@link Reply} for
+ * another status or headers. Arrays may be {@link Chunked} or {@link Paged}. Routes with another media type return a
+ * {@link Stream}.
  */
 export type Answer<R extends Route> = UsualBody<R> | { [S in StatusOf<R>]: Reply<S, Given<R, S>> }[StatusOf<R>];
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler of a route that answers 204 may simply end.
 type OrVoid<T> = undefined extends T ? T | void : T;
 
-/** A handler. A MusterError that it throws is reported to the client; anything else is a bug, answered with 500. */
+/**
+ * A route handler. A MusterError that it throws is reported to the client. Any other error is a bug, and is answered
+ * with 500.
+ */
 export type Handler<R extends Route> = (call: Call<R>) => OrVoid<Answer<R>> | Promise<OrVoid<Answer<R>>>;
 
 export type Handlers = { readonly [Id in RouteId]: Handler<RouteTable[Id]> };
 
-/** The call of a route, for handlers that are separate functions. */
+/** The argument type of a handler, for handlers that are separate functions. */
 export type CallOf<Id extends RouteId> = Call<RouteTable[Id]>;

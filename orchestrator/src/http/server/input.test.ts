@@ -23,11 +23,11 @@ function refusal(value: unknown, part: 'body' | 'query' = 'body'): MusterError {
 }
 
 describe('readInput', () => {
-  test('returns the value that the schema parsed', () => {
+  test('returns the value that the schema returns', () => {
     expect(readInput(schema, { username: 'ada', role: null }, 'body')).toEqual({ username: 'ada', role: undefined });
   });
 
-  test('reports each fault with its pointer, and an unknown field with the nearest unused name', () => {
+  test('reports each fault with its pointer, and suggests the nearest unused name for an unknown field', () => {
     const error = refusal({ usernam: 'ada', limits: [{ cpu: 1, cpus: 2 }, { cpu: 1.5 }], tags: { 'a/b~c': 1 } });
     expect(error.code).toBe('invalid_input');
     expect(Object.fromEntries(error.errors!.map(({ path, message }) => [path, message]))).toEqual({
@@ -43,7 +43,7 @@ describe('readInput', () => {
     );
   });
 
-  test('explains bounds and choices in plain words, and keeps the messages that a schema sets', () => {
+  test('explains bounds and choices in plain words, and keeps messages from the schema', () => {
     const bounds = z.strictObject({
       long: z.string().max(3),
       short: z.string().min(1),
@@ -89,7 +89,7 @@ describe('readInput', () => {
     expect(JSON.stringify(long.errors).length).toBeLessThan(1000);
   });
 
-  test('treats names of Object.prototype as unknown', () => {
+  test('treats property names of Object.prototype as unknown fields', () => {
     const hostile = JSON.parse('{"username":"ada","toString":1,"__proto__":1}') as unknown;
     expect(
       refusal(hostile)

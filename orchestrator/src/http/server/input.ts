@@ -3,15 +3,16 @@ import { suggestion } from '@muster/protocol/nearest';
 import type { z } from 'zod';
 import { pointer } from './pointer.ts';
 
-/** Maximum reported faults. */
+/** Maximum number of reported faults. */
 const maxFaults = 100;
 
 type Issue = z.core.$ZodIssue;
 
 /**
  * Validates a value with a schema.
- * @param part the part of the request, for the message
- * @throws MusterError invalid_input, with one entry per fault; messages never contain values, which may be secret
+ * @param part name of the validated part of the request, for the message
+ * @throws MusterError invalid_input, with one entry per fault. Messages never contain values, because they may be
+ * secret.
  */
 export function readInput<S extends z.ZodType>(schema: S, value: unknown, part: 'query' | 'body'): z.output<S> {
   const read = schema.safeParse(value);
@@ -44,7 +45,7 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
   return faults;
 }
 
-/** Keeps messages that a schema sets, and replaces default messages of the validation library with plain words. */
+/** Returns the message of a schema, or replaces the default message of the validation library with plain words. */
 function worded(issue: Issue): string {
   const { message } = issue;
   if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);
@@ -52,7 +53,7 @@ function worded(issue: Issue): string {
     return bound('at least', issue.origin, issue.minimum);
   if (issue.code === 'invalid_value' && message.startsWith('Invalid option:'))
     return `must be one of ${issue.values.map(String).join(', ')}`;
-  // The discriminator of a union has an unknown value.
+  // The discriminator of a union has none of the allowed values.
   const choices = issue.code === 'invalid_union' ? /^Invalid discriminator value\. Expected (.*)$/.exec(message) : null;
   if (choices) return `must be one of ${choices[1]!.replaceAll("'", '').replaceAll(' | ', ', ')}`;
   return message.replace(/^Invalid input: /, '');
@@ -64,7 +65,7 @@ function bound(relation: string, origin: string, limit: number | bigint): string
   return `must have ${relation} ${limit} ${unit}${limit === 1 ? '' : 's'}`;
 }
 
-/** Whether the path leads to a value other than `undefined`. */
+/** Reports whether the value has a property other than `undefined` at the path. */
 function hasAt(value: unknown, path: readonly PropertyKey[]): boolean {
   let at = value;
   for (const segment of path) {
@@ -83,7 +84,7 @@ interface Definition {
   shape?: Record<string, z.ZodType>;
 }
 
-/** The field names of an object schema at a path; empty if the path leads through a union. */
+/** Returns the field names of the object schema at a path; none if the path leads through a union. */
 function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let at: z.ZodType | undefined = schema;
   for (const segment of path) {
@@ -93,7 +94,7 @@ function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   return Object.keys(outermost(at)?.shape ?? {});
 }
 
-/** The schema without optional, nullable and transform wrappers. */
+/** Removes optional, nullable, and transform wrappers from a schema. */
 function outermost(schema: z.ZodType | undefined): Definition | null {
   let definition = schema?._zod.def as Definition | undefined;
   for (let next = definition?.innerType ?? definition?.in; next; next = definition?.innerType ?? definition?.in)

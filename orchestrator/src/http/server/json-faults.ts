@@ -3,17 +3,17 @@ import { quoted } from '@muster/protocol/nearest';
 import { createScanner, type SyntaxKind } from 'jsonc-parser';
 import { pointer } from './pointer.ts';
 
-/** Maximum reported faults; a hostile body could contain a hundred thousand. */
+/** Maximum number of reported faults. A hostile body could contain a hundred thousand. */
 const maxFaults = 100;
 
 interface Frame {
-  /** Keys read so far; null in an array. */
+  /** Keys that were read; null in an array. */
   keys: Set<string> | null;
-  /** The key or index that is being read. */
+  /** Current key or index. */
   place: string | number;
 }
 
-// Token numbers of jsonc-parser, which declares them as an enum without a runtime value.
+// Token numbers of jsonc-parser, which exports them only as a const enum.
 const token = {
   openBrace: 1,
   closeBrace: 2,
@@ -30,18 +30,18 @@ const token = {
 const literals: readonly number[] = [7, 8, 9, token.string, token.number];
 
 const scanFaults: Readonly<Record<number, string>> = {
-  1: 'the comment does not end',
-  2: 'the string does not end on its line',
-  3: 'the number is not complete',
+  1: 'the comment is not closed',
+  2: 'the string is not closed on its line',
+  3: 'the number is incomplete',
   4: 'the \\u escape needs four hexadecimal digits',
-  5: 'the escape is not one JSON has',
+  5: 'JSON has no such escape',
   6: 'the character must be escaped',
 };
 
 /**
- * Locates and explains the faults of a refused JSON text. Slow, but without recursion, so that nesting cannot exhaust
- * the stack.
- * @returns all repeated or forbidden keys before the first syntax error, where it stops; empty when it finds none
+ * Locates and explains the faults of a refused JSON text. Does not use recursion, so that nesting cannot exhaust the
+ * stack.
+ * @returns repeated and forbidden keys up to the first syntax error, and this error; empty if there are no faults
  */
 export function findFaults(text: string, maxDepth: number): Fault[] {
   const faults: Fault[] = [];
@@ -56,7 +56,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
     });
     return faults;
   };
-  // The expected token. `first…`: directly after an opening bracket, where a closing bracket is also allowed.
+  // The expected token. After an opening bracket (`first…`), a closing bracket is allowed, too.
   let state: 'value' | 'firstValue' | 'key' | 'firstKey' | 'colon' | 'separator' = 'value';
 
   while (faults.length < maxFaults) {
@@ -65,7 +65,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
     const frame = stack.at(-1);
     if (kind === token.end) {
       if (state === 'separator' && stack.length === 0) return faults;
-      return fault(text.trim() === '' ? 'a JSON value is needed' : 'the text ends too early');
+      return fault(text.trim() === '' ? 'expected a JSON value' : 'the text ends too early');
     }
     if (kind === token.lineComment || kind === token.blockComment) return fault('JSON has no comments');
     const scanFault = scanFaults[scanner.getTokenError()];
@@ -89,7 +89,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
         state = 'separator';
         continue;
       }
-      if (kind !== token.string || !frame?.keys) return fault('a key in double quotes is needed');
+      if (kind !== token.string || !frame?.keys) return fault('expected a key in double quotes');
       const key = scanner.getTokenValue();
       frame.place = key;
       if (frame.keys.has(key)) fault(`the key ${quoted(key)} is repeated`);
@@ -109,7 +109,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
         stack.push(object ? { keys: new Set(), place: '' } : { keys: null, place: 0 });
         state = object ? 'firstKey' : 'firstValue';
       } else {
-        if (!literals.includes(kind)) return fault('a JSON value is needed');
+        if (!literals.includes(kind)) return fault('expected a JSON value');
         const textFault = kind === token.string ? flawOf(scanner.getTokenValue()) : null;
         if (textFault !== null) fault(textFault);
         state = 'separator';
@@ -119,8 +119,8 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
   return faults;
 }
 
-/** Why a text cannot be stored, or null. */
+/** Returns the reason why a text cannot be stored, or null. */
 function flawOf(text: string): string | null {
-  if (!text.isWellFormed()) return 'half of a surrogate pair is not text';
+  if (!text.isWellFormed()) return 'a surrogate without its pair is not allowed';
   return text.includes('\u0000') ? 'the character U+0000 is not allowed' : null;
 }

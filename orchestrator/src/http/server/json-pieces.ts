@@ -1,15 +1,15 @@
 import { JsonPieces, type JsonText } from './handlers.ts';
 
-/** Bodies with long lists, as pieces of text that are written while the lists are read. */
+/** Bodies with long lists, in pieces of JSON text that are written while the lists are read. */
 
 type Lists = AsyncIterable<readonly JsonText<unknown>[]>;
 type Entries = AsyncIterable<readonly (readonly [name: string, value: JsonText<unknown>])[]>;
 
-/** An object with fields that are lists of items in JSON text. */
+/** Returns the body of an object. Async iterables in its fields become lists, with items in JSON text. */
 export const withLists = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
   new JsonPieces(objectPieces(Object.entries(fields), '[', ']', (part) => (part as readonly string[]).join()));
 
-/** An object with fields that are objects with values in JSON text. */
+/** Returns the body of an object. Async iterables in its fields become objects, with values in JSON text. */
 export const withEntries = <T>(fields: Readonly<Record<string, unknown>>): JsonPieces<T> =>
   new JsonPieces(
     objectPieces(Object.entries(fields), '{', '}', (part) =>

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { addressOf, bearer, testApp } from '../../../test/app-fixture.ts';
 import { growsNothing, refuseGrowth } from './low-disk.ts';
 
-/** Routes that are refused while the disk is nearly full. Decide for each new route whether it belongs here. */
+/** Routes that are refused while the disk is nearly full. For each new route, decide whether it belongs here. */
 const refused = [
   'acceptDrift',
   'addOperator',
@@ -38,7 +38,7 @@ test('refuses exactly the routes that add data while the disk is nearly full', (
   ).toEqual(refused);
 });
 
-test('answers 507 after the permission check on routes that add data, and other routes as usual', async () => {
+test('answers 507 after the permission check on routes that add data, and does not affect other routes', async () => {
   const app = testApp({}, { requireRoom: (route) => refuseGrowth(route, false) });
   for (const route of routes) {
     const request = {
@@ -55,7 +55,7 @@ test('answers 507 after the permission check on routes that add data, and other 
   await app.close();
 });
 
-test('refuses only terminals when the database is on another machine, since transcripts are local', () => {
+test('refuses only terminals if the database is on another machine, because transcripts are local', () => {
   const thrown = routes.filter((route) => {
     try {
       refuseGrowth(route, true);

@@ -3,10 +3,10 @@ import type { Route } from '@muster/protocol/http';
 
 /**
  * Decides which routes work while the disk is nearly full: those that read, free space, end something, or sign in.
- * Reports from agents are not requests; `reportRoom` limits them.
+ * `reportRoom` limits the reports of agents.
  */
 
-/** Routes that are allowed in addition to reads and removals, which are recognized by their methods. */
+/** Routes that are allowed in addition to GET and DELETE. */
 const spared: ReadonlySet<string> = new Set([
   'challenge',
   'verify',
@@ -18,10 +18,10 @@ const spared: ReadonlySet<string> = new Set([
   'cancelOperation',
   'cancelRun',
   'attachTerminal',
-  // Rejecting an agent and removing an operator must always be possible.
+  // Access must always be revocable.
   'setAgentStatus',
   'removeOperatorReporting',
-  // A notification can only be deleted after it was read.
+  // Only notifications that were read can be deleted.
   'readNotification',
   'readAllNotifications',
   'matchSelector',
@@ -39,6 +39,6 @@ export function refuseGrowth(route: Pick<Route, 'id' | 'method'>, rowsElsewhere:
   if (growsNothing(route) || (rowsElsewhere && route.id !== 'openTerminal')) return;
   throw new MusterError(
     'storage_full',
-    'The disk of the orchestrator is nearly full, and the rest is reserved for reports of agents; nothing was changed',
+    'The disk of the orchestrator is nearly full, and its free space is reserved for reports of agents; nothing was changed',
   );
 }

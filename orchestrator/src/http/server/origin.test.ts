@@ -9,11 +9,11 @@ const own = ['https://muster.example'];
 const page = { method: 'GET', origin: undefined, site: undefined, mode: undefined };
 
 describe('ownOrigins', () => {
-  test('returns origins with the scheme, host, and port that the client sees', () => {
+  test('returns origins with the scheme, host, and port that the client uses', () => {
     expect(ownOrigins('https', 'muster.example', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', 'Muster.Example:443', null)).toEqual(['https://muster.example']);
     expect(ownOrigins('https', '[::1]:4748', null)).toEqual(['https://[::1]:4748']);
-    // An undeclared proxy may terminate TLS, but not the reverse.
+    // An undeclared proxy may terminate TLS. The reverse is not accepted.
     expect(ownOrigins('http', 'muster.example', null)).toEqual(['http://muster.example', 'https://muster.example']);
     expect(ownOrigins('https', '127.0.0.1:4748', 'https://muster.example/below')).toEqual([
       'https://127.0.0.1:4748',
@@ -133,7 +133,7 @@ describe('request of a foreign page', () => {
       expect((await app.inject(path)).statusCode, path).toBe(401);
   });
 
-  test('treats every page as foreign when the request has no host', async () => {
+  test('treats every page as foreign if the request has no host', async () => {
     const app = testApp();
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
     const socket = connect(Number(url.port), url.hostname);
@@ -173,7 +173,7 @@ describe('request of an own page', () => {
     expect(answer.statusCode).toBe(200);
   });
 
-  test('accepts the origin of a trusted proxy, or the configured one', async () => {
+  test('accepts the origin that a trusted proxy forwards, and the configured origin', async () => {
     const origin = 'https://muster.example';
     const said = { host: '10.0.0.1:4748', 'x-forwarded-host': 'muster.example', 'x-forwarded-proto': 'https', origin };
     expect((await ask(testApp({}, { trustedProxies: ['127.0.0.1'] }), said)).statusCode).toBe(200);

@@ -2,12 +2,12 @@ import { MusterError } from '@muster/protocol';
 import type { FastifyRequest } from 'fastify';
 
 /**
- * Refuses pages of other origins before all other checks. Such pages could do little: browsers have no cookies to
- * send, and no CORS headers let the pages read an answer. But public routes must not be available to foreign pages.
- * Programs other than browsers send no `Origin` header.
+ * Refuses pages of other origins before all other checks, so that they cannot use public routes. There are no cookies
+ * that browsers would send, and no CORS headers that would let these pages read answers. Programs other than browsers
+ * send no `Origin` header.
  */
 
-/** Headers of a browser about the page that sends the request. */
+/** Headers in which a browser describes the page that sends the request. */
 interface PageHeaders {
   readonly method: string;
   readonly origin: string | undefined;
@@ -17,7 +17,7 @@ interface PageHeaders {
 }
 
 /**
- * @param own origins of the orchestrator's own pages
+ * @param own origins of the orchestrator's pages
  * @param isPage whether pages of other origins may link to the path
  */
 export function isForeign(
@@ -30,21 +30,18 @@ export function isForeign(
   return !(isPage && mode === 'navigate' && (method === 'GET' || method === 'HEAD'));
 }
 
-/**
- * The origins that count as the orchestrator's own.
- * @param host the client's `Host` header, with the port unless it is the default
- */
+/** Returns the origins of the orchestrator's pages. @param host the `Host` header */
 export function ownOrigins(protocol: string, host: string, publicUrl: string | null): string[] {
   const schemes = protocol === 'https' ? ['https'] : ['http', 'https'];
   return [
-    // Over plain HTTP an undeclared proxy may terminate TLS for the browser. The reverse is not trusted: anyone on the
-    // network can serve a plain HTTP page.
+    // An undeclared proxy may terminate TLS, so plain HTTP requests may come from HTTPS pages. The reverse is not
+    // accepted, because anyone on the network can serve a plain HTTP page.
     ...schemes.map((scheme) => `${scheme}://${host}`),
     ...(publicUrl === null ? [] : [publicUrl]),
   ].flatMap((text) => URL.parse(text)?.origin ?? []);
 }
 
-/** @throws MusterError for a page of another origin */
+/** @throws MusterError if the page has another origin */
 export function requireOwnOrigin(request: FastifyRequest, publicUrl: string | null, isPage: boolean): void {
   const { headers, method } = request;
   if (headers.origin === undefined && headers['sec-fetch-site'] === undefined) return;

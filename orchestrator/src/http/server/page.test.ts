@@ -3,7 +3,7 @@ import type { Chunked, JsonBody } from './handlers.ts';
 import { nextLink, paged, pagedInChunks } from './page.ts';
 
 describe('next page', () => {
-  test('the next page has the same URL with another offset', () => {
+  test('changes only the offset in the URL of the next page', () => {
     expect(nextLink('/api/v1/agents?filter=role%3Dweb+site&offset=2&limit=2', { limit: '2', offset: '4' })).toBe(
       '</api/v1/agents?filter=role%3Dweb+site&offset=4&limit=2>; rel="next"',
     );

@@ -1,7 +1,7 @@
 import type { Page, PageWish } from '../../domain/shared/page.ts';
 import { Chunked, JsonBody, type JsonText, Paged } from './handlers.ts';
 
-/** The `Link` header to the next page of a list (RFC 8288). */
+/** Returns the `Link` header to the next page of a list (RFC 8288). */
 export function nextLink(url: string, next: Readonly<Record<string, string>>): string {
   const [path = '', query = ''] = url.split('?', 2);
   const parameters = new URLSearchParams(query);
@@ -9,13 +9,13 @@ export function nextLink(url: string, next: Readonly<Record<string, string>>): s
   return `<${path}?${parameters}>; rel="next"`;
 }
 
-/** A page, with the query parameters of the next page. */
+/** Returns a page with the query parameters of the next one. */
 export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageWish): Paged<T> =>
   new Paged(items, more ? { limit: String(limit), offset: String(offset + items.length) } : null);
 
 const itemsPerChunk = 500;
 
-/** {@link paged} for long pages of items in JSON text, written in pieces. */
+/** Returns a page like {@link paged}, for many items in JSON text that are written in pieces. */
 export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageWish): Paged<T> {
   function* chunks(): Generator<JsonBody<readonly T[]>> {
     for (let start = 0; start < items.length; start += itemsPerChunk)
@@ -25,7 +25,7 @@ export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, of
   return new Paged(new Chunked(chunks()), next);
 }
 
-/** A whole list of items in JSON text, written while it is read. */
+/** Returns a whole list of items in JSON text, which is written while it is read. */
 export function inChunks<T>(parts: AsyncIterable<readonly JsonText<T>[]>): Chunked<T> {
   async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
     for await (const part of parts) yield pieceOf(part);

@@ -29,7 +29,7 @@ describe('prefersAsync', () => {
     expect(prefersAsync(header)).toBe(false);
   });
 
-  test('reads absent and repeated headers, and parses a hostile one in bounded time', () => {
+  test('reads absent and repeated headers, and parses a hostile header in bounded time', () => {
     expect(prefersAsync(undefined)).toBe(false);
     expect(prefersAsync(['wait=1', 'respond-async'])).toBe(true);
     const before = process.threadCpuUsage();

@@ -10,7 +10,7 @@ export class RefusedRequest extends MusterError {
   }
 }
 
-/** Codes for errors of the framework, by its own codes. */
+/** Error codes by code of the framework. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -20,28 +20,27 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
 };
 
 /**
- * Converts any thrown value to a MusterError. A value that is neither a MusterError nor an error of the framework is a
- * bug: `internal`, without details.
+ * Converts a thrown value to a MusterError. A value other than a MusterError or an error of the framework is a bug, and
+ * becomes `internal` without details.
  */
 export function musterErrorOf(thrown: unknown): MusterError {
   if (thrown instanceof MusterError) return thrown;
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? frameworkCodes[code] : undefined;
   if (known !== undefined) return new MusterError(known);
-  // The client disconnected while it sent its body, or the data was incomplete. This is not a bug, and the client may never
-  // read the answer.
+  // The client disconnected while it sent its body, or the body was incomplete, which is not a bug.
   if (statusCode === 400) return new MusterError('malformed_request', 'The request is incomplete or malformed.');
   return new MusterError('internal');
 }
 
-/** The problem details (RFC 9457) of an error. `instance` is the request's id, as in its log lines. */
+/** Returns the problem details (RFC 9457) of an error. `instance` contains the request id. */
 export function problemOf(error: MusterError, requestId: string): Problem {
   const kind = errorKinds[error.code];
   return {
     type: `urn:muster:error:${error.code}`,
     title: kind.title,
     status: kind.status,
-    // When the error has no message of its own, the remedy is the better detail.
+    // The default message only repeats the title, so the remedy is more useful.
     detail: error.message === kind.title ? kind.remedy : error.message,
     instance: requestId,
     code: error.code,
@@ -49,7 +48,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
   };
 }
 
-/** The headers that the status requires, unless the error has its own headers. */
+/** Returns the headers of the error, or else those that its status requires. */
 export function headersOf(error: MusterError): Readonly<Record<string, string>> {
   if (error instanceof RefusedRequest) return error.headers;
   const { status } = error.kind;

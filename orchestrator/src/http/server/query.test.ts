@@ -18,7 +18,7 @@ describe('parseQuery', () => {
     expect({ ...parseQuery('filter=a%3Db+c%20d&&q&limit=').values }).toEqual({ filter: 'a=b c d', q: '', limit: '' });
   });
 
-  test('reports a repeated parameter in any spelling', () => {
+  test('reports a repeated parameter, even if its encodings differ', () => {
     expect(parseQuery('limit=1&%6Cimit=2').faults).toEqual([
       { path: '/limit', message: 'the parameter "limit" is repeated' },
     ]);

@@ -7,7 +7,7 @@ import { createDiscoveryRate, createRates, defaultRates } from './rate.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** Sends `count` requests. @returns the number of admitted ones, and the last refusal */
+/** Sends `count` requests. @returns the number of admitted requests, and the last refusal */
 async function letIn(
   request: () => Promise<void>,
   times: number,
@@ -91,7 +91,7 @@ describe('rates', () => {
     const before = vi.getTimerCount();
     for (let at = 0; at < 8000; at++) await rates.signIn(`10.0.${at >> 8}.${at & 255}`);
     const counters = (vi.getTimerCount() - before) / 2;
-    // 8,000 random addresses are expected to use 7,533 of 65,536 counters, plus or minus twenty.
+    // 8,000 random addresses are expected to use 7,533 of 65,536 counters, with a standard deviation of 20.
     expect(counters).toBeGreaterThan(7300);
     expect(counters).toBeLessThan(7750);
   });

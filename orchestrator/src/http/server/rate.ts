@@ -4,9 +4,9 @@ import { networkOf } from '../../client-network.ts';
 import { RefusedRequest } from './problem.ts';
 
 export interface Rates {
-  /** Limits of sign-in requests for one address. */
+  /** Rate and burst of sign-in requests from one address. */
   readonly signIn: { readonly perMinute: number; readonly burst: number };
-  /** Maximum requests per second of one sign-in session. */
+  /** Maximum number of requests per second in one sign-in session. */
   readonly sessionPerSecond: number;
 }
 
@@ -14,26 +14,26 @@ export interface Rates {
 export interface TicketRate {
   /** Counts a request. Rejects with `rate_limited` above the limit. */
   spend(address: string): Promise<void>;
-  /** Reverts the count of a request whose ticket is valid, so that only guesses count. */
+  /** Removes a request with a valid ticket from the count, so that only guesses count. */
   giveBack(address: string): void;
 }
 
 export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
 
-/** Number of counters that addresses share, which bounds the memory for any number of addresses. */
+/** Number of counters, which addresses share, so that memory does not depend on the number of addresses. */
 const addressSlots = 65_536;
 
 /**
- * Counts requests and refuses those over the limits.
- * @returns functions that throw or reject with `rate_limited` when a request is over its limit
+ * Creates the rate limits of requests.
+ * @returns functions that count a request, and throw or reject with `rate_limited` if it exceeds a limit
  */
 export function createRates(rates: Rates) {
-  // Without the salt, a client could choose addresses that share another's counter.
+  // Without a salt, a client could choose addresses that share the counter of another client.
   const salt = randomBytes(16).toString('hex');
   return {
     /** @param address the client's IP address */
     signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
-    /** Limits tickets of terminals, with the rates of sign-ins. */
+    /** Limits attempts to use tickets of terminals, with the rates of sign-ins. */
     ticket: addressRate(rates.signIn, salt, 'connections with invalid tickets') as TicketRate,
     session: countEachSecond(rates.sessionPerSecond),
   };
@@ -41,12 +41,12 @@ export function createRates(rates: Rates) {
 
 function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: string) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });
-  // Seconds in which the allowed rate refills one burst.
+  // Seconds in which the rate refills one burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
     async spend(address: string): Promise<void> {
       const slot = slotOf(address, salt);
-      // The burst is checked first, so that a request that is refused here does not count for its minute.
+      // Checked first, so that a request above the burst does not count toward the minute.
       await admit(atOnce, slot, `Too many ${what} from this address at once.`);
       await admit(minute, slot, `Too many ${what} from this address.`);
     },
@@ -58,8 +58,8 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Limits requests of a session. Synchronous, because it runs for every request. All sessions use the same one-second
- * windows, so that all counts are discarded together.
+ * Returns a function that limits the requests of a session. It is synchronous, because it runs for every request. All
+ * sessions use the same one-second windows, so that all counts are discarded together.
  */
 function countEachSecond(most: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();
@@ -78,8 +78,8 @@ function countEachSecond(most: number): (tokenHash: string) => void {
 }
 
 /**
- * Limits discovery, because each request makes this machine send data to others that did not request it.
- * @returns a function that resolves when the operator may continue, otherwise rejects with `rate_limited`
+ * Limits discovery, because each request makes this machine send datagrams to other machines.
+ * @returns a function that resolves if the operator may continue, and otherwise rejects with `rate_limited`
  */
 export function createDiscoveryRate({ perMinute = 60, burst = 20 } = {}) {
   const minute = new RateLimiterMemory({ points: perMinute, duration: 60 });

@@ -11,7 +11,7 @@ export interface RefusedCall {
   readonly ip: string;
 }
 
-/** Records in the audit log that a request was refused because its operator lacks a role or exceeded a rate limit. */
+/** Returns a function that records in the audit log that a request was refused for a missing role or a rate limit. */
 export const recordRefused =
   (refusals: Refusals) =>
   async ({ error: { code, kind, message }, route, session, ip }: RefusedCall): Promise<void> => {

@@ -13,11 +13,11 @@ export interface RequestAdmissionParts {
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 
-/** Admits requests: finds their session, and refuses those over the rate limits. */
+/** Admits requests. Finds their sessions, and enforces the rate limits. */
 export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;
-  /** Limits tickets of terminals, by the current rates. */
+  /** Limits tickets of terminals with the current rates. */
   readonly ticketRate: TicketRate = {
     spend: (address) => this.#rates.ticket.spend(address),
     giveBack: (address) => this.#rates.ticket.giveBack(address),
@@ -28,12 +28,12 @@ export class RequestAdmission {
     this.#rates = createRates(parts.rates);
   }
 
-  /** Replaces the limits. Counts restart from zero, so that earlier requests do not count against the new limits. */
+  /** Replaces the limits and resets all counts. */
   setRates(rates: Rates): void {
     this.#rates = createRates(rates);
   }
 
-  /** @throws MusterError unauthenticated, rate_limited; or rejects with it */
+  /** @throws MusterError unauthenticated or rate_limited; if a promise is returned, it rejects with the error */
   admit(route: Pick<Route, 'access' | 'tag'>, request: FastifyRequest): Session | null | Promise<Session | null> {
     if (route.access === 'anyone')
       return route.tag === 'Sign-in' ? this.#rates.signIn(request.ip).then(() => null) : null;
@@ -43,7 +43,10 @@ export class RequestAdmission {
       : this.#counted(found as Session, request);
   }
 
-  /** Finds the session of a request without counting the request. @throws MusterError unauthenticated, with a challenge; or rejects with it */
+  /**
+   * Finds the session of a request without counting the request.
+   * @throws MusterError unauthenticated, with a challenge; if a promise is returned, it rejects with the error
+   */
   findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
     const { authorization } = request.headers;
     const refuse = (error: unknown): never => {
@@ -59,7 +62,7 @@ export class RequestAdmission {
     }
   }
 
-  /** Throws or rejects when the request's session has ended since its admission. */
+  /** Throws or rejects if the session has ended since the admission of the request. */
   confirm(request: FastifyRequest): void | Promise<void> {
     const found = this.findSession('operator', request);
     return found instanceof Promise ? found.then(() => {}) : undefined;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestFacts } from './handlers.ts';
 
-/** Facts about a request, computed when a handler needs them. */
+/** Computes properties of a request when a handler reads them. */
 export class Facts implements RequestFacts {
   readonly id: string;
   readonly #request: FastifyRequest;
@@ -38,8 +38,8 @@ export class Facts implements RequestFacts {
   get loopback(): boolean {
     const { socket, ip, ips, headers } = this.#request;
     if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
-    // If trusted proxies forward the request, they must report a local client. Any other forwarding header shows an
-    // undeclared proxy.
+    // Trusted proxies must report a local client. Without them, any forwarding header shows that an undeclared proxy is
+    // in use.
     return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 
@@ -54,7 +54,7 @@ export class Facts implements RequestFacts {
     const { raw } = this.#reply;
     if (this.#draining.aborted || raw.destroyed) abort();
     this.#draining.addEventListener('abort', abort);
-    // The response also closes after it was sent; otherwise the client has disconnected.
+    // `close` follows every response. If the response is not finished, the client has disconnected.
     raw.once('close', () => {
       this.#draining.removeEventListener('abort', abort);
       if (!raw.writableFinished) abort();

@@ -24,7 +24,7 @@ async function listening(...options: Parameters<typeof testApp>): Promise<{ app:
   return { app, port: (app.server.address() as AddressInfo).port };
 }
 
-/** Sends raw bytes, and returns all data received until the server closes the connection. */
+/** Sends raw bytes. @returns all data that is received until the server closes the connection */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.write(bytes);
@@ -47,7 +47,7 @@ interface Asked {
   onSocket?: (reused: boolean) => void;
 }
 
-/** @returns the status of the answer to a GET */
+/** Sends a GET. @returns the status of the answer */
 async function answered({ scheme = 'http', agent, onSocket, ...asked }: Asked): Promise<number> {
   const request = scheme === 'http' ? httpRequest : httpsRequest;
   const sent = request({ host: '127.0.0.1', ...asked, agent: agent ?? false, rejectUnauthorized: false });
@@ -64,7 +64,7 @@ const agent = `/api/v1/agents/${nodeExample}`;
 const headers = bearer('admin');
 
 describe('connections', () => {
-  test('answers data that is not HTTP with a problem, and closes the connection', async () => {
+  test('answers data that is not HTTP with a problem document, and closes the connection', async () => {
     const { port } = await listening();
     for (const [bytes, status, code] of [
       ['nonsense\r\n\r\n', 400, 'malformed_request'],
@@ -92,7 +92,7 @@ describe('connections', () => {
     expect(body).toMatch(/^HTTP\/1.1 408 /);
   });
 
-  test('refuses an oversized body without a session, and does not read it', async () => {
+  test('answers 401 to an oversized body without a session, and does not read the body', async () => {
     const { port } = await listening();
     const answer = await exchange(
       port,
@@ -192,7 +192,7 @@ describe('connections', () => {
       for (const one of again) one.end();
     });
 
-    test('keeps a signed-in connection, however many connections its address opens', async () => {
+    test('keeps a signed-in connection while its address opens many others', async () => {
       const { port } = await start({ connections: 40, connectionsOfNetwork: 3 });
       const client =
         scheme === 'http'
@@ -225,7 +225,7 @@ describe('connections', () => {
     });
   });
 
-  test('ends an incomplete TLS handshake', async () => {
+  test('ends a TLS handshake that is not completed in time', async () => {
     const { port } = await listening({}, { limits: { ...limits, handshakeTimeout: 150 }, tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'close');
@@ -303,7 +303,7 @@ describe('disconnects and shutdown', () => {
     client.destroy();
   });
 
-  test('notifies waiting handlers, refuses new requests, and completes answers in progress on shutdown', async () => {
+  test('on shutdown, notifies waiting handlers, refuses new requests, and completes answers in progress', async () => {
     const arrived = Promise.withResolvers<void>();
     const proceed = Promise.withResolvers<void>();
     const { app, port } = await listening({
@@ -332,7 +332,7 @@ describe('disconnects and shutdown', () => {
     await closed;
   });
 
-  test('completes an answer in progress on shutdown without waiting for its connection', async () => {
+  test('on shutdown, completes an answer in progress without waiting for its idle connection', async () => {
     const proceed = Promise.withResolvers<void>();
     // Large enough to be sent in pieces.
     const begun = Array.from({ length: 1_000 }, () => agentExample);

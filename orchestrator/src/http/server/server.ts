@@ -18,7 +18,7 @@ import { refuseConnection } from './fallback.ts';
 import { parseQuery } from './query.ts';
 
 export interface ServerOptions {
-  /** PEM. Without it, the server speaks plain HTTP. */
+  /** Certificate and key in PEM. If omitted, the server uses plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly trustedProxies: readonly string[];
   readonly limits: {
@@ -32,15 +32,15 @@ export interface ServerOptions {
   };
   readonly clock: Clock;
   readonly log: Log;
-  /** Decides which requests are upgraded. The server emits `upgrade` for them. */
+  /** Reports whether a request is upgraded, for which the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
-  /** Returns the id of a request, given the one in its header, if any. */
+  /** Returns the id of a request. @param given the id in its header, if any */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Answers a URL that cannot be parsed. No hook runs for such a request. */
+  /** Answers a request with a URL that cannot be parsed, for which no hooks run. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** Creates the server, with the limits that apply to all routes. It logs only dropped connections. */
+/** Creates the server with the limits for all routes. The server itself logs only dropped connections. */
 export function createServer({
   tls,
   trustedProxies,
@@ -55,7 +55,7 @@ export function createServer({
     headersTimeout: limits.headersTimeout,
     maxHeaderSize: limits.headerBytes,
     shouldUpgradeCallback: upgrades,
-    // Bounds the delay until a timeout is noticed.
+    // Timeouts are enforced with up to this delay.
     connectionsCheckingInterval: Math.min(5_000, limits.headersTimeout),
   };
   const options: FastifyServerOptions<RawServerDefault> = {
@@ -63,14 +63,14 @@ export function createServer({
     genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
-    // A drained server answers 503 itself, with a problem.
+    // The app answers 503 while draining, with a problem document.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) =>
       refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
-      // Ids of any length reach the handlers, which report them as unknown. The limit of headers bounds their length.
+      // Handlers report ids of any length as unknown. The limit of headers limits their length.
       maxParamLength: limits.headerBytes,
     },
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
@@ -100,7 +100,7 @@ export function createServer({
 /** Interval, in milliseconds, at which slots of slow handshakes are freed for other connections. */
 const handshakeTickMs = 100;
 
-/** Queues TLS handshakes, with networks in turn, so that answers can be sent in between. */
+/** Queues TLS handshakes, and serves networks in turn, so that many handshakes do not delay answers. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -110,7 +110,8 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakePlaceMs: 250,
-      // No separate limit: a proxy carries many clients, and FairConnections limits the connections of each network.
+      // No limit here, because a proxy carries many clients, and FairConnections limits the connections of each
+      // network.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,
@@ -130,7 +131,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
   });
 }
 
-/** Accepts only uncompressed JSON bodies in UTF-8. For an empty body of any type, the route decides. */
+/** Accepts only uncompressed JSON bodies in UTF-8. Routes decide whether the body may be empty. */
 function readJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body: Buffer, done) => {

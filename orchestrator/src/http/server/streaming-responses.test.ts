@@ -13,7 +13,7 @@ function answer() {
 }
 const ada = { operator_id: 'ada', token_hash: 'first' };
 
-test('ends all responses to a removed operator except the acknowledgment, before the removal is acknowledged', () => {
+test('ends all other responses to a removed operator before it acknowledges the removal', () => {
   const responses = new StreamingResponses();
   const [download, telling, others] = [answer(), answer(), answer()];
   responses.add(ada, download, false);
@@ -23,7 +23,7 @@ test('ends all responses to a removed operator except the acknowledgment, before
   expect([download, telling, others].map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
 });
 
-test('ends the responses of a session that ended, and keeps the responses of a renewed session', () => {
+test('ends the responses of an ended session, and keeps those of a renewed session', () => {
   const responses = new StreamingResponses();
   const [mine, other] = [answer(), answer()];
   responses.add(ada, mine, false);

@@ -10,13 +10,14 @@ interface OpenResponse {
   readonly endsByItself: boolean;
 }
 
-/** Tracks open responses, which are cut off when the operator's session ends. */
+/** Tracks open responses, and aborts them when the operator's session ends. */
 export class StreamingResponses {
   readonly #byOperator = new Map<string, Set<OpenResponse>>();
 
   /**
-   * Tracks a response until its connection has finished it.
-   * @param endsByItself whether the response sends no data after the session ended, so that it need not be cut off
+   * Tracks a response until it is finished.
+   * @param endsByItself whether the response itself sends no data after the end of the session, so that it is not
+   * aborted
    */
   add(
     { operator_id, token_hash }: { readonly operator_id: string; readonly token_hash: string },
@@ -37,12 +38,17 @@ export class StreamingResponses {
     });
   }
 
-  /** Closes the connections of a removed operator, so that no client takes a partial answer for a complete one. */
+  /**
+   * Closes the connections of a removed operator. Ending only the responses would make partial answers look complete.
+   */
   cutOff(operatorId: string): void {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }
 
-  /** Closes the connections of a session that ended. @param renewedAs its responses continue under this session */
+  /**
+   * Closes the connections of an ended session.
+   * @param renewedAs token hash of the session that renewed it, under which the responses continue; null if none
+   */
   sessionEnded(tokenHash: string, renewedAs: string | null): void {
     const those = [...this.#byOperator.values()].flatMap((answers) =>
       [...answers].filter((one) => one.tokenHash === tokenHash),

@@ -1,8 +1,8 @@
-/** A rate limit with a burst that delays instead of refusing. */
+/** A rate limit with a burst. Excess cost causes a delay instead of a refusal. */
 export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;
-  /** Time at which the allowance is completely refilled. */
+  /** Time at which the whole burst is available again. */
   private spentUntil = Number.NEGATIVE_INFINITY;
 
   constructor(perSecond: number, burst: number) {
@@ -15,7 +15,7 @@ export class FrameAllowance {
     this.spentUntil = Math.max(this.spentUntil, now) + cost * this.msEach;
   }
 
-  /** @returns milliseconds until costs are within the burst again; 0: now */
+  /** @returns milliseconds until the costs are within the burst; 0 if they are */
   wait(now: number): number {
     return Math.max(0, this.spentUntil - this.burstMs - now);
   }

@@ -9,21 +9,21 @@ import type {
 } from '../../domain/terminals/terminal-client.ts';
 import { FrameAllowance } from './frame-allowance.ts';
 
-/** Times in milliseconds. */
+/** Limits of terminal sockets. Times are in milliseconds. */
 export const terminalSocketLimits = {
-  /** Maximum bytes of a client's frame. */
+  /** Maximum size of a frame from a client. */
   frameBytes: 64 * 1024,
   pingMs: 30_000,
-  /** Unanswered pings after which the socket is closed. */
+  /** Number of unanswered pings after which the socket is closed. */
   missedPings: 2,
   /** Time after which a closing socket that accepts no data is destroyed. */
   closeTimeoutMs: 5_000,
-  /** Time until the socket of a client that lost access is destroyed. */
+  /** Time after which the socket of a client that has lost access is destroyed. */
   cutMs: 500,
-  /** Maximum frames per second from a client, and burst. Above these, reading pauses. */
+  /** Frames from a client: maximum per second, and burst. Above these, reading pauses. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
-  /** Maximum frames queued for a client, which is cut off above it. No other limit applies to size notices. */
+  /** Maximum number of frames queued for a client, which is disconnected above it. The only limit for size notices. */
   waitingFrames: 8_192,
 };
 
@@ -36,16 +36,16 @@ const resizeSchema = z.strictObject({ type: z.literal('resize'), cols: terminalL
 /** Close codes of RFC 6455. */
 const closeCodes = { done: 1000, goingAway: 1001, violation: 1008, bug: 1011 } as const;
 
-/** The WebSocket of an operator on a terminal session. Queues messages until the WebSocket is open. */
+/** The WebSocket of an operator who is attached to a terminal session. Queues messages until the WebSocket is open. */
 export class TerminalPeer implements TerminalClient {
   private readonly clock: Clock;
   private readonly log: Log;
   private readonly onGone: (peer: TerminalPeer) => void;
   private ws: WebSocket | null = null;
   private events: TerminalConnectionEvents | null = null;
-  /** Messages to send when the socket opens. */
+  /** Messages to send after the socket has opened. */
   private waiting: ((ws: WebSocket) => void)[] = [];
-  /** Frames that the network has not accepted. */
+  /** Number of frames not yet written to the network. */
   private unsent = 0;
   private readonly allowance = new FrameAllowance(
     terminalSocketLimits.framesPerSecond,
@@ -102,7 +102,7 @@ export class TerminalPeer implements TerminalClient {
 
   // Called by the server
 
-  /** Connects the open socket: `events` receives its messages. */
+  /** Attaches the open socket, and passes its messages to `events`. */
   attach(ws: WebSocket, events: TerminalConnectionEvents): void {
     this.ws = ws;
     this.events = events;
@@ -119,17 +119,17 @@ export class TerminalPeer implements TerminalClient {
     this.closeWhenSent();
   }
 
-  /** Ends the peer: its socket never opened, or has closed. */
+  /** Ends the peer, because its socket never opened or has closed. */
   leave(events = this.events): void {
     if (this.gone) return;
     this.gone = true;
-    // Callers that wait for a frame to be sent must not wait forever.
+    // Callers that wait for a frame must not wait forever.
     for (const action of this.waiting.splice(0)) action(closedSocket);
     this.onGone(this);
     this.safely(() => events?.left());
   }
 
-  /** Closes the socket when the orchestrator stops. */
+  /** Closes the socket, because the orchestrator stops. */
   interrupt(): void {
     this.tell({
       type: 'error',
@@ -139,7 +139,7 @@ export class TerminalPeer implements TerminalClient {
     this.cut(closeCodes.goingAway);
   }
 
-  /** Checks whether the client still responds. Called about every second. */
+  /** Checks whether the client responds. Called about every second. */
   look(now: number): void {
     if (this.ws === null || this.gone) return;
     if (this.closing !== null) {
@@ -148,7 +148,7 @@ export class TerminalPeer implements TerminalClient {
     }
     if (now - this.pingedAt < terminalSocketLimits.pingMs) return;
     this.pingedAt = now;
-    // While reading is paused, no answer can arrive.
+    // No pong can arrive while reading is paused.
     this.missed = this.heard || this.isPaused ? 0 : this.missed + 1;
     if (this.missed >= terminalSocketLimits.missedPings) {
       this.terminate();
@@ -165,7 +165,7 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Data that the client accepts counts as an answer, because on a slow connection the ping is queued behind it.
+        // Accepted data counts as an answer, because the ping is queued behind this data on a slow connection.
         this.heard = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -180,12 +180,12 @@ export class TerminalPeer implements TerminalClient {
     if (this.closing !== null || this.gone) return;
     this.closing = code;
     this.movedAt = this.clock.monotonic();
-    // Reads again, to receive the answer to the close frame.
+    // Resumes reading to receive the answer to the close frame.
     this.readOrNot();
     this.closeWhenSent();
   }
 
-  /** Sends the close frame only after all data was sent, because `ws` limits the time for the answer to this frame. */
+  /** Sends the close frame after all data, because `ws` starts a time limit with this frame. */
   private closeWhenSent(): void {
     if (this.closing !== null && this.unsent === 0) this.ws?.close(this.closing);
   }
@@ -218,7 +218,7 @@ export class TerminalPeer implements TerminalClient {
     else
       this.violation(
         'invalid_input',
-        'A text frame is {"type":"resize","cols":…,"rows":…} with integers from 1 to 1000; input goes in binary frames.',
+        'A text frame must be {"type":"resize","cols":…,"rows":…} with integers from 1 to 1000; input goes in binary frames.',
       );
   }
 
@@ -227,7 +227,7 @@ export class TerminalPeer implements TerminalClient {
     this.closeWith(closeCodes.violation);
   }
 
-  /** Pauses reading of a client that sends too fast. */
+  /** Pauses reading from a client that sends too fast. */
   private count(cost: number): void {
     const now = this.clock.monotonic();
     this.allowance.spend(now, cost);
@@ -251,7 +251,7 @@ export class TerminalPeer implements TerminalClient {
     else this.ws.resume();
   }
 
-  /** Runs an action; an exception ends only this connection. */
+  /** Runs an action, and closes the connection if it throws. */
   private safely(action: () => void): void {
     try {
       action();
@@ -262,7 +262,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** Replaces a socket that never opened. Each send to it completes immediately. */
+/** Replaces a socket that never opened. Sends complete immediately. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

@@ -2,7 +2,7 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import type { Log } from '../../../../lib/src/log.ts';
 import { TerminalPeer } from './terminal-peer.ts';
 
-/** Interval between checks, in milliseconds. One timer serves all sockets, and stops when no socket is open. */
+/** Interval between checks, in milliseconds. All sockets share one timer, which stops when no socket is open. */
 const checkMs = 1_000;
 
 /** The open sockets of terminals. */
@@ -22,7 +22,7 @@ export class TerminalPeers {
     return this.#open.size;
   }
 
-  /** Creates a peer. The peer counts against the maximum from {@link add} until it closes. */
+  /** Creates a peer, which counts toward the maximum from {@link add} until it closes. */
   create(): TerminalPeer {
     return new TerminalPeer({ clock: this.#clock, log: this.#log, onGone: (peer) => this.#remove(peer) });
   }
@@ -32,7 +32,7 @@ export class TerminalPeers {
     this.#schedule();
   }
 
-  /** Closes all sockets. Resolves when all are closed. */
+  /** Closes all sockets, and resolves when they are closed. */
   interrupt(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
     const gone = new Promise<void>((resolve) => {

@@ -24,7 +24,7 @@ import { selfSigned } from '../../identity/certificate.ts';
 const sessionId = '01KAGZ7Q4W8E2R5T6Y9V0P3A1S';
 const path = (ticket = 'good', session = sessionId) => `/api/v1/terminal/session/${session}/ws?ticket=${ticket}`;
 
-/** The domain's side of a connection: records events, and gives access to the client. */
+/** Simulates the domain: records the events of a connection, and exposes its client. */
 class Joined implements TerminalConnectionEvents {
   readonly mode: 'control' | 'view';
   readonly client: TerminalClient;
@@ -51,7 +51,7 @@ class Joined implements TerminalConnectionEvents {
   }
 }
 
-/** Accepts the tickets `good` and `look` any number of times for one terminal session. */
+/** Accepts the tickets `good` (control) and `look` (view) any number of times for one terminal session. */
 class Terminals implements TerminalConnections {
   readonly joined: Joined[] = [];
   readonly tried: string[] = [];
@@ -67,7 +67,7 @@ class Terminals implements TerminalConnections {
   }
 }
 
-/** An operator's client that records all received data. */
+/** A client that records all received data. */
 class Operator {
   readonly ws: WebSocket;
   shown = Buffer.alloc(0);
@@ -129,7 +129,7 @@ async function join(ticket = 'good', options = {}): Promise<{ operator: Operator
   return { operator, joined: terminals.joined[before]! };
 }
 
-/** The answer to a refused upgrade. */
+/** Sends an upgrade request that is refused. @returns the answer */
 async function refused(url: string, options = {}): Promise<{ status: number; headers: object; problem: unknown }> {
   const ws = dial(url, options);
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -142,12 +142,15 @@ async function refused(url: string, options = {}): Promise<{ status: number; hea
   return { status: answer.statusCode!, headers: answer.headers, problem };
 }
 
-/** Resolves when `condition` holds. The event that makes it hold must already be pending. */
+/**
+ * Resolves when `condition` returns true. Does not advance the clock, so I/O that is already in progress must fulfill
+ * it.
+ */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
 
-/** Resolves when the server has received all data of the operator. */
+/** Resolves when the server has received all data from the client. */
 async function settled({ ws }: Operator): Promise<void> {
   ws.ping();
   await once(ws, 'pong');
@@ -195,7 +198,7 @@ describe('opening a terminal socket', () => {
     expect(await refused(`wss://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
   });
 
-  test('sends the messages from before the socket opened first, in order', async () => {
+  test('first sends messages that were queued before the socket opened, in order', async () => {
     await start();
     const sent: string[] = [];
     terminals.onJoin = (client) => {
@@ -212,7 +215,7 @@ describe('opening a terminal socket', () => {
     await until(() => joined.frames === 1);
   });
 
-  test('requires a valid ticket for the terminal session in the path', async () => {
+  test('requires a ticket that is valid for the terminal session in the path', async () => {
     await start();
     for (const address of [
       path('bad'),
@@ -299,12 +302,12 @@ describe('opening a terminal socket', () => {
       expect(await refused(`ws://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
     const { status, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
     expect([status, headers]).toEqual([429, expect.objectContaining({ 'retry-after': '3' })]);
-    // Sign-ins have counters of their own.
+    // Sign-ins are counted separately.
     const challenge = await fetch(`http://127.0.0.1:${port}/api/v1/auth/challenge`, { method: 'POST' });
     expect(challenge.status).not.toBe(429);
   });
 
-  test('limits terminal sockets, so that connections remain for requests', async () => {
+  test('limits terminal sockets, to reserve connections for requests', async () => {
     await start({ limits: { rates, connections: 4 } });
     const first = await join();
     await join();
@@ -315,7 +318,7 @@ describe('opening a terminal socket', () => {
     await join();
   });
 
-  test('accepts an upgrade right after requests on the same connection', async () => {
+  test('accepts an upgrade that directly follows requests on the same connection', async () => {
     await start();
     const client = connect(port, '127.0.0.1');
     let answer = '';
@@ -331,12 +334,11 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.at(-1)?.events.includes('left') === true);
   });
 
-  test('reports that the client left if its connection breaks, or never opens the terminal', async () => {
+  test('reports that the client has left if its connection breaks before or after the opening', async () => {
     await start();
     const begun = connect(port, '127.0.0.1');
     begun.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
     begun.resetAndDestroy();
-    // The client disconnects right after its request.
     const gone = connect(port, '127.0.0.1');
     gone.write(
       `GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
@@ -346,7 +348,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
 
-  test('reports that the client left if its connection breaks during the opening, and completes its frames', async () => {
+  test('reports that the client has left if its connection breaks during the opening, and completes its frames', async () => {
     await start();
     const over: string[] = [];
     app.server.once('upgrade', (_request, socket) => {
@@ -389,12 +391,12 @@ describe('frames of a client', () => {
     expect(joined.typedBytes.length).toBe(64 * 1024);
   });
 
-  test('stops reading from a client while paused', async () => {
+  test('stops reading from a client while the domain pauses it', async () => {
     await start();
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // Frames that were read together with the first are still delivered; the rest stays in the network's buffers.
+    // Frames that were read together with the first one are delivered; the rest stays in the buffers of the network.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
@@ -404,7 +406,7 @@ describe('frames of a client', () => {
   test('stops reading above the frame rate, and loses no frame', async () => {
     await start();
     const { operator, joined } = await join();
-    // Frames of one byte each, with a mask of zeros.
+    // Frames of one byte each, with a masking key of zeros.
     operator.socket.write(
       Buffer.concat(Array.from({ length: 40_000 }, (_, at) => Buffer.of(0x82, 0x81, 0, 0, 0, 0, at % 251))),
     );
@@ -437,7 +439,7 @@ describe('frames of a client', () => {
     expect(joined.frames).toBe(1);
   });
 
-  test('closes only the connection that causes a bug', async () => {
+  test('closes only the connection whose handler throws', async () => {
     await start();
     const { operator, joined } = await join();
     const other = await join();
@@ -493,7 +495,7 @@ describe('liveness', () => {
 });
 
 describe('the end of a connection', () => {
-  test('cuts off a client with too many queued frames of any size', async () => {
+  test('disconnects a client with too many queued frames of any size', async () => {
     await start();
     const { operator, joined } = await join();
     operator.socket.pause();
@@ -522,11 +524,11 @@ describe('the end of a connection', () => {
     joined.client.pause();
     joined.client.close();
     joined.client.close();
-    // Later frames complete immediately, and later input is ignored.
+    // Afterward, frames complete immediately, and input is ignored.
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.tell({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
-    // The time limit for the client's close frame starts when all data was sent.
+    // The time limit for the client's close frame begins after all data was sent.
     clock.advance(4_000);
     expect(timers.mock.calls.filter(([, ms]) => ms === 5_000)).toEqual([]);
     operator.socket.resume();
@@ -538,7 +540,7 @@ describe('the end of a connection', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('cuts off a client that accepts no data for five seconds, and completes its frames', async () => {
+  test('disconnects a client that accepts no data for five seconds, and completes its frames', async () => {
     await start();
     const { operator, joined } = await join();
     operator.socket.pause();
@@ -553,7 +555,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('cuts off a client without access within half a second, even with queued frames', async () => {
+  test('disconnects a client that has lost access within half a second, even with queued frames', async () => {
     await start();
     const polite = await join();
     const { operator, joined } = await join();
@@ -573,7 +575,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('notifies all sockets when the server shuts down, and does not wait for them', async () => {
+  test('on shutdown, notifies all sockets and does not wait for them', async () => {
     await start();
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();
@@ -596,7 +598,7 @@ describe('the client of docs/api.md', () => {
   });
   afterEach(() => rm(dir, { recursive: true }));
 
-  test('sends its input, prints the output, and exits with the code of the shell', async () => {
+  test('runs the client with its input, output, and the exit code of the shell', async () => {
     const page = await readFile(joinPath(import.meta.dirname, '../../../../docs/api.md'), 'utf8');
     const example = /^```js\n(.*?)^```$/ms.exec(page)![1]!;
     const file = joinPath(dir, 'terminal.mjs');

@@ -18,22 +18,22 @@ export interface TerminalSocketOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly rate: TicketRate;
-  /** Maximum number of open terminal sockets. The remaining connections of the server are for requests. */
+  /** Maximum number of open terminal sockets, so that connections remain for requests. */
   readonly most: number;
-  /** Called when a socket has opened. */
+  /** Called after a socket has opened. */
   readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
 }
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
-/** Whether to upgrade a request to a WebSocket. Other upgrade requests are answered as normal requests. */
+/** Reports whether to upgrade a request to a WebSocket. Other upgrade requests are answered like normal requests. */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
 /**
- * Serves WebSockets of terminals on the API server. An upgrade passes the same hooks as a request, so that refusals are
- * answered, logged and counted alike.
- * @returns a function that ends the open sockets
+ * Serves WebSockets of terminals on the API server. Upgrades pass the hooks of requests, so that refusals are answered,
+ * logged, and counted in the same way.
+ * @returns a function that closes open sockets
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
   const { connections, clock, log, rate, most } = options;
@@ -62,7 +62,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };
     const { socket, head } = upgraded;
-    // The client has disconnected, so its ticket is not consumed.
+    // The ticket of a client that has disconnected must not be consumed.
     if (socket.destroyed) return reply.hijack();
     const peer = peers.create();
     const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
@@ -75,7 +75,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     sockets.handleUpgrade(request.raw, socket, head, (ws) => {
       opened = true;
       socket.removeListener('error', ignoreError);
-      // Pings detect clean ends; keep-alive detects others, even without traffic.
+      // Keep-alive detects broken connections even while no pings are sent.
       socket.setKeepAlive(true, terminalSocketLimits.pingMs);
       peer.attach(ws, events);
     });
@@ -89,7 +89,10 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
   return () => peers.interrupt();
 }
 
-/** Refuses, with a problem document, a handshake that `ws` would refuse without one and after consuming the ticket. */
+/**
+ * Refuses an invalid handshake with a problem document. `ws` would refuse it without one, and after the ticket was
+ * consumed.
+ */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];
   if (headers['sec-websocket-version'] !== '13' || key === undefined || !/^[+/0-9A-Za-z]{22}==$/.test(key))

@@ -5,21 +5,21 @@ import type { FastifyInstance } from 'fastify';
 /** The connection of an upgrade request. */
 export interface UpgradeConnection {
   readonly socket: Socket;
-  /** Bytes that followed the request. */
+  /** Bytes that were received after the request. */
   readonly head: Buffer;
 }
 
 /**
  * Routes upgrade requests like other requests, so that they pass the same hooks. An upgrade request waits until earlier
  * requests on its connection are answered.
- * @returns a function that returns the connection of an upgrade request, or undefined for other requests. Before the
- *   upgrade, remove {@link ignoreError} from its socket.
+ * @returns a function that returns the connection of an upgrade request, or undefined for other requests. The caller
+ * removes {@link ignoreError} from the socket before it upgrades.
  */
 export function routeUpgradeRequests(
   app: FastifyInstance,
 ): (request: IncomingMessage) => UpgradeConnection | undefined {
   const connections = new WeakMap<IncomingMessage, UpgradeConnection>();
-  /** The last unfinished answer on each connection. */
+  /** The last answer on each connection that is not finished. */
   const answering = new WeakMap<Socket, ServerResponse>();
   app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     answering.set(socket, response);
@@ -29,7 +29,7 @@ export function routeUpgradeRequests(
   });
   app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     connections.set(request, { socket, head });
-    // Without a listener, an error would end the process; `ws` adds its own.
+    // Without a listener, an error would end the process. `ws` adds its own listener after the upgrade.
     socket.on('error', ignoreError);
     const before = answering.get(socket);
     if (before === undefined) route(app, request, socket);
@@ -45,7 +45,7 @@ function route(app: FastifyInstance, request: IncomingMessage, socket: Socket): 
   const response = new ServerResponse(request);
   response.assignSocket(socket);
   response.shouldKeepAlive = false;
-  // The upgrade was refused, so no other request can follow on this connection.
+  // The upgrade was refused, and no other request can follow on this connection.
   response.once('finish', () => socket.destroySoon());
   app.routing(request, response);
 }
