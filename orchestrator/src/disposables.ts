@@ -1,4 +1,4 @@
-/** Resources acquired during the start. They are released in reverse order at the stop, or when the start fails. */
+/** Resources that the start acquires. They are released in reverse order on shutdown, or if the start fails. */
 export class Held {
   #ends: (() => unknown)[] = [];
 
@@ -7,7 +7,7 @@ export class Held {
     this.#ends.push(end);
   }
 
-  /** Releases everything once, and continues after a failure. @throws the first failure */
+  /** Releases all resources once, even if some fail. @throws the first error */
   async dispose(): Promise<void> {
     const ends = this.#ends.reverse();
     this.#ends = [];

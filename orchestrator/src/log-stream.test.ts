@@ -27,7 +27,7 @@ describe.each(['text', 'json'] as const)('a log as %s', (format) => {
     expect(out).toContain('said a');
   });
 
-  test('leaves other text as it is', () => {
+  test('does not change other text', () => {
     const out = written(format, 'Grüße\\u001b 東京 "x" C:\\new');
     expect(out).toContain(format === 'text' ? 'said Grüße\\u001b 東京 "x" C:\\new' : 'Grüße\\\\u001b 東京');
   });

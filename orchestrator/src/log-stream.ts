@@ -4,8 +4,8 @@ import pretty from 'pino-pretty';
 import { requestFields } from './request-fields.ts';
 
 /**
- * The log of the process. Untrusted text in it (names, addresses, errors) cannot control a terminal: control
- * characters, bidi marks and line separators are escaped in both formats, and a message is one line.
+ * Creates the log of the process. Escapes control characters, bidi marks, and line separators, so that untrusted text
+ * (names, addresses, errors) cannot control a terminal or imitate a log line.
  * @param destination receives lines with their newlines
  */
 export function logTo(
@@ -19,7 +19,7 @@ export function logTo(
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'part,event',
     singleLine: true,
-    // Fields are JSON, which has no newlines. Messages and fields with these names would be written unescaped.
+    // Fields are written as JSON, which has no newlines. pino-pretty would write fields with these names unescaped.
     messageFormat: (line, key) => asLine(line[key]),
     customPrettifiers: { name: asLine, hostname: asLine, caller: asLine, pid: asLine },
   });

@@ -11,9 +11,9 @@ import { faultsOfFile, type Invocation, readInvocation } from './config/read.ts'
 import { type Config, configJsonSchema, exposesTokens } from './config/schema.ts';
 import { logTo } from './log-stream.ts';
 
-/** `muster orchestrator`: reads the configuration, starts the orchestrator, and stops it on a signal. */
+/** The command `muster orchestrator`. Reads the configuration, starts the orchestrator, and stops it on a signal. */
 
-/** Maximum time for a stop. Service managers kill after 30 s. */
+/** Maximum time for the shutdown. Service managers kill the process after 30 s. */
 const stopTimeoutMs = 25_000;
 
 const fail = (message: string, code: number): never => {
@@ -27,7 +27,7 @@ function findDefaultDataDir(): string {
   try {
     return join(homedir(), '.local/share/muster-orchestrator');
   } catch {
-    // A service user without a home directory.
+    // A service user may have no home directory.
     return ofService;
   }
 }
@@ -42,13 +42,13 @@ function invocation(): Invocation {
   }
 }
 
-/** Synchronous, so that the last lines before an exit are written. */
+/** Creates a synchronous log, so that the last lines before an exit are written. */
 function createLog({ logFormat, logLevel }: Invocation): Logger {
   const color = process.stdout.isTTY === true && !process.env.NO_COLOR;
   return logTo(pino.destination({ fd: 1, sync: true }), { format: logFormat, level: logLevel, color });
 }
 
-/** Describes a start error, and what the operator can do about it. */
+/** Describes an error of the start and its remedy. */
 function explain(error: unknown, { config, dataDir }: Invocation): string {
   const { code, message, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code === 'EADDRINUSE') {
@@ -61,7 +61,7 @@ function explain(error: unknown, { config, dataDir }: Invocation): string {
   return message;
 }
 
-/** Handles the flags that start nothing. @returns the exit code; null if none of them is given */
+/** Handles `--print-schema` and `--check-config`. @returns the exit code; null without these flags */
 function answered(args: readonly string[]): number | null {
   if (args.includes('--print-schema')) {
     process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
@@ -73,7 +73,7 @@ function answered(args: readonly string[]): number | null {
   if (file === undefined) return fail('--check-config needs a FILE', 2);
   const faults = faultsOfFile(file);
   for (const fault of faults) process.stderr.write(`${visible(fault)}\n`);
-  if (faults.length === 0) process.stdout.write(`${file} is good\n`);
+  if (faults.length === 0) process.stdout.write(`${file} is valid\n`);
   return faults.length === 0 ? 0 : 2;
 }
 
@@ -93,9 +93,9 @@ async function serve(): Promise<void> {
   announce(given.config, running, manager, log);
 }
 
-/** Starts the orchestrator. Ends the process with a message if that fails. */
+/** Starts the orchestrator, or exits with a message. */
 async function start(given: Invocation, log: Logger): Promise<Running> {
-  // Loaded on demand, so that the flags that start nothing are answered at once.
+  // Loaded on demand, so that other commands and flags run faster.
   const { startOrchestrator } = await import('./compose/start.ts');
   try {
     return await startOrchestrator(given.config, given.dataDir, {
@@ -108,20 +108,23 @@ async function start(given: Invocation, log: Logger): Promise<Running> {
       },
     });
   } catch (error) {
-    log.debug({ err: error }, 'start failed');
+    log.debug({ err: error }, 'failed to start');
     fail(explain(error, given), 1);
     throw error;
   }
 }
 
-/** SIGHUP reloads the configuration, SIGTERM and SIGINT stop. A second one of these ends the process at once. */
+/**
+ * Reloads the configuration on SIGHUP, and shuts down on SIGTERM and SIGINT. A second SIGTERM or SIGINT exits
+ * immediately.
+ */
 function handleSignals(running: Running, manager: ServiceManager | null, log: Logger): void {
   let stopping = false;
   const stop = (signal: string) => {
     if (stopping) process.exit(130);
     stopping = true;
     log.info({ signal }, 'stopping; waiting for work in progress');
-    setTimeout(() => fail('stopping took too long; cut off', 1), stopTimeoutMs).unref();
+    setTimeout(() => fail('stopping took too long; exiting', 1), stopTimeoutMs).unref();
     manager?.stopping();
     running.stop().then(
       () => {
@@ -129,7 +132,7 @@ function handleSignals(running: Running, manager: ServiceManager | null, log: Lo
         process.exit(0);
       },
       (error: unknown) => {
-        log.error({ err: error }, 'stopping failed');
+        log.error({ err: error }, 'failed to stop cleanly');
         process.exit(1);
       },
     );
@@ -142,7 +145,7 @@ function handleSignals(running: Running, manager: ServiceManager | null, log: Lo
   process.on('SIGINT', () => stop('SIGINT'));
 }
 
-/** Never rejects: the configuration in force stays if the new one has faults. */
+/** Reloads the configuration. Never rejects: if the new configuration has faults, it is ignored. */
 async function reload(running: Running, log: Logger): Promise<void> {
   try {
     const next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);
@@ -175,7 +178,7 @@ function warnOfSettings(config: Config, running: Running, log: Logger): void {
     );
 }
 
-/** Says in the log and to the service manager that requests are served. */
+/** Reports to the log and the service manager that requests are served. */
 function announce(config: Config, running: Running, manager: ServiceManager | null, log: Logger): void {
   log.info(
     {
@@ -199,7 +202,7 @@ function announce(config: Config, running: Running, manager: ServiceManager | nu
 async function main(): Promise<void> {
   const [command = '', ...args] = process.argv.slice(2);
   if (['migrate', 'export', 'import', 'backup', 'restore'].includes(command)) {
-    // Loaded on demand, like the server below, so that neither loads the other.
+    // Loaded on demand, so that these commands do not load the server.
     const { runOffline } = await import('./offline/run.ts');
     process.exit(await runOffline(command, args, defaultDataDir));
   }

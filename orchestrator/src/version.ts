@@ -1,4 +1,4 @@
 import packageJson from '../package.json' with { type: 'json' };
 
-/** The version of this release. */
+/** Version of this release. */
 export const version = packageJson.version;

@@ -12,7 +12,7 @@ async function newTls() {
 
 const config = configSchema.parse({ api_host: '::', advertised_host: '2001:db8::1', agent_host: '0.0.0.0' });
 
-test('returns the ports in use once they are known', async () => {
+test('returns the actual ports once they are known', async () => {
   const addresses = new Addresses(config, await newTls());
   addresses.apiPort = 8443;
   addresses.agentPort = 9000;
@@ -22,12 +22,12 @@ test('returns the ports in use once they are known', async () => {
   expect(addresses.enrollment('ab', true).agents).toBe('[2001:db8::1]:9000');
 });
 
-test('returns no host for agents when agents are served on every address', () => {
+test('returns no host for agents if agents are served on every address', () => {
   const addresses = new Addresses({ ...config, advertised_host: null }, null);
   expect(addresses.agents.host).toBeNull();
 });
 
-test('pins the certificate that is served after a reload', async () => {
+test('pins the new certificate after a reload', async () => {
   const addresses = new Addresses(config, await newTls());
   const before = addresses.enrollment('ab', true).install;
   const renewed = await newTls();

@@ -14,9 +14,9 @@ export interface Tls {
 /** Addresses at which operators and machines reach this orchestrator, and its server names. */
 export class Addresses {
   readonly #config: Config;
-  /** Certificate of the API in PEM; null for plain HTTP. A reload may replace it. */
+  /** Current certificate of the API in PEM; null for plain HTTP. */
   certificate: string | null;
-  /** The configured port, or the actual port once the API listens. */
+  /** The configured port, and the actual port once the API listens. */
   apiPort: number;
   agentPort: number;
 
@@ -42,20 +42,20 @@ export class Addresses {
     return this.publicUrl ?? `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
   }
 
-  /** URL of the API on the address that it listens on. */
+  /** URL of the API at its listening address. */
   get ownApi(): string {
     const { api_host } = this.#config;
     const host = api_host === '0.0.0.0' || api_host === '::' ? '127.0.0.1' : api_host;
     return `${this.#scheme}://${bracketed(host)}:${this.apiPort}`;
   }
 
-  /** Address that agents dial; a null host means every address of this machine. */
+  /** Address that agents dial; the host is null if agents can use any address of this machine. */
   get agents(): { host: string | null; port: number } {
     const { advertised_host, agent_host } = this.#config;
     return { host: advertised_host ?? oneAddress(agent_host), port: this.agentPort };
   }
 
-  /** Parts of the line that installs and connects an agent. */
+  /** Data for the command line that installs and connects an agent. */
   enrollment(publicKey: string, hasPackages: boolean) {
     const { advertised_host, agent_host, api_host, public_url } = this.#config;
     return {
@@ -73,7 +73,10 @@ export class Addresses {
     };
   }
 
-  /** Whether a server name in a sign-in is this orchestrator. @param origins further names from the configuration in force */
+  /**
+   * Reports whether a server name in a sign-in belongs to this orchestrator.
+   * @param origins additional names from the current configuration
+   */
   isOwnServer(server: string, loopback: boolean, origins: readonly string[]): boolean {
     const own = ownServers({
       certificate: this.certificate,
@@ -89,21 +92,21 @@ export class Addresses {
 
 /**
  * Reads the configured certificate.
- * @returns null if TLS is off
+ * @returns null if TLS is disabled
  * @throws Error if a file cannot be read, or no certificate is configured
  */
 export async function readTls({ tls_enabled, tls_cert, tls_key }: Config): Promise<Tls | null> {
   if (!tls_enabled) return null;
   if (tls_cert === null || tls_key === null)
-    throw new Error('tls_cert is not set anymore: restart to serve a generated certificate');
+    throw new Error('tls_cert was removed from the configuration: restart to serve a generated certificate');
   return { cert: await readFile(tls_cert, 'utf8'), key: await readFile(tls_key, 'utf8') };
 }
 
-/** Base64 of the SHA-256 of a PEM certificate's public key, as for curl's `--pinnedpubkey`. */
+/** Returns the SHA-256 of a certificate's public key in Base64, as for `curl --pinnedpubkey`. */
 const keyDigestOf = (pem: string): string =>
   hash('sha256', new X509Certificate(pem).publicKey.export({ format: 'der', type: 'spki' }), 'base64');
 
-/** @returns null if the host means all addresses, in any spelling */
+/** @returns null if the host means all addresses, in any notation */
 const oneAddress = (host: string | null): string | null => (host === null || /^[0:.]+$/.test(host) ? null : host);
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);

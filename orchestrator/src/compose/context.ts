@@ -10,14 +10,14 @@ import { lastDriftId } from '../store/queries/drift.ts';
 import { lastOperationId } from '../store/queries/operations.ts';
 import type { Store } from './store.ts';
 
-/** @returns the dependencies of all parts of the domain */
+/** @returns the dependencies that all modules of the domain share */
 export async function createContext(
   { db, secretKeys }: Store,
   { bus, clock, log, presence }: { bus: Bus; clock: Clock; log: Logger; presence: Presence },
 ): Promise<Context> {
   const ulid = monotonicFactory(bufferedRandom());
-  // Ids keep increasing over a restart, even if the clock was set back, because operations run in the order of their ids.
-  // Only the drift record remains of a finished drift check. The record has the id of the operation.
+  // Operations run in the order of their ids, so ids must increase across restarts, even if the clock was set back. A
+  // finished drift check leaves only its drift record, which has the id of the operation.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
   return {
@@ -33,7 +33,10 @@ export async function createContext(
   };
 }
 
-/** Random numbers in [0, 1) from a pool of secure bytes. A ULID needs 16, and one call per byte would be slow. */
+/**
+ * Returns a generator of random numbers in [0, 1) from a pool of secure bytes. A ULID needs 16 numbers, and a system
+ * call for each would be slow.
+ */
 function bufferedRandom(): () => number {
   const pool = Buffer.alloc(4096);
   let next = pool.length;

@@ -42,7 +42,7 @@ export interface DomainParts {
 
 export type Domain = Awaited<ReturnType<typeof createDomain>>;
 
-/** Creates the parts of the domain. Interrupts the terminal sessions of the previous process. */
+/** Creates the modules of the domain, and interrupts the terminal sessions of the previous process. */
 export async function createDomain(parts: DomainParts, held: Held) {
   const { context, store, settings, dataDir, clock } = parts;
   const config = settings.current;
@@ -100,7 +100,7 @@ export async function createDomain(parts: DomainParts, held: Held) {
       settings.extend(
         {
           get room() {
-            // PostgreSQL stores rows on another disk and reports a full disk itself.
+            // PostgreSQL stores rows on another disk, and reports itself when that disk is full.
             return context.db.kind === 'sqlite' ? reportRoom(disk.space) : 'ample';
           },
         },
@@ -141,11 +141,11 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
   return createSignIn(context, refusals, rules, clock);
 }
 
-/** Refuses samples on a nearly full disk, before other reports: agents keep samples and resend them. */
+/** Refuses samples on a nearly full disk, to leave space for other reports. Agents keep the samples and resend them. */
 function recordSamplesWithRoom(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
   return async (nodeId, samples) => {
     if (disk.low && db.kind === 'sqlite')
-      throw new MusterError('storage_full', 'The disk of the orchestrator is nearly full; none of these were kept');
+      throw new MusterError('storage_full', 'The disk of the orchestrator is nearly full; no samples were stored');
     await metrics.record(nodeId, samples);
   };
 }

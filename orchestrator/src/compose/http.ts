@@ -64,10 +64,10 @@ export interface HttpParts {
   readonly log: Logger;
 }
 
-/** Samples older than this many poll intervals are not exported to Prometheus. */
+/** Number of poll intervals after which a sample is no longer exported to Prometheus. */
 const stalePolls = 3;
 
-/** Creates the API and the console. They do not listen yet. */
+/** Creates the server of the API and the console, which does not listen yet. */
 export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
   const { domain, telemetry, settings, tls, clock, log } = parts;
   const { bus, db } = domain.context;
@@ -113,7 +113,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
   return app;
 }
 
-/** Serves another certificate to new connections. @throws Error if the certificate cannot be used */
+/** Uses another certificate for new connections. @throws Error if the certificate cannot be used */
 export function replaceCertificate(app: FastifyInstance, tls: Tls): void {
   (app.server as unknown as TlsServer).setSecureContext({ ...tls, minVersion: 'TLSv1.2' });
 }

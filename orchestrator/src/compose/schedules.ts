@@ -22,10 +22,10 @@ export interface ScheduleParts {
   readonly dataDir: string;
 }
 
-/** All periodic work. */
+/** Starts and stops all periodic work. */
 export class Schedules {
   readonly #parts: ScheduleParts;
-  /** Identifies this process among those that share the database. */
+  /** Identifies this process to others that share the database. */
   readonly #holder: string;
   readonly #work = new Held();
   readonly #auditKeeping = new Held();
@@ -35,12 +35,12 @@ export class Schedules {
     this.#holder = `${hostname()}:${parts.dataDir}`;
   }
 
-  /** Call when agents can connect. Resolves after the first round of upkeep. */
+  /** Starts the work, once agents can connect. Resolves after the first round of upkeep. */
   async start(): Promise<void> {
     const { settings, domain, clock } = this.#parts;
     const upkeep = this.#startUpkeep();
     this.#work.add(() => upkeep.stop());
-    /** Consumers of audit events. They run in the transaction that chains the events. */
+    /** Run in the transaction that adds events to the chain. */
     const consumers: EventConsumer[] = [notificationsOf(domain.context)];
     const auditKeeping = startAuditKeeping(
       domain.context,
@@ -56,7 +56,7 @@ export class Schedules {
     if (settings.current.drift.enabled) this.#startDriftSweep();
   }
 
-  /** Stops all work except the audit log, which must chain the events that other parts write while they stop. */
+  /** Stops all work except the audit log, which must chain the events that are recorded during the shutdown. */
   stop(): Promise<void> {
     return this.#work.dispose();
   }

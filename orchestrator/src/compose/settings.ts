@@ -4,13 +4,13 @@ import type { Config } from '../config/schema.ts';
 
 type Sources = Invocation['sources'];
 
-/** The configuration in force. A reload replaces its reloadable keys. */
+/** The current configuration. A reload replaces its reloadable keys. */
 export class Settings {
   readonly #atStart: Config;
   #current: Config;
   #sources: Sources;
 
-  /** @param sources source of each value, by dotted key; missing keys have their default */
+  /** @param sources source of each value, by dotted key; missing keys have their default values */
   constructor(config: Config, sources: Sources) {
     this.#atStart = config;
     this.#current = config;
@@ -25,7 +25,7 @@ export class Settings {
     return this.#sources;
   }
 
-  /** Applies the reloadable keys of a newer configuration. @returns the changed keys */
+  /** Applies the reloadable keys of a new configuration. @returns the changed keys */
   reload(next: Config, sources: Sources, about: { ownCertificate: boolean }): Changes {
     const changes = changesOf(this.#atStart, this.#current, next, about);
     this.#sources = sourcesAfter(this.#sources, sources);
@@ -34,8 +34,8 @@ export class Settings {
   }
 
   /**
-   * Adds getters to an object that read the configuration in force at each access. Do not copy the result with `...`,
-   * which would freeze their values.
+   * Adds getters to an object, which read the current configuration at each access. A copy of the result with `...`
+   * would not follow a reload.
    */
   extend<T extends object, R extends object>(target: T, readers: { readonly [K in keyof R]: Reader<R[K]> }): T & R {
     for (const [key, read] of Object.entries<Reader<unknown>>(readers))

@@ -29,14 +29,14 @@ describe('start', () => {
       dir,
       { log: pino({ level: 'silent' }), clock: systemClock, onFatal: (reason) => void fatal.push(reason) },
     );
-  /** Starts again, which requires that the directory's lock, the ports, and the databases were released. */
+  /** Starts again, which requires that the lock of the directory, the ports, and the databases were released. */
   const startsNow = async () => {
     const running = await start();
     await running.stop();
     expect(fatal).toEqual([]);
   };
 
-  test('starts without sample storage, and reports that until it works', async () => {
+  test('starts without sample storage, and reports this until the storage works', async () => {
     await mkdir(join(dir, 'metrics.db'));
     const running = await start({ tls_enabled: false });
     const reasons = async () =>
@@ -49,7 +49,7 @@ describe('start', () => {
     expect(fatal).toEqual([]);
   });
 
-  test('releases everything when a port is in use', async () => {
+  test('releases all resources if a port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };

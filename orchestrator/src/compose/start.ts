@@ -27,34 +27,37 @@ import { Schedules } from './schedules.ts';
 import { Settings } from './settings.ts';
 import { openStore } from './store.ts';
 
-/** Creates and connects all parts of the orchestrator. */
+/** Creates, connects, and stops all components of the orchestrator. */
 
 export interface Running {
   apiUrl: string;
   apiPort: number;
   agentPort: number;
-  /** The orchestrator key that agents pin, hex. */
+  /** The orchestrator key, which agents pin, in hex. */
   publicKey: string;
-  /** SHA-256 of the generated API certificate, as browsers show it; null without TLS or with a configured certificate. */
+  /**
+   * SHA-256 of the generated API certificate, in the notation of browsers; null without TLS or with a configured
+   * certificate.
+   */
   fingerprint: string | null;
   /** Whether this start created the first operator. */
   bootstrapped: boolean;
   operators: boolean;
   /**
-   * Applies the reloadable keys. Other changed keys are only reported, compared with the configuration at the start.
-   * @throws Error if a certificate cannot be used, before any key is applied
+   * Applies the reloadable keys, and reports other keys that differ from the configuration at the start.
+   * @throws Error if a certificate cannot be used; no key is applied in this case
    */
   reload(next: Config, sources: Invocation['sources']): Promise<Changes>;
-  /** Accepts no new work, finishes work in progress, and releases all resources. */
+  /** Stops accepting work, finishes work in progress, and releases all resources. */
   stop(): Promise<void>;
 }
 
 export interface StartOptions {
   log: Logger;
   clock: Clock;
-  /** Source of each configuration value, by dotted key. Missing keys have their default. */
+  /** Source of each configuration value, by dotted key. Missing keys have their default values. */
   sources?: Invocation['sources'];
-  /** Called when the process cannot continue. The caller exits. */
+  /** Called when the process cannot continue and must exit. */
   onFatal: (reason: Error) => void;
 }
 
@@ -153,13 +156,13 @@ interface ReloadParts {
   readonly addresses: Addresses;
   readonly domain: Domain;
   readonly log: Logger;
-  /** Whether the API serves a generated certificate. Configured files replace it only at a start. */
+  /** Whether the API serves a generated certificate, which a configured one replaces only at the next start. */
   readonly ownCertificate: boolean;
 }
 
 async function reload(next: Config, sources: Invocation['sources'], parts: ReloadParts): Promise<Changes> {
   const { app, settings, addresses, domain, log, ownCertificate } = parts;
-  // Read the files before any change, so that an unreadable file does not leave a partial reload.
+  // Read before any change, so that an unreadable file does not cause a partial reload.
   const tls = ownCertificate || addresses.certificate === null ? null : await readTls(next);
   if (tls) {
     replaceCertificate(app, tls);
@@ -183,16 +186,16 @@ interface StopParts {
   readonly log: Logger;
 }
 
-/** Milliseconds that a stop waits for open requests before it closes them, so that an idle client does not delay the stop. */
+/** Maximum time to wait for open requests on shutdown, in milliseconds. Afterward, their connections are closed. */
 const cutOffMs = 5_000;
 
-/** Stops the parts that serve requests and agents, and those that write on their behalf. */
+/** Stops serving requests and agents, and stops all other work. */
 async function stop({ app, gateway, domain, schedules, clock, log }: StopParts): Promise<void> {
-  // First stops accepting requests, and answers requests that wait for agents with the current state.
+  // Refuses new requests, and answers those that wait for agents with the current state.
   app.drain();
   const cutOff = clock.after(cutOffMs, () => app.server.closeAllConnections());
   await schedules.stop();
-  // Terminals stop before the links close, so that agents end their shells and clients receive the reason.
+  // Terminals stop before the links, so that agents end their shells and clients receive the reason.
   await domain.terminals.stop();
   await gateway.drain();
   domain.waiting.close();
@@ -205,11 +208,11 @@ async function stop({ app, gateway, domain, schedules, clock, log }: StopParts):
   await domain.refusals
     .close()
     .catch((error: unknown) => log.warn({ err: error }, 'failed to record refusals in the audit log'));
-  // The audit log stops last, so that the events of all other parts are added to the chain.
+  // The audit log stops last, so that all events are added to the chain.
   await schedules.stopAuditKeeping();
 }
 
-/** Completes an interrupted `muster restore`. @throws Error if its files are incomplete, or it is still running */
+/** Completes an interrupted `muster restore`. @throws Error if its files are incomplete, or if it is in progress */
 async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
   if (!(await stat(join(dataDir, '.restoring')).catch(() => null))) return false;
   const unlock = await lockDirectory(dataDir, 'orchestrator');
@@ -220,7 +223,7 @@ async function finishInterruptedRestore(dataDir: string): Promise<boolean> {
   }
 }
 
-/** Listens on all addresses unless one is configured. Falls back to IPv4 on machines without IPv6. */
+/** Listens for agents on all addresses, unless one is configured. Uses only IPv4 on machines without IPv6. */
 async function listenForAgents(gateway: Gateway, config: Config): Promise<number> {
   if (config.agent_host !== null) return gateway.listen(config.agent_host, config.agent_port);
   try {

@@ -12,7 +12,7 @@ import { openSamples } from '../store/samples/open-samples.ts';
 import type { SampleStore } from '../store/samples/samples.ts';
 import { openTranscripts, type Transcripts } from '../store/transcripts/transcripts.ts';
 
-/** The stores on disk and in the database, and the keys of secrets. */
+/** The stores on disk and in the database, and the keys that encrypt secrets. */
 export interface Store {
   readonly db: Database;
   readonly samples: SampleStore;
@@ -24,13 +24,13 @@ export interface StoreOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onFatal: (reason: Error) => void;
-  /** Called after a commit. @param units number of writes that shared the transaction */
+  /** Called after each commit. @param units number of writes that shared the transaction */
   readonly onCommit: (units: number, ms: number) => void;
 }
 
 /**
  * Opens the stores of a data directory, and migrates the database.
- * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
+ * @throws DatabaseInUse, SchemaRefused, and errors of the database server or the disk
  */
 export async function openStore(config: Config, dataDir: string, options: StoreOptions, held: Held): Promise<Store> {
   const { clock, log } = options;

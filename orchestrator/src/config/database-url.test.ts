@@ -7,7 +7,7 @@ describe('DatabaseUrl', () => {
     'postgres://muster:s%40crET:x@db.example:5432/fleet?sslmode=verify-full&password=s%40crET',
   );
 
-  test('reveals its password only to the driver', () => {
+  test('reveals its password only through `reveal`', () => {
     expect(url.reveal()).toContain('s%40crET');
     const shown = 'postgres://muster:••••@db.example:5432/fleet?sslmode=verify-full&password=••••';
     expect(String(url)).toBe(shown);
@@ -22,7 +22,7 @@ describe('DatabaseUrl', () => {
     );
   });
 
-  test('refuses other URLs without repeating them', () => {
+  test('refuses other URLs without repeating them in the error', () => {
     for (const given of ['', 'mysql://u:secret@h/d', 'postgres://u:secret@h:port/d', 'u:secret@h/d']) {
       expect(isDatabaseUrl(given)).toBe(false);
       expect(() => new DatabaseUrl(given)).toThrow(/^must look like postgres:.*database$/);

@@ -1,24 +1,24 @@
 import { inspect } from 'node:util';
 
-/** The URL of a PostgreSQL database. Printing, logging and JSON hide its password; only `reveal` returns it. */
+/** The URL of a PostgreSQL database. Printing, logging, and JSON hide its password. Only `reveal` returns it. */
 export class DatabaseUrl {
   readonly #url: string;
 
   /**
    * @param url `postgres://user:password@host:port/database`
-   * @throws TypeError if the text is not such a URL. The message does not repeat the text.
+   * @throws TypeError if the text is not such a URL; the message does not repeat the text
    */
   constructor(url: string) {
     if (!isDatabaseUrl(url)) throw new TypeError('must look like postgres://user:password@host:5432/database');
     this.#url = url;
   }
 
-  /** The URL with the password, for the driver. */
+  /** Returns the URL with its password, for the driver. */
   reveal(): string {
     return this.#url;
   }
 
-  /** The URL with all passwords masked, including those in query parameters. */
+  /** Returns the URL with all passwords masked, including those in query parameters. */
   toString(): string {
     const url = new URL(this.#url);
     if (url.password !== '') url.password = 'x';
@@ -39,7 +39,7 @@ export class DatabaseUrl {
 
 const masked = '••••';
 
-/** True for a `postgres:` or `postgresql:` URL. */
+/** Reports whether the text is a `postgres:` or `postgresql:` URL. */
 export function isDatabaseUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
 }

@@ -2,7 +2,7 @@ import { closest } from 'fastest-levenshtein';
 import type { z } from 'zod';
 import { configSchema, sectionOf } from './schema.ts';
 
-/** Errors in the configuration. The message is for the operator who wrote it. */
+/** Errors in the configuration. The message is for its author. */
 export class ConfigError extends Error {}
 
 /** Describes every fault of a configuration, one per line. @param where returns the location of a value */
@@ -17,7 +17,7 @@ export function explain(error: z.ZodError, where: (path: readonly PropertyKey[])
       return issue.keys
         .map((key) => {
           const name = [...issue.path, key].join('.');
-          return `${where([...issue.path, key])}: ${name} is not a key there is${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
+          return `${where([...issue.path, key])}: ${name} is not a known key${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
         })
         .join('\n');
     })

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { isScalar, isMap as isYamlMap, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from './faults.ts';
 
-/** A mapping before it is validated. */
+/** A mapping that is not validated yet. */
 export type Raw = Record<string, unknown>;
 
 export const isMap = (value: unknown): value is Raw =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The parsed file, and the line of each key; null if the key is missing. */
+/** A parsed file. `lineOf` returns the line of a key; null if the key is missing. */
 export interface ReadFile {
   readonly value: Raw;
   readonly lineOf: (path: readonly PropertyKey[]) => number | null;
@@ -36,10 +36,11 @@ export function readFile(file: string): ReadFile {
   try {
     value = document.toJS({ maxAliasCount: 0 });
   } catch (error) {
-    throw new ConfigError(`${file}: ${(error as Error).message}; write the value out instead`);
+    throw new ConfigError(`${file}: ${(error as Error).message}; replace each alias with its value`);
   }
   if (value === null) return noFile;
-  if (typeof value !== 'object' || Array.isArray(value)) throw new ConfigError(`${file} must hold a mapping of keys`);
+  if (typeof value !== 'object' || Array.isArray(value))
+    throw new ConfigError(`${file} must contain a mapping of keys`);
   const lineOf = (path: readonly PropertyKey[]): number | null => {
     let node: unknown = document.contents;
     let found: number | null = null;
@@ -55,11 +56,11 @@ export function readFile(file: string): ReadFile {
   return { value: value as Raw, lineOf };
 }
 
-/** The parser's message without the source line that it quotes: the line may contain a token or a password. */
+/** Removes the quoted source line from a message of the parser, because it may contain a token or a password. */
 const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 
-/** The location of an invalid value: the line in the file, unless a variable or flag overrides it. */
+/** Returns a function that locates a value: in a line of the file, unless a variable or flag overrides it. */
 export function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
   return (path: readonly PropertyKey[]): string => {
     const elsewhere = over.some((part) => {

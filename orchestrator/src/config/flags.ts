@@ -32,21 +32,21 @@ Runs the orchestrator: the API for operators and the port that agents dial.
 Where it is installed as a service, "muster orchestrator init" makes you its first admin.
 
   --config FILE               YAML file with the keys of docs/operations.md
-  --data-dir DIR              where keys and the database are kept
+  --data-dir DIR              directory of the keys and the database
   --api-host HOST             address of the API (127.0.0.1)
   --api-port PORT             port of the API (4748; 0 picks a free one)
   --agent-host HOST           address of the agents' port (all)
   --agent-port PORT           port of the agents (4747; 0 picks a free one)
-  --advertised-host HOST      name under which agents and people reach it
+  --advertised-host HOST      name or address at which agents and operators reach it
   --bootstrap-key HEX         public key of the first admin (see: muster operator init)
-  --bootstrap-username NAME   and its name; both ignored once an operator exists
+  --bootstrap-username NAME   name of the first admin; both are ignored once an operator exists
   --no-tls                    plain HTTP for the API, behind a proxy that speaks TLS
-  --tls-cert FILE --tls-key FILE   certificate of the API, instead of one made here
+  --tls-cert FILE --tls-key FILE   certificate of the API instead of a generated one
   --database-url-file FILE    file with the URL of a PostgreSQL database to use instead of SQLite
   --database-url URL          the URL itself; other users see its password in the list of processes
-  --log-format text|json      json: nothing but JSON lines on stdout
+  --log-format text|json      json: only JSON lines on stdout
   --log-level debug|info|warn|error
-  --check-config FILE         say what is wrong with a configuration file, and start nothing (2: something is)
+  --check-config FILE         print the faults of a configuration file and exit (2: it has faults)
   --print-schema              print its JSON Schema, for editors
 
 Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, MUSTER_DRIFT_INTERVAL …

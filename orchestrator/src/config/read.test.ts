@@ -81,7 +81,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('does not quote an invalid file, which may contain a token or a password', () => {
+  test('does not quote the content of an invalid file, which may contain a token or a password', () => {
     const told = (text: string): string => {
       try {
         read(['--config', file(text)]);
@@ -109,7 +109,7 @@ describe('the configuration', () => {
     expect(told('api_port: 1\nmetrics_token: "canary0123456789\n')).toMatch(/at line \d, column \d+$/);
   });
 
-  test('reads the file, then variables, then flags', () => {
+  test('applies the file first, then variables, then flags', () => {
     const path = file('api_port: 1\nagent_port: 1\npending_capacity: 1\ndrift: { interval: 10 }\n');
     const env = { MUSTER_AGENT_PORT: '2', MUSTER_PENDING_CAPACITY: '2', MUSTER_DRIFT_ENABLED: 'false' };
     const { config } = read(['--config', path, '--api-port', '0', '--no-tls', '--agent-port=3'], env);
@@ -185,7 +185,7 @@ describe('the configuration', () => {
 
   test('refuses unknown keys and names the nearest one', () => {
     expect(() => read(['--config', file('api_prot: 1\n')])).toThrow(
-      /api_prot is not a key there is; did you mean api_port/,
+      /api_prot is not a known key; did you mean api_port/,
     );
     expect(() => read(['--config', file('drift: { intervall: 1 }\n')])).toThrow(
       /drift\.intervall .* did you mean interval/,
@@ -212,7 +212,7 @@ describe('the configuration', () => {
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);
   });
 
-  test('detects that sign-in tokens would cross a network unencrypted', () => {
+  test('detects that sign-in tokens would be sent unencrypted', () => {
     const exposed = (args: string[], env = {}) => exposesTokens(read(args, env).config);
     expect(exposed(['--no-tls', '--api-host', '0.0.0.0'])).toBe(true);
     expect(exposed(['--no-tls', '--api-host', '127.evil.example'])).toBe(true);
@@ -222,7 +222,7 @@ describe('the configuration', () => {
     expect(exposed(['--no-tls', '--api-host', '0.0.0.0'], { MUSTER_TRUST_PROXY_TLS: 'true' })).toBe(false);
   });
 
-  test('reads lists from variables, and accepts only addresses and networks as proxies', () => {
+  test('reads lists from variables, and refuses proxies that are not addresses or networks', () => {
     const proxies = (text: string) => read([], { MUSTER_TRUSTED_PROXIES: text }).config.trusted_proxies;
     expect(proxies('10.0.0.0/8, ::1,192.0.2.7')).toEqual(['10.0.0.0/8', '::1', '192.0.2.7']);
     expect(proxies('')).toEqual([]);
@@ -246,7 +246,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('keeps names that consist of digits as text', () => {
+  test('reads names that consist of digits as text', () => {
     expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
   });
 
@@ -255,7 +255,7 @@ describe('the configuration', () => {
     expect(
       faults('api_port: 1\ndrift:\n  intervall: 4\n  interval: no\ntrusted_proxies: [1.2.3.4, bad]\n').sort(),
     ).toEqual([
-      ':3: drift.intervall is not a key there is; did you mean interval?',
+      ':3: drift.intervall is not a known key; did you mean interval?',
       expect.stringMatching(/^:4: drift\.interval: /),
       expect.stringMatching(/^:5: trusted_proxies\.1: /),
     ]);
@@ -265,7 +265,7 @@ describe('the configuration', () => {
     expect(() => read(['--config', file('api_port: 1\n'), '--api-port', '70000'])).toThrow(/^configuration: api_port/);
   });
 
-  test('exports a schema that accepts what the program accepts', () => {
+  test('exports a JSON Schema that accepts the same files as the program', () => {
     const schema = configJsonSchema() as { $id: string; properties: Record<string, object>; required?: string[] };
     expect(schema.$id).toBe('/schemas/orchestrator.json');
     expect(Object.keys(schema.properties)).toEqual(Object.keys(configSchema.shape));

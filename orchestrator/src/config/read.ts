@@ -16,7 +16,7 @@ export type Source = 'file' | 'environment' | 'flag';
 
 export interface Invocation {
   help: boolean;
-  /** The configuration file, if one was named. */
+  /** Path of the configuration file; null if none was named. */
   file: string | null;
   config: Config;
   /** Source of every value that is set, by dotted key. */
@@ -27,13 +27,14 @@ export interface Invocation {
 }
 
 /**
+ * Reads the configuration from all sources.
  * @param args arguments after `muster orchestrator`
  * @param defaultDataDir data directory if none is configured
- * @throws ConfigError naming the location and the remedy
+ * @throws ConfigError with the location and the remedy
  */
 export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
   const values = parseFlags(args);
-  // Shows the help despite other errors.
+  // Help is available despite errors in the configuration.
   if (values.help === true)
     return {
       help: true,
@@ -83,7 +84,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   };
 }
 
-/** @throws ConfigError when keys contradict each other */
+/** @throws ConfigError if keys contradict each other */
 function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
   const { url, bearer_token_file, username, password_file } = given;
   const within = (text: string) => new ConfigError(`metrics.remote_write: ${text}`);
@@ -96,7 +97,7 @@ function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
     throw within('the url already contains a user: give its name and password there or in separate keys, not both');
 }
 
-/** Fills in the database URL, from its file if needed. */
+/** Reads the database URL from its file, if one is configured. */
 function withDatabaseUrl(config: Config): Config {
   const { database_url, database_url_file: file } = config;
   if (file === null) return config;
@@ -110,11 +111,13 @@ function withDatabaseUrl(config: Config): Config {
   try {
     return { ...config, database_url: new DatabaseUrl(text) };
   } catch (error) {
-    throw new ConfigError(`what ${file} holds ${(error as Error).message}`);
+    throw new ConfigError(`the URL in ${file} ${(error as Error).message}`);
   }
 }
 
-/** All errors in a file, one per line; empty when an orchestrator would start with it. Ignores variables and flags. */
+/**
+ * Returns the errors in a file, which are empty if an orchestrator could start with it. Ignores variables and flags.
+ */
 export function faultsOfFile(file: string): string[] {
   try {
     readInvocation(['--config', file], {}, 'data');
@@ -125,7 +128,7 @@ export function faultsOfFile(file: string): string[] {
   }
 }
 
-/** Reads variables: `MUSTER_DRIFT_INTERVAL` sets `drift.interval`. Unknown variables with the prefix are ignored. */
+/** Reads variables, such as `MUSTER_DRIFT_INTERVAL` for `drift.interval`. Ignores unknown variables. */
 function readEnvironment(env: NodeJS.ProcessEnv): Raw {
   const found: Raw = {};
   for (const [key, schema] of Object.entries(configSchema.shape)) {
@@ -152,7 +155,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** Whether the value of the key is text. If so, a value that consists of digits is not converted. */
+/** Reports whether the value of the key is text, so that digits must not be converted to a number. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();
@@ -188,7 +191,7 @@ function merge(under: Raw, over: Raw): Raw {
   return merged;
 }
 
-/** The source of every value of a section, by dotted key. */
+/** Returns the source of every value of a section, by dotted key. */
 function sourced(part: Raw, source: Source, above = ''): Record<string, Source> {
   const found: Record<string, Source> = {};
   for (const [key, value] of Object.entries(part)) {

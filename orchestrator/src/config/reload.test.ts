@@ -5,7 +5,7 @@ import { configSchema } from './schema.ts';
 describe('configuration reload', () => {
   const before = configSchema.parse({});
   const files = { ownCertificate: false };
-  test('lists keys that change immediately and at the next start, without values', () => {
+  test('lists keys that take effect immediately and at the next start, without values', () => {
     const after = configSchema.parse({
       api_port: 5000,
       metrics_token: 'sixteen-letters-or-more',
@@ -22,11 +22,11 @@ describe('configuration reload', () => {
     expect(changesOf(before, before, configSchema.parse({}), files)).toEqual({ now: [], atStart: [] });
   });
 
-  test('lists changes since the last load, and changes that wait for a start', () => {
+  test('lists changes since the last load, and changes that require a restart', () => {
     const second = configSchema.parse({ api_port: 5000, drift: { interval: 60 } });
     const current = reloaded(before, second);
     expect(changesOf(before, current, second, files)).toEqual({ now: [], atStart: ['api_port'] });
-    // The key changes back to its value at the start, which is a change of the value in force.
+    // A key that changes back to its value at the start changes the current value.
     expect(changesOf(before, current, before, files)).toEqual({ now: ['drift.interval'], atStart: [] });
   });
 
@@ -38,7 +38,7 @@ describe('configuration reload', () => {
     });
   });
 
-  test('updates the sources of the values in force', () => {
+  test('updates the sources of the current values', () => {
     expect(
       sourcesAfter({ api_port: 'file', 'drift.interval': 'file' }, { metrics_token: 'file', api_host: 'file' }),
     ).toEqual({ api_port: 'file', metrics_token: 'file' });
@@ -51,7 +51,7 @@ describe('configuration reload', () => {
     expect(before.drift.interval).toBe(3600);
   });
 
-  test('lists only existing keys', () => {
+  test('allows reloading only of existing keys', () => {
     for (const key of reloadable) {
       let at: unknown = before;
       for (const part of key.split('.')) {

@@ -3,7 +3,7 @@ import type { Config } from './schema.ts';
 
 /** Decides which configuration changes take effect on reload, and which at the next start. */
 
-/** Keys that are read at each use. All others are only read at the start. */
+/** Keys that a reload applies. All others are read only at the start. */
 export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
@@ -32,17 +32,18 @@ export const reloadable: readonly string[] = [
 ];
 
 export interface Changes {
-  /** Keys that changed since the last load and take effect immediately. */
+  /** Keys that have changed since the last load, and take effect immediately. */
   readonly now: readonly string[];
   /** Keys that differ from the configuration at the start, and take effect at the next start. */
   readonly atStart: readonly string[];
 }
 
 /**
- * @param start   configuration at the start
- * @param current configuration in force
- * @param about   whether the API has a generated certificate: a configured one replaces it only at the next start
- * @returns the keys that differ; never values, which may be secret
+ * @param start configuration at the start
+ * @param current current configuration
+ * @param about `ownCertificate`: whether the API serves a generated certificate, which a configured one replaces only
+ * at the next start
+ * @returns the keys that differ, but not their values, which may be secret
  */
 export function changesOf(
   start: Config,
@@ -65,14 +66,14 @@ function differing(one: Config, other: Config): string[] {
 
 type Sources = Invocation['sources'];
 
-/** The sources of the values in force after a reload. */
+/** Returns the sources of the values after a reload. */
 export function sourcesAfter(before: Sources, next: Sources): Sources {
   const stay = Object.entries(before).filter(([key]) => !reloadable.includes(key));
   const come = Object.entries(next).filter(([key]) => reloadable.includes(key));
   return Object.fromEntries([...stay, ...come]);
 }
 
-/** The configuration in force after a reload. */
+/** Returns the configuration after a reload. */
 export function reloaded(before: Config, after: Config): Config {
   const next = structuredCloneOf(before);
   for (const key of reloadable) {
@@ -83,7 +84,7 @@ export function reloaded(before: Config, after: Config): Config {
   return next;
 }
 
-/** Copies the sections; values that are class instances are shared. */
+/** Copies the sections, but shares values that are class instances. */
 const structuredCloneOf = (config: Config): Config =>
   Object.fromEntries(
     Object.entries(config).map(([key, value]) => [key, isSection(value) ? { ...value } : value]),
@@ -96,7 +97,7 @@ function flat(part: object, above = ''): Map<string, string> {
   const found = new Map<string, string>();
   for (const [key, value] of Object.entries(part)) {
     if (isSection(value)) for (const [inner, text] of flat(value, `${above}${key}.`)) found.set(inner, text);
-    // A URL's text hides the password, so compare the revealed one.
+    // The JSON of a database URL hides its password, which may have changed.
     else found.set(above + key, hasReveal(value) ? value.reveal() : JSON.stringify(value));
   }
   return found;

@@ -2,9 +2,9 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
-/** The keys of the orchestrator's configuration, with their bounds and defaults. */
+/** The keys of the orchestrator's configuration, with bounds and defaults. */
 
-/** A section of optional keys. */
+/** Creates the schema of a section whose keys are all optional. */
 function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const object = z.strictObject(shape);
   return object.default(object.parse({}) as z.core.util.NoUndefined<z.output<typeof object>>);
@@ -13,11 +13,11 @@ function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 const port = z.number().int().min(0).max(65_535).describe('0 chooses a free port');
 const secs = (fallback: number) => z.number().int().min(1).max(315_360_000).default(fallback);
 
-/** An address, or a network such as `10.0.0.0/8`. */
+/** Reports whether the text is an IP address or a network such as `10.0.0.0/8`. */
 const isNetwork = (text: string): boolean => {
   const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);
-  // A network of all addresses would let every client spoof its address.
+  // A network of all addresses would allow every client to spoof its address.
   return family !== 0 && (prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= (family === 4 ? 32 : 128)));
 };
 
@@ -28,13 +28,13 @@ function isHttpUrl(text: string): boolean {
 
 const isServer = (text: string): boolean => isOrigin(text) || /^tls:[0-9a-f]{64}$/.test(text);
 
-/** Whether the text is a scheme, host, and port only, such as `https://muster.example:4748`. */
+/** Reports whether the text consists of a scheme, a host, and a port, such as `https://muster.example:4748`. */
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.origin === text.toLowerCase();
 }
 
-/** Whether the text is an HTTP URL without credentials, query, and fragment. A path is allowed, since a proxy may add one. */
+/** Reports whether the text is an HTTPS URL without credentials, query, and fragment. A proxy may add a path. */
 function isPublicUrl(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : null;
   return (
@@ -50,7 +50,7 @@ const remoteWrite = section({
     .nullable()
     .default(null)
     .describe('URL that samples are forwarded to with the Prometheus remote write protocol; null: none'),
-  bearer_token_file: z.string().min(1).nullable().default(null).describe('file with a bearer token for it'),
+  bearer_token_file: z.string().min(1).nullable().default(null).describe('file with a bearer token for the URL'),
   username: z.string().min(1).max(256).nullable().default(null),
   password_file: z.string().min(1).nullable().default(null),
   deny_private: z.boolean().default(false).describe('refuse loopback and private addresses'),
@@ -67,7 +67,7 @@ export const configSchema = z.strictObject({
     .min(1)
     .nullable()
     .default(null)
-    .describe('name or address under which agents and people reach this orchestrator; null: the hostname'),
+    .describe('name or address at which agents and operators reach this orchestrator; null: the hostname'),
   bootstrap_key: z
     .string()
     .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal characters, as `muster operator init` prints them')
@@ -174,7 +174,7 @@ export const configSchema = z.strictObject({
       .describe('additional origins of this orchestrator for sign-ins, and keys of proxies: tls: and the SHA-256'),
   }),
   discovery: section({
-    port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port of waiting agents'),
+    port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port on which agents wait for announcements'),
   }),
   metrics_token: z
     .string()
@@ -259,21 +259,21 @@ export const configSchema = z.strictObject({
 });
 export type Config = z.infer<typeof configSchema>;
 
-/** The JSON Schema of the configuration file, for editors. */
+/** Path of the JSON Schema of the configuration file, which editors use. */
 export const configSchemaId = '/schemas/orchestrator.json';
 export function configJsonSchema(): object {
   const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
   return { ...schema, $id: configSchemaId, title: 'Configuration of a Muster orchestrator' };
 }
 
-/** @returns the keys of a section; null for a key with a value */
+/** @returns the keys of a section; null if the schema is not a section */
 export function sectionOf(schema: unknown): Readonly<Record<string, unknown>> | null {
   const inner = schema instanceof z.ZodDefault ? schema.unwrap() : schema;
   return inner instanceof z.ZodObject ? inner.shape : null;
 }
 
 /**
- * Whether sign-in tokens would cross a network unencrypted: the API serves plain HTTP to other machines, and no proxy
+ * Reports whether sign-in tokens would be sent unencrypted: the API serves plain HTTP to other machines, and no proxy
  * is declared to terminate TLS.
  */
 export const exposesTokens = ({ tls_enabled, api_host, trust_proxy_tls }: Config): boolean =>

@@ -24,7 +24,7 @@ export function discordPost({ webhook_url }: ChannelConfigs['discord'], { event,
         footer: { text: `Muster ${delivery_id}` },
       },
     ],
-    // Disables mentions in the text.
+    // Disables mentions.
     allowed_mentions: { parse: [] },
   };
   return { url: webhook_url, headers: json, body: JSON.stringify(body) };
@@ -34,14 +34,14 @@ export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, del
   const summary = oneLine(event.summary, maxSummaryLength);
   const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
   const body = {
-    // The chat client shows this text in its notifications, and the blocks elsewhere.
+    // Clients show this text in notifications, and the blocks in the channel.
     text: forSlack(`${heading}: ${summary}`),
     mrkdwn: false,
     link_names: false,
     parse: 'none',
     unfurl_links: false,
     unfurl_media: false,
-    // Plain text is shown without markup.
+    // `plain_text` disables markup.
     blocks: [
       { type: 'header', text: { type: 'plain_text', text: heading, emoji: false } },
       { type: 'section', text: { type: 'plain_text', text: summary, emoji: false } },
@@ -62,7 +62,7 @@ const emblems: Record<Severity, string> = {
 };
 const publicServer = 'https://ntfy.sh/';
 
-/** Posts JSON to the server's root, so that untrusted text never becomes a header. */
+/** Uses JSON, because ntfy's other format would put untrusted text into headers. */
 export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event }: Message): Post {
   const body = {
     topic,

@@ -19,11 +19,11 @@ function postOf(target: ChannelTarget, message: Message, sentAt: number): Post {
 
 export interface DeliverOptions extends Pick<SendLimits, 'denyPrivate' | 'resolve'> {
   readonly version: string;
-  /** Unix milliseconds. */
+  /** Returns Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Sends messages over the network. All attempts of a message have the same id. */
+/** Sends messages over the network. All attempts for a message have the same id. */
 export function createDeliver(options: DeliverOptions): Deliver {
   const { version, now, resolve } = options;
   return (target, message, { timeoutMs, signal }) => {

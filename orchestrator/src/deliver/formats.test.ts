@@ -25,7 +25,7 @@ const message = (more: Partial<AuditEvent> = {}) => ({
 const hostile = '@everyone <@123> <!channel> [click](https://evil.example) **bold** `x`\r\nsecond\u202eline\u0000';
 
 describe('webhooks', () => {
-  test('sends the unchanged event to webhooks, with a signature over its bytes', () => {
+  test('sends the unchanged event to webhooks, with a signature of its bytes', () => {
     const post = webhookPost({ url: 'https://h.example/x', secret: 'key' }, message({ summary: hostile }), 1795000000);
     expect(JSON.parse(post.body)).toEqual({
       delivery_id: '01KAGZ8R3E5F6G7H8J9K0M1N2P',
@@ -81,7 +81,7 @@ describe('chats', () => {
     ).toBe(3);
   });
 
-  test('limits any text to one line of bounded length without markup', () => {
+  test('converts any text to one line of bounded length without markup', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
         const line = oneLine(text, 500);

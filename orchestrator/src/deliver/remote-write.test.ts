@@ -28,7 +28,7 @@ const writing = (url: string, credentials: Credentials = null, denyPrivate = fal
   createRemoteWrite({ url, credentials, denyPrivate, version: '1.2.3' });
 
 describe('a request', () => {
-  test('sends each measure as a series with its points, and leaves out missing values', async () => {
+  test('sends each metric as a series with its points, and omits missing values', async () => {
     const end = await far();
     const first = sampleAt(at, { cpu_usage: 12.5, memory_total: 2 ** 53 - 1, load1: 0, uptime: 60 });
     const second = sampleAt(at + 30, { cpu_usage: 25, disk_used: 7 });
@@ -67,13 +67,13 @@ describe('a request', () => {
     }
   });
 
-  test('sends the credentials that the files contain at the time of the request', async () => {
+  test('reads the credentials from their files for each request', async () => {
     const end = await far();
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const token = writing(end.url, { bearerTokenFile: file('token') });
     expect(await token(batch, limits)).toMatchObject({
       status: null,
-      reason: expect.stringContaining('its credentials cannot be read: ENOENT'),
+      reason: expect.stringContaining('the credentials cannot be read: ENOENT'),
     });
     for (const secret of ['first', 'second']) {
       writeFileSync(file('token'), `${secret}\n`);
@@ -90,19 +90,19 @@ describe('a request', () => {
     ]);
   });
 
-  test('returns the beginning of a refusal as its reason', async () => {
+  test('returns the beginning of an error answer as the reason', async () => {
     const end = await far((response) => response.writeHead(400, { 'retry-after': '7' }).end('out of order sample'));
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     const write = writing(end.url);
     expect(await write(batch, limits)).toEqual({ status: 400, retryAfterMs: 7000, text: 'out of order sample' });
     end.behave((response) => response.writeHead(500).end('x'.repeat(100_000)));
     expect(await write(batch, limits)).toEqual({ status: 500, retryAfterMs: null, text: 'x'.repeat(512) });
-    // The server sends headers and the beginning of a body that never ends.
+    // The server sends headers and the beginning of an endless body.
     end.behave((response) => response.writeHead(404).write('half'));
     expect(await write(batch, limits)).toEqual({ status: 404, retryAfterMs: null, text: 'half' });
   });
 
-  test('refuses blocked addresses, and private ones when they are denied', async () => {
+  test('refuses blocked addresses, and private addresses if they are denied', async () => {
     const end = await far();
     const batch = [{ nodeId: node, name: 'web-1', samples: [sampleAt(at, { load1: 1 })] }];
     expect(await writing(end.url, null, true)(batch, limits)).toMatchObject({

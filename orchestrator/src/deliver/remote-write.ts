@@ -6,7 +6,8 @@ import type { NamedSamples, WriteSeries } from '../domain/fleet/sample-forwardin
 import { type SendLimits, send } from './send.ts';
 
 /**
- * Samples in the Prometheus remote write protocol, version 1: a protobuf message, compressed with snappy, in one POST.
+ * Sends samples with version 1 of the Prometheus remote write protocol: a POST of a protobuf message, compressed with
+ * Snappy.
  */
 
 const field = (type: string, id: number, rule?: 'repeated') => (rule ? { rule, type, id } : { type, id });
@@ -19,7 +20,7 @@ const writeRequest = protobuf.Root.fromJSON({
   },
 }).lookupType('WriteRequest');
 
-/** The message for samples of several agents. The protocol requires labels in order of their names. */
+/** Encodes the message with samples of several agents. The protocol requires labels sorted by name. */
 function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   const timeseries = [];
   for (const { nodeId, name, samples } of batch)
@@ -40,7 +41,7 @@ function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   return snappy.compress(writeRequest.encode({ timeseries }).finish());
 }
 
-/** Credentials. Files are read for each request, because they may be replaced. */
+/** Returns the header with the credentials. Reads the files for each request, because they may be replaced. */
 export type Credentials =
   | { readonly bearerTokenFile: string }
   | { readonly username: string; readonly passwordFile: string | null }
@@ -60,7 +61,7 @@ export interface RemoteWriteOptions extends Pick<SendLimits, 'denyPrivate' | 're
   readonly version: string;
 }
 
-/** Maximum bytes of a refusal that are read as its reason. */
+/** Maximum number of bytes of an error answer that are read as the reason. */
 const reasonBytes = 512;
 
 export function createRemoteWrite({
@@ -75,7 +76,7 @@ export function createRemoteWrite({
     try {
       proof = await authorization(credentials);
     } catch (error) {
-      return { status: null, reason: `its credentials cannot be read: ${(error as Error).message}` };
+      return { status: null, reason: `the credentials cannot be read: ${(error as Error).message}` };
     }
     const headers = {
       'user-agent': `Muster/${version}`,

@@ -39,7 +39,7 @@ describe('send', () => {
     expect(target.arrived).toEqual([]);
   });
 
-  test('returns the Retry-After delay', async () => {
+  test('returns the delay of the Retry-After header', async () => {
     const end = await far((response) => response.writeHead(429, { 'retry-after': '7' }).end());
     expect(await send(post(end.url), open)).toEqual({ status: 429, retryAfterMs: 7_000 });
     expect(retryAfter('Fri, 20 Nov 2026 08:00:10 GMT', Date.UTC(2026, 10, 20, 8))).toBe(10_000);
@@ -47,7 +47,7 @@ describe('send', () => {
     for (const text of ['soon', '-1', '1e9', '']) expect(retryAfter(text, 0)).toBeNull();
   });
 
-  test('times out when the server hangs, sends headers slowly, or never ends its headers', async () => {
+  test('times out if the server hangs, sends headers slowly, or never ends its headers', async () => {
     const hang = await far(() => {});
     const drip = await far((_, __, socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
@@ -60,7 +60,7 @@ describe('send', () => {
     }
   });
 
-  test('returns the status of an answer whose body never ends, and closes the connection', async () => {
+  test('returns the status of an answer with an endless body, and closes the connection', async () => {
     const closed = Promise.withResolvers<void>();
     const end = await far((response, _, socket) => {
       socket.on('close', () => closed.resolve());
@@ -72,7 +72,7 @@ describe('send', () => {
     await closed.promise;
   });
 
-  test('returns the reason when the server does not answer', async () => {
+  test('returns the reason if the server does not answer', async () => {
     const end = await far((_, __, socket) => socket.resetAndDestroy());
     const reset = await far((_, __, socket) => socket.destroy());
     const noHttp = createTcp((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH\r\n'));
@@ -109,10 +109,10 @@ describe('send', () => {
     const sending = send(post(end.url), { ...open, signal: controller.signal });
     await end.seen(1);
     controller.abort();
-    expect(await sending).toEqual({ status: null, reason: 'it was cancelled' });
+    expect(await sending).toEqual({ status: null, reason: 'the request was cancelled' });
     expect(await send(post(end.url), { ...open, signal: controller.signal })).toEqual({
       status: null,
-      reason: 'it was cancelled',
+      reason: 'the request was cancelled',
     });
   });
 });
@@ -126,7 +126,7 @@ describe('blocked addresses', () => {
   };
   const v4 = (address: string) => [{ address, family: 4 }];
 
-  test('checks the address to which the connection itself is opened', async () => {
+  test('checks the address that the connection uses', async () => {
     const end = await far();
     const named = `http://hooks.example:${end.port}/hook`;
     expect(await send(post(named), { ...open, resolve: resolving(v4('127.0.0.1')) })).toMatchObject({ status: 200 });
@@ -135,14 +135,14 @@ describe('blocked addresses', () => {
       status: null,
       reason: 'hooks.example resolves to a blocked address',
     });
-    // The name resolves to a public address first and to the metadata address later.
+    // The name resolves to a public address first, and to the metadata address later.
     const rebinding = resolving(v4('127.0.0.1'), v4('169.254.169.254'));
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: 200 });
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: null });
     expect(end.arrived).toHaveLength(2);
   });
 
-  test('leaves out blocked addresses of a name', async () => {
+  test('ignores blocked addresses of a name', async () => {
     const end = await far();
     const both = resolving([
       { address: 'fe80::1', family: 6 },
@@ -158,7 +158,7 @@ describe('blocked addresses', () => {
     expect(one).toBe('127.0.0.1');
   });
 
-  test('never resolves an IP address, and blocks it in every spelling', async () => {
+  test('does not resolve IP addresses, and blocks them in every notation', async () => {
     const resolve = (() => {
       throw new Error('it was asked');
     }) as unknown as typeof lookup;
@@ -169,7 +169,7 @@ describe('blocked addresses', () => {
       });
   });
 
-  test('blocks loopback and private networks when they are denied', async () => {
+  test('blocks loopback and private networks if they are denied', async () => {
     const end = await far();
     const denied = { ...open, denyPrivate: true };
     expect(await send(post(end.url), denied)).toMatchObject({ status: null });

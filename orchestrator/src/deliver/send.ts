@@ -6,7 +6,7 @@ import { hostOf } from '../domain/notifications/channel-config.ts';
 import type { Attempt } from '../domain/notifications/delivery.ts';
 import { mayReach } from '../domain/notifications/network-address.ts';
 
-/** Sends a POST to a configured address: limited in time and size, and only to allowed addresses. */
+/** Sends a POST to a configured URL, with limits on time and size, and only to allowed addresses. */
 
 export interface Post {
   readonly url: string;
@@ -14,24 +14,24 @@ export interface Post {
   readonly body: string;
 }
 
-/** A post whose body may be binary. */
+/** A POST whose body may be binary. */
 export type AnyPost = Omit<Post, 'body'> & { readonly body: string | Uint8Array };
 
 export interface SendLimits {
   readonly timeoutMs: number;
   readonly denyPrivate: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Maximum bytes of a refusal that are read as its reason; none by default. */
+  /** Maximum number of bytes of an error answer that are read as the reason. The default is 0. */
   readonly reasonBytes?: number | undefined;
-  /** For tests: replaces the system's resolver. */
+  /** Replaces the resolver of the system, in tests. */
   readonly resolve?: typeof resolve | undefined;
 }
 
 class Refused extends Error {}
 
 /**
- * Resolves a name and filters its addresses. The connection itself calls this function, so the checked address is the
- * address that it uses, even if the name resolves to another one later.
+ * Returns a lookup that omits blocked addresses. The connection itself calls it, so it uses an address that was
+ * checked, even if the name resolves to another one later (DNS rebinding).
  */
 export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve = resolve): LookupFunction {
   return (hostname, options, callback) => {
@@ -46,13 +46,16 @@ export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve
   };
 }
 
-/** Maximum header bytes of an answer. */
+/** Maximum size of the headers of an answer. */
 const maxHeaderBytes = 16_384;
-/** Bytes of an unread response body to drain before closing, so that the peer is not reset. */
+/**
+ * Maximum number of bytes of an unread body to drain before the connection is closed. Closing it earlier would reset
+ * it.
+ */
 const maxDrainBytes = 16_384;
 const maxDrainMs = 1_000;
 
-/** Sends a post once and returns the outcome; never rejects. Does not follow redirects. */
+/** Sends a POST once. Does not follow redirects. @returns the outcome; never rejects */
 export function send(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return attempt(post, limits).catch((error: Error) => ({ status: null, reason: reasonOf(error) }));
 }
@@ -61,10 +64,10 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   return new Promise((settle) => {
     const url = new URL(post.url);
     const host = hostOf(url);
-    if (limits.signal?.aborted) return settle({ status: null, reason: 'it was cancelled' });
+    if (limits.signal?.aborted) return settle({ status: null, reason: 'the request was cancelled' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
       return settle({ status: null, reason: 'only http and https are supported' });
-    // Node connects to IP addresses without a lookup, so they are checked here.
+    // Node does not call the lookup for IP addresses.
     if (isIP(host) !== 0 && !mayReach(host, limits))
       return settle({ status: null, reason: `${host} is a blocked address` });
 
@@ -73,7 +76,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', abort);
       settle(outcome);
     };
-    /** Settles with the status of the answer, once its headers have arrived. */
+    /** Settles with the status of the answer. Set when the headers have arrived. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
@@ -108,7 +111,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
             ...(text === '' ? {} : { text: text.slice(0, wanted) }),
           });
         if (wanted === 0) answered();
-        // Only the status is needed. Drains a bounded part of the body.
+        // Drains a bounded part of the body, which is not needed.
         let left = maxDrainBytes;
         response.on('data', (piece: Buffer) => {
           if (text.length < wanted) text += piece.toString('latin1', 0, wanted);
@@ -122,14 +125,14 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
         response.on('end', answered);
       },
     );
-    const abort = () => request.destroy(new Refused('it was cancelled'));
+    const abort = () => request.destroy(new Refused('the request was cancelled'));
     limits.signal?.addEventListener('abort', abort, { once: true });
     const deadline = setTimeout(
       () => request.destroy(new Refused(`no answer within ${Math.ceil(limits.timeoutMs / 1000)} seconds`)),
       limits.timeoutMs,
     );
     request.on('error', (error) => (answered ? answered() : end({ status: null, reason: reasonOf(error) })));
-    // The peer may also close the connection without an answer.
+    // The peer may close the connection without an answer or error.
     request.on('close', () =>
       answered ? answered() : end({ status: null, reason: 'the connection ended without an answer' }),
     );
@@ -137,7 +140,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
   });
 }
 
-/** The reason of a failure. Reveals no part of the URL except its host. */
+/** Returns the reason for a failure. Reveals no part of the URL except its host. */
 function reasonOf(error: Error): string {
   if (error instanceof Refused) return error.message;
   const { code, hostname } = error as NodeJS.ErrnoException & { hostname?: string };
@@ -158,16 +161,16 @@ function reasonOf(error: Error): string {
       return 'the server could not be reached';
     default:
       if (code?.startsWith('HPE_')) return 'the answer is not HTTP';
-      if (code && /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return `its certificate was refused (${code})`;
-      return `it failed (${code ?? error.name})`;
+      if (code && /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return `the TLS connection failed (${code})`;
+      return `the request failed (${code ?? error.name})`;
   }
 }
 
-/** Milliseconds of a Retry-After header; null when it is neither seconds nor a date. */
+/** Returns the delay of a Retry-After header in milliseconds; null if it is neither seconds nor a date. */
 export function retryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   if (/^\d{1,9}(\.\d{1,6})?$/.test(value)) return Math.ceil(Number(value) * 1000);
-  // Accepts only the current HTTP date format, because Date.parse accepts almost any text.
+  // Accepts only the IMF-fixdate format, because Date.parse accepts almost any text.
   const at = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT$/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
 }

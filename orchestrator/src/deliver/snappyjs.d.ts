@@ -1,7 +1,7 @@
 declare module 'snappyjs' {
   const snappy: {
     compress(data: Uint8Array): Uint8Array;
-    /** @throws when the data is damaged or unpacks to more than `maxLength` */
+    /** @throws Error if the data is damaged, or longer than `maxLength` when decompressed */
     uncompress(data: Uint8Array, maxLength?: number): Uint8Array;
   };
   export default snappy;

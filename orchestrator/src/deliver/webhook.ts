@@ -3,12 +3,12 @@ import type { ChannelConfigs } from '@muster/protocol/http';
 import type { Message } from '../domain/notifications/delivery.ts';
 import type { Post } from './send.ts';
 
-/** Posts the unchanged event, with a signature. */
+/** Creates a POST of the unchanged event, with a signature if the channel has a secret. */
 
 const signatureOf = (secret: string, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** @param sentAt Unix seconds; part of the body, so that the signature covers it */
+/** @param sentAt Unix seconds, which are part of the signed body */
 export function webhookPost({ url, secret }: ChannelConfigs['webhook'], message: Message, sentAt: number): Post {
   const { delivery_id, channel, event } = message;
   const body = JSON.stringify({ delivery_id, sent_at: sentAt, channel, event });

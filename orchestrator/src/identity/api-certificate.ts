@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 import { selfSigned } from './certificate.ts';
 
-/** Lifetime in days. Some clients refuse certificates with a longer lifetime, even trusted ones. */
+/** Lifetime in days. Some clients refuse certificates with a longer lifetime, even if they trust the issuer. */
 const lifeDays = 825;
 const renewalDays = 30;
 
@@ -14,16 +14,16 @@ export interface ApiCertificate {
   key: string;
   /** PEM. */
   certificate: string;
-  /** SHA-256 over the certificate, upper-case hex with colons, as browsers show it. */
+  /** SHA-256 of the certificate in upper-case hex with colons, the notation of browsers. */
   fingerprint: string;
 }
 
 /**
- * The generated certificate of the API port: P-256, because browsers refuse Ed25519, for 127.0.0.1, localhost, and the
- * advertised host. It is stored in the data directory, so that clients need to trust it only once. It is renewed when a host is
- * missing or within thirty days of its end; the key stays.
- * @param advertisedHost name or IP address under which operators reach the API, if any
- * @throws LoosePermissionsError when other users can access the directory or a file
+ * Loads the generated certificate of the API port, or creates it: for 127.0.0.1, localhost, and the advertised host,
+ * with a P-256 key, because browsers refuse Ed25519. It is stored in the data directory, so that clients must trust it
+ * only once. It is renewed with the same key if a host is missing, and 30 days before its expiry.
+ * @param advertisedHost name or IP address at which operators reach the API; null for none
+ * @throws LoosePermissionsError if other users can access the directory or a file
  */
 export async function loadApiCertificate(
   dataDir: string,

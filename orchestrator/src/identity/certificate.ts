@@ -6,7 +6,8 @@ import * as x509 from '@peculiar/x509';
 /**
  * Creates a self-signed certificate.
  * @param privateKey Ed25519 or P-256
- * @param subject    `hosts`: names and IP addresses; `days` from yesterday, to allow for clock differences
+ * @param subject `hosts`: names and IP addresses; `days`: lifetime, which begins yesterday to tolerate clock
+ * differences
  * @returns PEM
  */
 export async function selfSigned(

@@ -17,7 +17,7 @@ afterEach(() => rm(dir, { recursive: true, force: true }));
 const mode = async (path: string) => (await stat(path)).mode & 0o777;
 
 describe('identity', () => {
-  test('creates a private key once, with a certificate of the same key', async () => {
+  test('creates the orchestrator key once, and a certificate for it', async () => {
     const dataDir = join(dir, 'data');
     const first = await loadIdentity(dataDir);
     const second = await loadIdentity(dataDir);
@@ -42,7 +42,7 @@ describe('identity', () => {
 });
 
 describe('the API certificate', () => {
-  test('includes the hosts, is renewed for a missing host or near its end, and keeps its key', async () => {
+  test('renews the certificate with the same key if a host is missing or its expiry is near', async () => {
     const first = await loadApiCertificate(dir, null);
     expect(await loadApiCertificate(dir, null)).toEqual(first);
     const wider = await loadApiCertificate(dir, 'muster.example');
@@ -53,7 +53,7 @@ describe('the API certificate', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    // A certificate with more hosts stays valid, so that clients need not trust a new one.
+    // A certificate with additional hosts is kept, so that clients need not trust a new one.
     expect(await loadApiCertificate(dir, null)).toEqual(wider);
     const later = Date.now() + 800 * 86_400_000;
     expect((await loadApiCertificate(dir, null, later)).certificate).not.toBe(wider.certificate);
@@ -78,13 +78,13 @@ describe('public keys', () => {
     expect(verify(null, message, publicKeyFromRaw(raw), sign(null, message, pair.privateKey))).toBe(true);
   });
 
-  test('computes the same id as the protocol package', async () => {
+  test('computes the same key id as the protocol package', async () => {
     const raw = rawPublicKey(generateKeyPairSync('ed25519').publicKey)!;
     expect(idOfRawKey(raw)).toBe(await idOfKey(raw));
   });
 
   test('refuses every point of small order, with either sign', () => {
-    // The encodings of the eight points, as published with test suites for RFC 8032.
+    // The encodings of the eight points of small order, from published test vectors for RFC 8032.
     const published = [
       '0000000000000000000000000000000000000000000000000000000000000000',
       '0100000000000000000000000000000000000000000000000000000000000000',
@@ -100,7 +100,7 @@ describe('public keys', () => {
       }
   });
 
-  test('refuses a y that is not reduced, and other lengths', () => {
+  test('refuses a y coordinate that is not reduced, and other lengths', () => {
     for (let above = 0n; above < 19n; above++) expect(isUsablePublicKey(littleEndian(prime + above))).toBe(false);
     expect(isUsablePublicKey(littleEndian(prime + 3n, 1))).toBe(false);
     expect(isUsablePublicKey(new Uint8Array(31))).toBe(false);

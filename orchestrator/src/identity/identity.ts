@@ -4,19 +4,19 @@ import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../..
 import { selfSigned } from './certificate.ts';
 import { rawPublicKey } from './ed25519-key.ts';
 
-/** The identity that this orchestrator presents to its agents. */
+/** The identity of the orchestrator toward its agents. */
 export interface Identity {
-  /** 32 bytes; agents pin it. */
+  /** The orchestrator key, which agents pin; 32 bytes. */
   publicKey: Buffer;
-  /** PKCS#8 in PEM, for the TLS server. */
+  /** PKCS#8 in PEM. */
   privateKeyPem: string;
-  /** Self-signed with the same key; agents check only its key. */
+  /** Self-signed certificate for this key. Agents check only the key. */
   certificatePem: string;
 }
 
 /**
- * The identity of this data directory, created by the first call.
- * @throws LoosePermissionsError when other users can access the directory or the key
+ * Loads the identity of a data directory, or creates it.
+ * @throws LoosePermissionsError if other users can access the directory or the key
  */
 export async function loadIdentity(dataDir: string): Promise<Identity> {
   ensurePrivateDirectory(dataDir);
@@ -29,7 +29,7 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   const privateKey = createPrivateKey(pem);
   const publicKey = rawPublicKey(privateKey);
   if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
-  // Agents ignore names and dates, so each start creates a new certificate with a long lifetime.
+  // Agents ignore names and dates, so each start can create a new certificate with a long lifetime.
   const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }

@@ -14,7 +14,7 @@ const key = (byte: number) => Buffer.alloc(32, byte);
 const hex = (byte: number) => key(byte).toString('hex');
 const ids = (...bytes: number[]) => new SecretKeys(bytes.map(key)).ids;
 
-/** @returns the path */
+/** Writes a file with this mode. @returns its path */
 function put(name: string, text: string, mode = 0o600): string {
   const path = join(directory, name);
   writeFileSync(path, text);
@@ -32,7 +32,7 @@ function credential(text: string): NodeJS.ProcessEnv {
 }
 
 describe('sources of keys', () => {
-  test('reads each key once from the environment, the credential, the configured file, and the data directory, in this order', async () => {
+  test('reads keys from the environment, the credential, the configured file, and the data directory, without duplicates', async () => {
     const env: NodeJS.ProcessEnv = {
       MUSTER_SECRETS_KEY: `${hex(1)},${hex(2)}`,
       ...credential(`${hex(3)}\n${hex(1)}\n`),
@@ -45,12 +45,12 @@ describe('sources of keys', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: undefined }, file })).ids).toEqual(ids(3, 1, 4, 5));
     expect((await load({ file })).ids).toEqual(ids(4, 5));
     expect((await load()).ids).toEqual(ids(5));
-    // An empty variable, and a directory with other credentials only, are ignored.
+    // An empty variable and a directory without this credential are ignored.
     rmSync(join(directory, 'credentials/muster-secrets-key'));
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
 
-  test('changes only keys of its own file', async () => {
+  test('changes only the keys in its own file', async () => {
     put('secrets.keys', hex(5));
     expect((await load()).canAdd).toBe(true);
     const given = await load({ env: { MUSTER_SECRETS_KEY: hex(1) } });
@@ -61,7 +61,7 @@ describe('sources of keys', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(hex(5));
   });
 
-  test('creates a private key file when there is no key and no encrypted value, and reads it later', async () => {
+  test('creates a private key file if there is neither a key nor an encrypted value, and reads it later', async () => {
     const made = await load();
     expect(made.ids).toHaveLength(1);
     expect(made.canAdd).toBe(true);
@@ -72,7 +72,7 @@ describe('sources of keys', () => {
     rmSync(other, { recursive: true });
   });
 
-  test('creates no key when encrypted values exist', async () => {
+  test('creates no key if encrypted values exist', async () => {
     const none = await load({ holdsSecrets: async () => true });
     expect([none.ids, none.active, none.canAdd]).toEqual([[], null, false]);
     expect(existsSync(join(directory, 'secrets.keys'))).toBe(false);
@@ -101,7 +101,7 @@ describe('refused keys', () => {
     ['base64 of 31 bytes', Buffer.alloc(31, 0xa9).toString('base64')],
     ['nothing but a comment', '# none\n\n'],
     ['one good and one bad', `${hex(1)}\n${secret}`],
-  ])('refuses %s, and names the place without quoting it', async (_, text) => {
+  ])('refuses %s, and names the source without quoting the content', async (_, text) => {
     for (const [more, place] of [
       [{ env: { MUSTER_SECRETS_KEY: text } }, 'the variable MUSTER_SECRETS_KEY'],
       [{ env: credential(text) }, 'the credential '],
@@ -116,13 +116,13 @@ describe('refused keys', () => {
     expect(readFileSync(join(directory, 'secrets.keys'), 'utf8')).toBe(text);
   });
 
-  test('names the line of an invalid key', async () => {
+  test('reports the line of an invalid key', async () => {
     await expect(load({ file: put('given.key', `# mine\n${hex(1)}\nx\n`) })).rejects.toThrow(
       'given.key, line 3: a secrets key',
     );
   });
 
-  test('refuses a configured file that is missing', async () => {
+  test('refuses a configured file that does not exist', async () => {
     await expect(load({ file: join(directory, 'given.key') })).rejects.toThrow('given.key does not exist');
   });
 
@@ -157,7 +157,7 @@ describe('key changes', () => {
     expect(keys.rotationCutOff).toBe(false);
   });
 
-  test('changes no key when the file cannot be written', async () => {
+  test('changes no key if the file cannot be written', async () => {
     const write = async () => {
       throw new Error('no space');
     };
@@ -166,7 +166,7 @@ describe('key changes', () => {
     expect(keys.ids).toEqual(ids(1));
   });
 
-  test('waits for earlier encryptions, successful or not', async () => {
+  test('waits for earlier encryptions, even if they fail', async () => {
     const keys = new SecretKeys([key(1)]);
     let end = (_: Error | null) => {};
     const writing = keys.encrypting(() => new Promise<void>((done, fail) => (end = (e) => (e ? fail(e) : done()))));

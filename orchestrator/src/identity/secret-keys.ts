@@ -3,29 +3,29 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 
-/** Encryption keys of secrets. They are never in the database. */
+/** Encryption keys of secrets, which are never stored in the database. */
 
 const keyBytes = 32;
 const ownFileName = 'secrets.keys';
 
-/** A key for AES-256. The bytes are in a `KeyObject`, which is never printed in logs. */
+/** An AES-256 key. Logs cannot contain its bytes, because they are in a `KeyObject`. */
 export interface SecretKey {
-  /** Derived from the key bytes; reveals no part of them. */
+  /** Truncated hash of the key, which reveals no part of the key. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** Invalid secrets keys. The message names the source and never quotes it. */
+/** The secrets keys are invalid. The message names their source, but never quotes it. */
 class SecretKeysInvalid extends Error {}
 
-/** The key file in the data directory, which the orchestrator itself writes. */
+/** The key file in the data directory, which only the orchestrator writes. */
 interface OwnFile {
   write(keys: readonly Buffer[]): Promise<void>;
 }
 
 /**
- * The available keys. The first one encrypts; all of them decrypt. A key is not retired while a value is being encrypted
- * with it and written.
+ * The available keys. The first one encrypts, and all of them decrypt. A key is not retired while a value is being
+ * encrypted with it and written.
  */
 export class SecretKeys {
   #keys: readonly { key: SecretKey; bytes: Buffer | null }[];
@@ -33,15 +33,15 @@ export class SecretKeys {
   readonly #writing = new Set<Promise<unknown>>();
 
   /**
-   * @param given   bytes of the keys, the active one first
-   * @param ownFile null when the keys come from outside, and only an operator adds or removes one
+   * @param given bytes of the keys, the active one first
+   * @param ownFile null if the keys come from another source, where only an operator can change them
    */
   constructor(given: readonly Buffer[], ownFile: OwnFile | null = null) {
     this.#ownFile = ownFile;
     this.#keys = given.map((bytes) => ({ key: keyOf(bytes), bytes: ownFile === null ? null : bytes }));
   }
 
-  /** The key that encrypts new values; null without any key. */
+  /** The key that encrypts new values; null if there is no key. */
   get active(): SecretKey | null {
     return this.#keys[0]?.key ?? null;
   }
@@ -54,17 +54,20 @@ export class SecretKeys {
     return this.#keys.map(({ key }) => key.id);
   }
 
-  /** Whether this process can create a new key. */
+  /** Whether the orchestrator can create keys. */
   get canAdd(): boolean {
     return this.#ownFile !== null;
   }
 
-  /** Whether a rotation was interrupted: the orchestrator's key file contains more than one key. */
+  /** Whether a rotation was interrupted, which leaves more than one key in the orchestrator's key file. */
   get rotationCutOff(): boolean {
     return this.canAdd && this.#keys.length > 1;
   }
 
-  /** Runs an action that encrypts with the active key and writes the result. The key is not retired before the action ends. */
+  /**
+   * Runs an action that encrypts a value with the active key and writes it. The key is not retired before the action
+   * ends.
+   */
   async encrypting<T>(act: (key: SecretKey | null) => Promise<T>): Promise<T> {
     const done = act(this.active);
     const settled = done.then(
@@ -84,13 +87,13 @@ export class SecretKeys {
     await Promise.all(this.#writing);
   }
 
-  /** Creates a key and stores it on disk before its first use. */
+  /** Creates a key, and stores it on disk before its first use. */
   async add(): Promise<void> {
     const bytes = randomBytes(keyBytes);
     await this.#store([{ key: keyOf(bytes), bytes }, ...this.#keys]);
   }
 
-  /** Removes keys except the active one. Keys from outside stay until an operator removes them. */
+  /** Removes keys, except the active one. Keys from other sources remain until an operator removes them. */
   async retire(ids: readonly string[]): Promise<void> {
     if (this.#ownFile === null || ids.length === 0) return;
     await this.#store(this.#keys.filter(({ key }, index) => index === 0 || !ids.includes(key.id)));
@@ -117,7 +120,7 @@ const ownFileText = (keys: readonly Buffer[]): string =>
   ].join('\n');
 
 /**
- * @param where source of the keys, for messages
+ * @param where source of the keys, for error messages
  * @throws SecretKeysInvalid
  */
 function parseKeys(text: string, where: string): Buffer[] {
@@ -146,14 +149,14 @@ interface KeySources {
   /** The configuration's `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
-  /** Whether the database has secrets. If so, a missing key is not replaced by a new one. */
+  /** Reports whether the database has secrets. If it has, a missing key is not replaced by a new one. */
   holdsSecrets: () => Promise<boolean>;
 }
 
 /**
  * Reads the keys from the variable `MUSTER_SECRETS_KEY`, the systemd credential `muster-secrets-key`, the configured
- * file, and the file in the data directory. The last is created when there is neither a key nor a secret. All found
- * keys are used; the first encrypts.
+ * file, and the file in the data directory. Creates this file if there is neither a key nor a secret. The first key
+ * that is found encrypts, and all of them decrypt.
  * @throws SecretKeysInvalid, LoosePermissionsError
  */
 export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySources): Promise<SecretKeys> {
@@ -163,7 +166,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
     outside.push(...parseKeys(variable, 'the variable MUSTER_SECRETS_KEY'));
   if (credentials !== undefined) {
     const path = join(credentials, 'muster-secrets-key');
-    // systemd sets the mode, and may use an ACL to grant access to a group.
+    // The mode is not checked, because systemd sets it, and an ACL may make it look loose.
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;

@@ -14,7 +14,7 @@ import { askPassphrase, identitiesOf, type Lock, type Openers, passphraseOf, ref
 import { replaceable } from './replaceable.ts';
 import { restoreBackup } from './restore.ts';
 
-/** Commands `muster backup`, `muster backup verify` and `muster restore`. */
+/** The commands `muster backup`, `muster backup verify`, and `muster restore`. */
 
 const places = `  --data-dir DIR              the orchestrator's data directory
   --config FILE               its configuration, which is part of the backup
@@ -61,7 +61,7 @@ function openersOf(given: Given, env: NodeJS.ProcessEnv): Openers {
 function withoutOf(given: Given): BackupPart[] {
   return list(given.without).map((part) => {
     if (part === 'metrics' || part === 'transcripts') return part;
-    throw new ConfigError(`--without takes metrics or transcripts, not ${part}`);
+    throw new ConfigError(`--without must be metrics or transcripts, not ${part}`);
   });
 }
 
@@ -77,11 +77,11 @@ const backup: OfflineCommand = {
   usage: `Usage: muster backup [options] FILE
        muster backup verify [options] FILE
 
-Writes a whole orchestrator to a file, or to standard output for \`-\`: the database, its identity, secrets keys,
-certificates, the configuration file, terminal transcripts, and metrics, all as of one moment. The orchestrator may run
-meanwhile. Sign-in sessions are not included. If FILE is a directory, the backup is named after the present time.
+Backs up a whole orchestrator to a file, or to standard output for \`-\`: the database, its identity, secrets keys,
+certificates, the configuration file, terminal transcripts, and metrics, all as of one moment. The orchestrator may
+keep running. Sign-in sessions are not included. If FILE is a directory, the backup is named after the current time.
 
-The file is read back and verified before it gets its name. Anyone who can read an unencrypted backup has every secret and
+The file is verified before it gets its final name. Anyone who can read an unencrypted backup has every secret and
 can impersonate the orchestrator: encrypt backups that leave the machine.
 
 ${places}  --encrypt                   ask for a passphrase
@@ -140,10 +140,10 @@ const verify: OfflineCommand = {
     const bytes = file === '-' ? terminal.stdin : createReadStream(file);
     const verdict = await verifyBackup(bytes, openersOf(terminal.given, terminal.env));
     terminal.tell(
-      `valid backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${counted(verdict.rows, 'row')}, ${counted(verdict.samples, 'sample')}, ${counted(verdict.transcripts, 'transcript')}; the audit log is one chain of ${counted(verdict.audit_events, 'event')}`,
+      `valid backup of ${verdict.created_at} (Muster ${verdict.muster_version}, ${verdict.database}): ${counted(verdict.rows, 'row')}, ${counted(verdict.samples, 'sample')}, ${counted(verdict.transcripts, 'transcript')}; the audit log is an unbroken chain of ${counted(verdict.audit_events, 'event')}`,
     );
     if (verdict.keys_elsewhere.length > 0)
-      terminal.tell(`keys that some of its secrets need and that are not in it: ${verdict.keys_elsewhere.join(', ')}`);
+      terminal.tell(`keys that some secrets need and that are not in the backup: ${verdict.keys_elsewhere.join(', ')}`);
     return { ok: true, ...verdict };
   },
 };
@@ -189,7 +189,7 @@ Examples:
     if (report.keys_elsewhere.length > 0)
       tell(`keys that some secrets need and that are not in the backup: ${report.keys_elsewhere.join(', ')}`);
     tell(
-      'start the orchestrator (systemctl start muster-orchestrator), and check the operators: those removed after the backup exist again',
+      'start the orchestrator (systemctl start muster-orchestrator), and check the operators: operators who were removed after the backup exist again',
     );
     return report;
   },
@@ -197,7 +197,7 @@ Examples:
 
 export const backupCommands: Readonly<Record<string, OfflineCommand>> = { backup, 'backup verify': verify, restore };
 
-/** Writes the file under a temporary name, syncs and verifies it, and then renames it. */
+/** Writes the file under a temporary name, syncs and verifies it, and renames it. */
 async function writeVerified<T>(
   path: string,
   work: (write: (bytes: Uint8Array) => Promise<void>) => Promise<T>,

@@ -20,16 +20,16 @@ export type BackupPart = 'metrics' | 'transcripts';
 
 export interface BackupHeader {
   readonly muster_backup: number;
-  /** A random id, which a database restored from the backup records. */
+  /** Random id of the backup, which a restored database contains. */
   readonly id: string;
   readonly created_at: string;
   readonly muster_version: string;
   readonly schema_version: number;
   readonly database: 'sqlite' | 'postgres';
   readonly public_key: string;
-  /** Parts that the operator excluded. */
+  /** Parts that the operator has excluded. */
   readonly without: readonly BackupPart[];
-  /** Ids of the secrets keys in the backup. */
+  /** Ids of the secrets keys that the backup contains. */
   readonly secret_keys: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface Manifest {
   readonly entries: readonly ManifestEntry[];
   readonly rows: number;
   readonly samples: number;
-  /** Ids of keys that the database needs and that are not in the backup. */
+  /** Ids of the secrets keys that the database needs, but the backup does not contain. */
   readonly keys_elsewhere: readonly string[];
 }
 
@@ -57,7 +57,7 @@ const places: Readonly<Record<string, RegExp>> = {
 
 export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' | 'metrics' | 'rows';
 
-/** @returns the kind of the entry with this name; null if the format has no such name or its path is not allowed */
+/** @returns the kind of the entry with this name; null if the format does not allow the name */
 export function kindOf(name: string): EntryKind | null {
   if (name === headerName) return 'header';
   if (name === manifestName) return 'manifest';

@@ -16,16 +16,16 @@ import { ChainCheck } from './chain-check.ts';
 import { decrypting, isArmored, isEncrypted, LockError, maxMagicLength, type Openers } from './encryption.ts';
 import { BadArchive, readTar, type TarEntry } from './tar.ts';
 
-/** Reads a backup: every entry must be known, in order, and match its digest in the manifest. */
+/** Reads a backup. Every entry must be known, be in order, and match its digest in the manifest. */
 
 export interface BackupVisitor {
-  /** Called first. @throws to stop reading */
+  /** Called first. An exception stops the reading. */
   header(header: BackupHeader): Promise<void>;
-  /** A file of the data directory or of the configuration. */
+  /** Called for each file of the data directory and the configuration. */
   file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
-  /** All lines of samples. */
+  /** Called once with all samples, one per line. */
   samples(content: AsyncIterable<Buffer>): Promise<void>;
-  /** The whole export of the database. */
+  /** Called once with the whole export of the database. */
   rows(content: AsyncIterable<Buffer>): Promise<void>;
 }
 
@@ -36,7 +36,8 @@ const order: readonly EntryKind[] = ['header', 'keys', 'config', 'terminals', 'm
 
 /**
  * Reads a whole backup.
- * @throws TransferRefused when it is not a backup, is damaged or truncated, or is from a newer release; LockError
+ * @throws TransferRefused if it is not a backup, is damaged or truncated, or is from a newer release; LockError if it
+ * cannot be decrypted
  */
 export async function readBackup(
   bytes: AsyncIterable<Uint8Array>,
@@ -50,12 +51,12 @@ export async function readBackup(
     if (error instanceof BadArchive) throw new TransferRefused(`the backup cannot be used: ${error.message}`);
     const { code, message } = error as NodeJS.ErrnoException;
     if (code?.startsWith('Z_'))
-      throw new TransferRefused(`the backup cannot be used: it is damaged or cut off (${message})`);
+      throw new TransferRefused(`the backup cannot be used: it is damaged or truncated (${message})`);
     if (
       code === undefined &&
       /ChaCha|poly1305|tag|stream|stanza|truncated|chunk|STREAM|invalid (header|version)/i.test(message)
     )
-      throw new TransferRefused(`the backup cannot be used: the encrypted data is damaged or cut off (${message})`);
+      throw new TransferRefused(`the backup cannot be used: the encrypted data is damaged or truncated (${message})`);
     throw error;
   }
 }
@@ -99,7 +100,7 @@ async function readEntries(
   const header = readHeader(await textOf(first.value));
   await visitor.header(header);
   let next = await entries.next();
-  /** Concatenates the content of successive entries of one kind. */
+  /** Concatenates the content of consecutive entries of one kind. */
   async function* joined(kind: EntryKind): AsyncGenerator<Buffer> {
     while (!next.done && next.value.kind === kind) {
       yield* next.value.content;
@@ -110,9 +111,9 @@ async function readEntries(
     if (kind === 'metrics') await visitor.samples(joined(kind));
     else if (kind === 'rows') {
       if (next.done || next.value.kind !== 'rows')
-        throw new TransferRefused('the backup has no rows: it is cut off or damaged');
+        throw new TransferRefused('the backup has no rows: it is damaged or truncated');
       await visitor.rows(joined(kind));
-      // Reads content that the visitor has not read, because the digest covers it too.
+      // Reads the rest of the content, because the digest covers it.
       for await (const _ of joined(kind));
     } else if (kind === 'keys' || kind === 'config' || kind === 'terminals')
       while (!next.done && next.value.kind === kind) {
@@ -130,12 +131,12 @@ async function readEntries(
   }
   throw new TransferRefused(
     next.done
-      ? 'the backup ends without its manifest: it is cut off'
+      ? 'the backup ends without its manifest: it is truncated'
       : `${next.value.name} is not allowed at its position in the backup`,
   );
 }
 
-/** Iterates over the entries of a backup, and records the digest of each after it was read. */
+/** Iterates over the entries of a backup, and records the digest of each entry after it was read. */
 async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
   for await (const { name, size, content } of readTar(archive)) {
     const kind = kindOf(name);
@@ -149,7 +150,7 @@ async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestE
       }
     }
     yield { name, size, kind, content: { [Symbol.asyncIterator]: summed } };
-    // Reads the rest if the visitor stopped early.
+    // Reads the rest if the visitor has not read the whole content.
     for await (const _ of summed());
     seen.push({ name, size, sha256: hash.digest('hex') });
   }
@@ -179,7 +180,7 @@ function readHeader(text: string): BackupHeader {
   const whole = header as BackupHeader;
   if (whole.schema_version > migrations.length)
     throw new TransferRefused(
-      `the backup is of Muster ${whole.muster_version} with schema version ${whole.schema_version}, this one knows versions up to ${migrations.length}: restore it with that release or a newer one`,
+      `the backup was made by Muster ${whole.muster_version} and has schema version ${whole.schema_version}, but this release supports versions up to ${migrations.length}: restore it with that release or a newer one`,
     );
   return whole;
 }
@@ -193,7 +194,7 @@ export interface Verdict extends BackupHeader {
 }
 
 /**
- * Reads a whole backup and checks its digests and the chain of its audit log. Writes nothing.
+ * Reads a whole backup, and verifies its digests and the chain of its audit log. Writes nothing.
  * @throws TransferRefused, LockError
  */
 export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Openers): Promise<Verdict> {
@@ -222,7 +223,7 @@ export async function verifyBackup(bytes: AsyncIterable<Uint8Array>, openers: Op
   return { ...header, rows, samples, transcripts, audit_events: chain.end(), keys_elsewhere: manifest.keys_elsewhere };
 }
 
-/** Splits bytes into lines, without their line ends. */
+/** Splits bytes into lines without their newlines. */
 export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of bytes) {
@@ -231,9 +232,9 @@ export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<str
       yield rest.toString('utf8', 0, at);
       rest = rest.subarray(at + 1);
     }
-    if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples has no end');
-    // A copy: the piece may be a view of a reused buffer.
+    if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples is too long');
+    // Copied, because the piece may be a view of a buffer that is reused.
     rest = Buffer.from(rest);
   }
-  if (rest.length > 0) throw new TransferRefused('the samples are cut off');
+  if (rest.length > 0) throw new TransferRefused('the samples are truncated');
 }

@@ -7,7 +7,7 @@ import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-test('for a directory, names the backup after the time; uses any other path as the file name', async () => {
+test('names a backup after its time if the path is a directory, and otherwise uses the path', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
   expect(await placeOfBackup(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),
@@ -30,5 +30,5 @@ test('deletes old backups, and keeps the newest backups and all other files', as
 });
 
 test.each(['0', '-1', 'all', '1.5', ''])('refuses %j as the number of backups to keep', (text) => {
-  expect(() => numberToKeep(text)).toThrow('--keep takes the number');
+  expect(() => numberToKeep(text)).toThrow('--keep must be the number');
 });

@@ -2,13 +2,13 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError } from '../config/faults.ts';
 
-/** A directory of backups, such as those that a timer creates. Each backup is named after its time. */
+/** A directory of backups that are named after their times, such as those that a timer creates. */
 
 const ours = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
 
 /**
- * @param named path of a file, or of a directory in which to name the backup
- * @returns the file, and the directory if one was given
+ * @param named path of the file, or of a directory for the backup
+ * @returns the path of the file, and the directory if one was given
  */
 export async function placeOfBackup(named: string, now: number): Promise<{ file: string; series: string | null }> {
   const about = await stat(named).catch(() => null);
@@ -17,16 +17,16 @@ export async function placeOfBackup(named: string, now: number): Promise<{ file:
   return { file: join(named, `muster-${stamp}.backup`), series: named };
 }
 
-/** @throws ConfigError unless it is a positive number */
+/** Parses the value of `--keep`. @throws ConfigError unless it is a positive number */
 export function numberToKeep(text: string | null): number | null {
   if (text === null) return null;
   if (!/^[1-9]\d{0,4}$/.test(text))
-    throw new ConfigError(`--keep takes the number of backups to keep, at least 1, not ${text}`);
+    throw new ConfigError(`--keep must be the number of backups to keep, at least 1, not ${text}`);
   return Number(text);
 }
 
 /**
- * Removes all but the newest backups, and temporary files of killed backup commands. Keeps other files.
+ * Removes all backups except the newest ones, and temporary files of killed commands. Keeps other files.
  * @returns names of the removed backups
  */
 export async function keepNewest(directory: string, keep: number): Promise<string[]> {

@@ -34,12 +34,12 @@ import { counted } from './counted.ts';
 import { encrypting, type Lock } from './encryption.ts';
 import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 
-/** Writes a backup as a stream: a consistent snapshot, while the orchestrator continues to run. */
+/** Writes a backup as a stream from a consistent snapshot, while the orchestrator runs. */
 
 export interface BackupWish {
   readonly config: Config;
   readonly dataDir: string;
-  /** Path of the configuration file; null: none. */
+  /** Path of the configuration file; null if there is none. */
   readonly configFile: string | null;
   readonly without: readonly BackupPart[];
   readonly lock: Lock;
@@ -58,11 +58,14 @@ export interface BackupReport {
   readonly encrypted: boolean;
 }
 
-/** Approximate size in bytes of one entry of rows or samples. */
+/** Approximate size of one entry of rows or samples, in bytes. */
 const pieceBytes = 4 * 1024 * 1024;
-/** Bytes. SQLite cannot checkpoint its log while a snapshot is read, so a backup is aborted if the log grows by more. */
+/**
+ * Growth of SQLite's log above which the backup is aborted, in bytes. SQLite cannot checkpoint the log while a snapshot
+ * is read.
+ */
 const maxLogGrowth = 1024 ** 3;
-/** Tables that a backup omits, because operators sign in again after a restore. */
+/** Tables that a backup omits. Operators sign in again after a restore. */
 const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
 
 /**
@@ -83,7 +86,7 @@ export async function writeBackup(
       await write(piece);
     }
   })();
-  // If a write fails, reading must end as well.
+  // If a write fails, reading must end, too.
   drained.catch((error: Error) => gzip.destroy(error));
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
@@ -93,7 +96,8 @@ export async function writeBackup(
     await drained;
     return { ...report, bytes, encrypted: wish.lock !== null };
   } catch (error) {
-    // Passes the cause on. Otherwise, the error would only say that reading was aborted.
+    // Destroys the stream with the cause, which `drained` rejects with. Otherwise, the error would only report an
+    // abort.
     gzip.destroy(error as Error);
     throw await drained.then(
       () => error,
@@ -108,10 +112,10 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   const archive = new Archive(put, Math.floor(created / 1000));
   const identity = readPrivateFile(join(dataDir, 'identity.key'));
   if (identity === null)
-    throw new Error(`${dataDir} is not a data directory of an orchestrator: it has no identity.key`);
+    throw new Error(`${dataDir} is not the data directory of an orchestrator: it has no identity.key`);
   const { snapshot, secretsKeys } = await consistentSnapshot(wish);
   try {
-    // Lists the transcripts at the time of the snapshot, with their sizes. The backup omits output that is added later.
+    // Lists transcripts with their sizes at the time of the snapshot. Output that is added later is omitted.
     const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
     const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
     const header: BackupHeader = {
@@ -162,7 +166,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
     );
     if (elsewhere.length > 0)
       tell(
-        `not included: the secrets keys ${elsewhere.join(', ')}, which are stored outside the data directory. Keep a copy: without them their secrets are lost`,
+        `not included: the secrets keys ${elsewhere.join(', ')}, which are stored outside the data directory. Keep a copy of them: without these keys, their secrets are lost`,
       );
     return { ...about, rows, samples, transcripts: recorded, keys_elsewhere: elsewhere };
   } finally {
@@ -170,7 +174,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
   }
 }
 
-/** Opens a snapshot of the database and reads the keys that it needs. Retries if the keys change during the read. */
+/** Opens a snapshot of the database, and reads the keys that it needs. Retries if the keys change in the meantime. */
 async function consistentSnapshot({
   config,
   dataDir,
@@ -194,7 +198,7 @@ async function transcriptsOf(dataDir: string): Promise<{ id: string; size: numbe
   if (!(await stat(directory).catch(() => null))) return [];
   const found: { id: string; size: number }[] = [];
   for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
-    // Retention may delete a transcript at any time.
+    // Retention may have deleted the transcript.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
@@ -213,7 +217,10 @@ async function writeSamples(archive: Archive, snapshot: Snapshot, watch: () => P
   return count;
 }
 
-/** Returns a check that throws when SQLite's log has grown too much: a slow pipe must not fill the orchestrator's disk. */
+/**
+ * Returns a function that throws if SQLite's log has grown too much, because a slow pipe must not fill the
+ * orchestrator's disk.
+ */
 async function logWatch({ database_url }: Config, dataDir: string): Promise<() => Promise<void>> {
   if (database_url !== null) return async () => {};
   const size = async () =>
@@ -224,12 +231,12 @@ async function logWatch({ database_url }: Config, dataDir: string): Promise<() =
   return async () => {
     if ((await size()) > first + maxLogGrowth)
       throw new TransferRefused(
-        'the backup took too long, and the database’s log grew too large: write it to a faster disk, or at a quieter time',
+        'the backup took too long, and the database’s log grew too large: write the backup to a faster disk, or at a quieter time',
       );
   };
 }
 
-/** Reads the database except sign-in sessions, and adds a marker that identifies a restored database. */
+/** Reads the database without sign-in sessions, and adds a marker by which a restored database is recognized. */
 class BackupSource implements TransferSource {
   readonly place: string;
   readonly keyIds = new Set<string>();
@@ -268,7 +275,7 @@ class BackupSource implements TransferSource {
   }
 }
 
-/** Writes entries to the archive and records their digests. */
+/** Writes entries to the archive, and records their digests. */
 class Archive {
   readonly #put: (bytes: Uint8Array) => Promise<void>;
   readonly #seconds: number;
@@ -287,7 +294,11 @@ class Archive {
     this.#entries.push({ name, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
 
-  /** Writes the first `size` bytes of a file as an entry. @returns false if the file does not exist */
+  /**
+   * Writes the beginning of a file as an entry.
+   * @param size number of bytes to write
+   * @returns false if the file does not exist
+   */
   async file(name: string, path: string, size: number): Promise<boolean> {
     const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -310,7 +321,7 @@ class Archive {
     } finally {
       await handle.close();
     }
-    if (left !== 0) throw new TransferRefused(`${path} became shorter while it was read`);
+    if (left !== 0) throw new TransferRefused(`${path} was truncated while it was read`);
     await this.#put(tarPadding(size));
     this.#entries.push({ name, size, sha256: hash.digest('hex') });
     return true;

@@ -131,7 +131,7 @@ describeDatabases('backup and restore', (fixture) => {
       tell: () => {},
     });
 
-  test('restores rows, keys, transcripts, and samples of one point in time, and ends open operations', async () => {
+  test('restores rows, keys, transcripts, and samples of one moment, and ends open operations', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     // These events are newer than the snapshot.
@@ -161,7 +161,6 @@ describeDatabases('backup and restore', (fixture) => {
     const { events } = await listAudit(domain.context, { limit: 500 });
     expect(events.filter(({ summary }) => /^it happened/.test(summary))).toHaveLength(300);
     expect(events.map(({ event_type }) => event_type)).toContain('system.restored');
-    // A second call does nothing.
     expect(await settleRestored(domain.context)).toBeNull();
     const samples = await samplesAt(to);
     expect(await samples.since(from.agent.id, 0, 10)).toEqual([
@@ -171,7 +170,7 @@ describeDatabases('backup and restore', (fixture) => {
     await samples.close();
   });
 
-  test('refuses a backup that is truncated or has a changed byte, and leaves no file', async () => {
+  test('refuses a truncated or modified backup, and leaves no file', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();
@@ -187,7 +186,7 @@ describeDatabases('backup and restore', (fixture) => {
     ];
     for (const [index, one] of broken.entries()) {
       await expect(verifyBackup(bytesOf(one), nobody), `${index}`).rejects.toThrow(
-        /cannot be used|was modified|damaged|cut off/,
+        /cannot be used|was modified|damaged|truncated/,
       );
       await expect(restoreTo(to, one), `${index}`).rejects.toThrow();
       expect(readdirSync(to.dataDir), `${index}`).toEqual([]);
@@ -197,7 +196,7 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
   });
 
-  test('keeps existing data when a backup turns out to be damaged, even with --force', async () => {
+  test('keeps existing data if the backup is damaged, even with --force', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();
@@ -208,7 +207,7 @@ describeDatabases('backup and restore', (fixture) => {
     const there = readdirSync(to.dataDir).sort();
     const archive = gunzipSync(bytes);
     const digit = archive.lastIndexOf('"sha256":"') + 10;
-    // Replaces the digit with another one.
+    // Replaces the digit by another one.
     archive.write(archive.toString('latin1', digit, digit + 1) === '0' ? '1' : '0', digit);
     for (const broken of [bytes.subarray(0, bytes.length - 1), gzipSync(archive)]) {
       await expect(restoreTo(to, broken, true)).rejects.toThrow('the backup');
@@ -219,15 +218,14 @@ describeDatabases('backup and restore', (fixture) => {
     }
   });
 
-  test('refuses a directory that is not empty, and keeps its data with --force', async () => {
+  test('refuses a directory that is not empty, and moves its data aside with --force', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await place();
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
-    // The second restore finds the restored database unchanged, because no orchestrator has started, and does not move
-    // it aside.
+    // The database still contains the marker of the first restore, so the second restore does not move it aside.
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);
@@ -237,14 +235,14 @@ describeDatabases('backup and restore', (fixture) => {
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');
   });
 
-  test('detects an audit log that was changed by hand', async () => {
+  test('detects an audit log that was modified', async () => {
     if (fixture.kind === 'postgres') return;
     const from = await filled();
     const db = openSqliteFile(from.where);
     db.exec(`update audit_events set summary = 'nothing happened' where summary = 'it happened 7'`);
     db.close();
     await expect(verifyBackup(bytesOf(await backupOf(from)), nobody)).rejects.toThrow(
-      /at place \d+ the hash does not match the event/,
+      /at place \d+, the hash does not match the event/,
     );
   });
 });

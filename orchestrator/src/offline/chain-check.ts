@@ -3,11 +3,11 @@ import type { PlacedEvent } from '../domain/audit/placed-event.ts';
 import type { Line } from '../store/transfer/transfer-format.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
-/** Verifies the audit log of an export while its rows are read: recomputes each hash of the chain. */
+/** Verifies the audit log of an export while its rows are read, by recomputing each hash of the chain. */
 
 type ReadLine = Exclude<Line, { trailer: unknown }>;
 
-/** Maximum number of buffered events. An export lists events by number, which is almost their order in the chain. */
+/** Maximum number of events to buffer. An export lists events by number, which is almost their order in the chain. */
 const maxEarly = 100_000;
 
 export class ChainCheck {
@@ -35,7 +35,7 @@ export class ChainCheck {
     if (this.#early.size > 0) throw broken(place + 1, 'the event at this place is missing');
     const head = this.#head;
     if (head !== null && (head.place !== place || head.hash !== hash))
-      throw broken(Math.min(head.place, place) + 1, 'the chain does not end where its record says');
+      throw broken(Math.min(head.place, place) + 1, 'the chain does not end at its recorded place');
     return this.#checked;
   }
 
@@ -49,7 +49,7 @@ export class ChainCheck {
   }
 
   #takeEvent(event: PlacedEvent): void {
-    // An event without a position is not in the chain yet.
+    // An event without a place is not in the chain yet.
     if (typeof event.place !== 'number') return;
     this.#early.set(event.place, event);
     for (let next = this.#early.get(this.#last.place + 1); next; next = this.#early.get(this.#last.place + 1)) {
@@ -67,4 +67,4 @@ export class ChainCheck {
 }
 
 const broken = (place: number, why: string) =>
-  new TransferRefused(`the audit log in the backup was modified: at place ${place} ${why}`);
+  new TransferRefused(`the audit log in the backup was modified: at place ${place}, ${why}`);

@@ -2,27 +2,27 @@ import type { ParseArgsConfig } from 'node:util';
 import type { Config } from '../config/schema.ts';
 
 export interface Terminal {
-  /** Prints a message; standard output is reserved for exports. */
+  /** Prints a message to standard error, because standard output may be the export or backup. */
   tell(line: string): void;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: NodeJS.WritableStream;
   readonly now: () => number;
   readonly env: NodeJS.ProcessEnv;
-  /** Options of the command, as typed. */
+  /** Values of the command's own options. */
   readonly given: Given;
-  /** Path of the configuration file; null if the command names none. */
+  /** Path of the configuration file; null if none was given. */
   readonly configFile: string | null;
 }
 
-/** By option name, as typed. */
+/** Values by option name. */
 export type Given = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
 
 export interface OfflineCommand {
   readonly usage: string;
   /** Names of the positional arguments. */
   readonly words: readonly string[];
-  /** Options that only this command has. */
+  /** Options in addition to those of the orchestrator. */
   readonly options?: NonNullable<ParseArgsConfig['options']>;
-  /** @returns the object that `--json` prints */
+  /** Runs the command. @returns the object that `--json` prints */
   run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;
 }

@@ -14,12 +14,12 @@ import type { OfflineCommand, Terminal } from './command.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
 import { replaceable } from './replaceable.ts';
 
-/** Commands for a database that no orchestrator uses. */
+/** Commands for a database that no orchestrator is using: `migrate`, `export`, and `import`. */
 
 const places = `  --data-dir DIR              directory of the SQLite database
   --database-url-file FILE    file with the URL of a PostgreSQL database instead
   --database-url URL          the URL itself; process lists show its password
-  --config FILE               the orchestrator's configuration, which names either
+  --config FILE               the orchestrator's configuration, which names the database
   --json                      print the result as JSON
 `;
 
@@ -60,11 +60,11 @@ Examples:
       const options = { migrations, now: () => Math.floor(terminal.now() / 1000) };
       const report = place.kind === 'sqlite' ? migrateSqlite(place.file, options) : await migrated(place.url, options);
       const { from, to, backup } = report;
-      if (from === to) terminal.tell(`${place.name} is at schema version ${to} already; nothing was changed`);
+      if (from === to) terminal.tell(`${place.name} is already at schema version ${to}; nothing was changed`);
       else {
         for (const { version, name } of migrations.slice(from, to)) terminal.tell(`  ${version} ${name}`);
-        const before = from === 0 ? 'was empty, and' : `was at schema version ${from}, and`;
-        terminal.tell(`${place.name} ${before} is at version ${to} now`);
+        const before = from === 0 ? 'was empty and' : `was at schema version ${from} and`;
+        terminal.tell(`${place.name} ${before} is now at version ${to}`);
       }
       if (backup !== null) terminal.tell(`backup of the former database: ${backup}`);
       return { database: place.name, ...report };
@@ -116,7 +116,7 @@ Examples:
   },
 };
 
-/** Writes the file under a temporary name, syncs it, and then renames it. */
+/** Writes the file under a temporary name, syncs it, and renames it. */
 async function intoFile(
   path: string,
   work: (write: (text: string) => Promise<void>) => Promise<TransferReport>,
@@ -137,7 +137,7 @@ async function intoFile(
   }
 }
 
-/** Returns a function that writes text and resolves when the reader of the pipe has accepted it. */
+/** Returns a function that writes text, and resolves when the reader of the pipe has accepted it. */
 const writerTo =
   (stream: NodeJS.WritableStream) =>
   (text: string): Promise<void> =>

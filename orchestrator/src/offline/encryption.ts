@@ -1,35 +1,35 @@
 import { openSync, readFileSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 
-/** Encryption of backups in the age format (age-encryption.org), so that age's own tools can decrypt them. */
+/** Encrypts backups in the age format (age-encryption.org), which other age tools can decrypt. */
 
-/** Who can decrypt a backup; null: not encrypted. */
+/** Who can decrypt a backup; null for no encryption. */
 export type Lock = { readonly passphrase: string } | { readonly recipients: readonly string[] } | null;
-/** The means to decrypt a backup. */
+/** Identities and passphrase that may decrypt a backup. */
 export interface Openers {
   readonly passphrase: (() => Promise<string>) | null;
   /** Lines of age identity files: `AGE-SECRET-KEY-1…`. */
   readonly identities: readonly string[];
 }
 
-/** Encryption or decryption is not possible. The message is for operators. */
+/** The backup cannot be encrypted or decrypted. The message is for operators. */
 export class LockError extends Error {}
 
 const magic = 'age-encryption.org/v1\n';
 const armored = '-----BEGIN AGE';
-/** log2 of scrypt's N: each attempt at a passphrase, including an attacker's, costs 128 MiB and a third of a second. */
+/** log2 of scrypt's N. Each attempt at a passphrase, including an attacker's, costs 128 MiB and about 0.3 s. */
 const workFactor = 17;
 
 const minPassphraseLength = 10;
 
-/** @throws LockError when the passphrase is too short */
+/** @throws LockError if the passphrase is too short */
 export function refuseWeak(passphrase: string): string {
   if (passphrase.length < minPassphraseLength)
-    throw new LockError(`a passphrase needs at least ${minPassphraseLength} characters: use several words`);
+    throw new LockError(`a passphrase must have at least ${minPassphraseLength} characters: use several words`);
   return passphrase;
 }
 
-/** @throws LockError when a recipient is invalid */
+/** @throws LockError if a recipient is invalid */
 export async function encrypting(bytes: ReadableStream<Uint8Array>, lock: Exclude<Lock, null>) {
   const { Encrypter } = await import('age-encryption');
   const encrypter = new Encrypter();
@@ -42,7 +42,7 @@ export async function encrypting(bytes: ReadableStream<Uint8Array>, lock: Exclud
         encrypter.addRecipient(recipient);
       } catch {
         throw new LockError(
-          `${recipient.slice(0, 24)}… is not an age recipient: they start with age1, and age-keygen prints them`,
+          `${recipient.slice(0, 24)}… is not an age recipient; recipients start with age1, and age-keygen prints them`,
         );
       }
   return encrypter.encrypt(bytes);
@@ -52,47 +52,47 @@ export const isEncrypted = (head: Uint8Array): boolean => Buffer.from(head).toSt
 export const isArmored = (head: Uint8Array): boolean => Buffer.from(head).toString('latin1').startsWith(armored);
 export const maxMagicLength = magic.length;
 
-/** @throws LockError when neither the passphrase nor an identity decrypts the backup */
+/** @throws LockError if neither the passphrase nor an identity decrypts the backup */
 export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Openers) {
   const { Decrypter } = await import('age-encryption');
   const decrypter = new Decrypter();
   for (const identity of openers.identities) decrypter.addIdentity(identity);
   if (openers.identities.length === 0) {
     if (openers.passphrase === null)
-      throw new LockError('it is encrypted: give --passphrase-file, --identity, or MUSTER_BACKUP_PASSPHRASE');
+      throw new LockError('the backup is encrypted: use --passphrase-file, --identity, or MUSTER_BACKUP_PASSPHRASE');
     decrypter.addPassphrase(await openers.passphrase());
   }
   try {
     return await decrypter.decrypt(bytes);
   } catch (error) {
     if (/no identity matched|incorrect HMAC|cannot decrypt/i.test((error as Error).message))
-      throw new LockError('it cannot be decrypted: wrong passphrase or identity');
+      throw new LockError('the backup cannot be decrypted: wrong passphrase or identity');
     throw error;
   }
 }
 
-/** @returns the first line of the file. The caller checks the file's permissions. */
+/** @returns the first line of the file, whose permissions the caller checks */
 export function passphraseOf(file: string): string {
   const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
   if (line === '') throw new LockError(`${file} has no passphrase in its first line`);
   return line;
 }
 
-/** @throws LockError when the file has no identity */
+/** @throws LockError if the file contains no identity */
 export function identitiesOf(file: string): string[] {
   const found = readFileSync(file, 'utf8')
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
   if (found.length === 0 || !found.every((line) => /^AGE-SECRET-KEY-/.test(line)))
-    throw new LockError(`${file} has no age identity: a line that starts with AGE-SECRET-KEY-`);
+    throw new LockError(`${file} contains no age identity, which is a line that starts with AGE-SECRET-KEY-`);
   return found;
 }
 
-/** Prompts at the terminal, even if standard input and output are redirected. Does not echo the answer. */
+/** Prompts at the terminal without echo, even if standard input and output are redirected. */
 export async function askPassphrase(question: string): Promise<string> {
-  // Uses numeric descriptors: a FileHandle that is garbage-collected closes its number, which may already belong to a
-  // file of the backup.
+  // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, at which time the number
+  // may belong to a file of the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const file = () => join(folder, 'orchestrator.yml');
 
-/** Runs the command on a machine whose service reports this status. */
+/** Runs the command with a fake service that reports this status. */
 async function run(status: string, ...args: string[]) {
   const asked: string[] = [];
   const said: string[] = [];
@@ -35,7 +35,7 @@ async function run(status: string, ...args: string[]) {
 const ready = 'API at https://127.0.0.1:4749, agents on port 4747';
 
 describe('muster orchestrator init', () => {
-  test('writes the key to the configuration, keeps the rest, and prints the next steps', async () => {
+  test('writes the key to the configuration, keeps other keys, and prints the next steps', async () => {
     const ran = await run(
       `${ready}; created first operator ada`,
       '--operator-key',
@@ -60,7 +60,7 @@ describe('muster orchestrator init', () => {
     expect(ran.said).toContain('muster login --url https://m.example:4749');
   });
 
-  test('replaces only the operator name when run again, starting from a file of comments', async () => {
+  test('adds keys to a file of comments, and replaces only the operator name when run again', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
       await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);
@@ -70,7 +70,7 @@ describe('muster orchestrator init', () => {
     });
   });
 
-  test('fails if an admin exists, and restores the configuration', async () => {
+  test('restores the configuration and fails if an admin exists', async () => {
     const { exit, said, asked } = await run(ready, '--operator-key', key, '--username', 'ada');
     expect(exit).toBe(1);
     expect(said).toContain('already has its first admin');
@@ -79,19 +79,19 @@ describe('muster orchestrator init', () => {
   });
 
   test.each([
-    [['--username', 'ada'], 2, '--operator-key is 64'],
-    [['--operator-key', 'xyz', '--username', 'ada'], 2, '--operator-key is 64'],
-    [['--operator-key', key], 2, '--username is missing'],
-    [['--operator-key', key, '--username', 'a', '--advertised-host', 'a b'], 2, '--advertised-host is'],
+    [['--username', 'ada'], 2, '--operator-key must be 64'],
+    [['--operator-key', 'xyz', '--username', 'ada'], 2, '--operator-key must be 64'],
+    [['--operator-key', key], 2, '--username is required'],
+    [['--operator-key', key, '--username', 'a', '--advertised-host', 'a b'], 2, '--advertised-host must be'],
     [['--nonsense'], 2, '--nonsense'],
-  ])('refuses the arguments %j and changes nothing', async (args, code, words) => {
+  ])('refuses the arguments %j, and changes nothing', async (args, code, words) => {
     const { exit, said, asked } = await run(ready, ...args);
     expect({ exit, asked }).toEqual({ exit: code, asked: [] });
     expect(said).toContain(words);
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
   });
 
-  test('keeps a configuration file that it cannot parse, and explains a missing one', async () => {
+  test('keeps a configuration file that cannot be parsed, and explains a missing file', async () => {
     writeFileSync(file(), 'a: [\n');
     expect(await run(ready, '--operator-key', key, '--username', 'ada')).toMatchObject({ exit: 1, asked: [] });
     expect(readFileSync(file(), 'utf8')).toBe('a: [\n');

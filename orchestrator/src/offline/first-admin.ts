@@ -8,8 +8,8 @@ import { visible } from '@muster/protocol';
 import { type Document, parseDocument } from 'yaml';
 
 /**
- * `muster orchestrator init` creates the first admin of an orchestrator that is installed as a service. It writes the
- * key into the configuration, restarts the service, and reports the result.
+ * The command `muster orchestrator init`, which creates the first admin of an orchestrator that is installed as a
+ * service. Writes the key to the configuration, restarts the service, and reports the result.
  */
 
 const usage = `Usage: sudo muster orchestrator init --operator-key KEY --username NAME [options]
@@ -19,7 +19,7 @@ configuration and restarts it.
 
   --operator-key KEY       your public key, as "muster operator init" prints it
   --username NAME          your name
-  --advertised-host HOST   name or address under which people and agents reach it
+  --advertised-host HOST   name or address at which agents and operators reach it
   --config FILE            configuration file (/etc/muster/orchestrator.yml)
   --data-dir DIR           data directory (/var/lib/muster-orchestrator)
   --service NAME           systemd unit (muster-orchestrator)
@@ -27,7 +27,7 @@ configuration and restarts it.
 Example: sudo muster orchestrator init --username ada --operator-key "$(muster operator init)"
 `;
 
-/** An error in the command line. */
+/** An error in the arguments. */
 class UsageError extends Error {}
 
 const options = {
@@ -51,17 +51,21 @@ function readArguments(args: readonly string[]) {
   if (values.help) return null;
   if (!/^[0-9a-fA-F]{64}$/.test(key.trim()))
     throw new UsageError(
-      '--operator-key is 64 hexadecimal digits: "muster operator init" prints them once, "muster operator whoami --public-key" prints it again',
+      '--operator-key must be 64 hexadecimal digits; "muster operator init" prints them once, and "muster operator whoami --public-key" prints them again',
     );
-  if (username === '') throw new UsageError('--username is missing: your operator name');
+  if (username === '') throw new UsageError('--username is required: your operator name');
   if (host !== undefined && !/^[\x21-\x7e]{1,253}$/.test(host))
-    throw new UsageError('--advertised-host is a name or an address, such as muster.example');
+    throw new UsageError('--advertised-host must be a name or an address, such as muster.example');
   return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
 }
 
-/** Access to systemd and output; tests inject a fake. */
+/** Access to systemd and the output, which tests replace. */
 export interface Machine {
-  /** @returns the standard output of systemctl. @throws Error with its output if systemctl fails */
+  /**
+   * Runs systemctl.
+   * @returns its standard output
+   * @throws Error with its standard error if it fails
+   */
   systemctl(...args: string[]): Promise<string>;
   stdout(text: string): void;
   stderr(text: string): void;
@@ -84,14 +88,14 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     });
     const restart = () =>
       machine.systemctl('restart', service).catch((error: Error) => {
-        throw new Error(`${service} does not start: ${error.message.trim()}; see journalctl -u ${service}`);
+        throw new Error(`${service} failed to start: ${error.message.trim()}; see journalctl -u ${service}`);
       });
     await restart();
     const status = (await machine.systemctl('show', '--property=StatusText', '--value', service)).trim();
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
     const made = status.endsWith(`created first operator ${username}`);
     if (!made) {
-      // If the key stayed in the configuration, it would become the first admin of the next new database.
+      // Otherwise, the key would become the first admin of any new database.
       await replace(config, former);
       await restart();
       say('this orchestrator already has its first admin');
@@ -102,7 +106,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     machine.stderr(`${username} is the first admin of this orchestrator.\n`);
     if (fingerprint !== null) machine.stderr(`Fingerprint of its certificate: ${fingerprint}\n`);
     machine.stderr(
-      `\nHere:\n  muster agents list\nElsewhere, with the same key:\n  muster login --url https://${host ?? hostname()}:${port}${fingerprint === null ? '' : ` --fingerprint ${fingerprint}`}\n`,
+      `\nOn this machine:\n  muster agents list\nOn another machine, with the same key:\n  muster login --url https://${host ?? hostname()}:${port}${fingerprint === null ? '' : ` --fingerprint ${fingerprint}`}\n`,
     );
     return 0;
   } catch (error) {
@@ -118,15 +122,12 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
   }
 }
 
-/**
- * Sets keys of the file and keeps everything else, comments included.
- * @returns the former content
- */
+/** Sets keys in the file, and keeps other keys and comments. @returns the former content */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new Error(
-      `${path} does not exist: is the package muster-orchestrator installed? If it is elsewhere, use --config`,
+      `${path} does not exist: is the package muster-orchestrator installed? If the file is elsewhere, use --config`,
     );
   });
   const document: Document = parseDocument(text);

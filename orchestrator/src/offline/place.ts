@@ -4,9 +4,9 @@ import { DirectoryInUse, lockDirectory } from '../../../lib/src/instance-lock.ts
 import type { Config } from '../config/schema.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
-/** The database of an offline command, locked so that no orchestrator can start with it. */
+/** The database of an offline command. It is locked, so that no orchestrator can start with it. */
 export type HeldPlace = {
-  /** Name of the database in messages; contains no password. */
+  /** Name of the database for messages, without a password. */
   readonly name: string;
   release(): Promise<void>;
 } & (
@@ -16,14 +16,14 @@ export type HeldPlace = {
 
 /**
  * Locks the configured database.
- * @param make whether to create the data directory if it is missing
- * @throws DirectoryInUse, DatabaseInUse while an orchestrator uses the database
+ * @param make whether to create a missing data directory
+ * @throws DirectoryInUse or DatabaseInUse, if an orchestrator is using the database
  */
 export async function holdPlace(config: Config, dataDir: string, make: boolean): Promise<HeldPlace> {
   if (config.database_url !== null) {
     const url = config.database_url.reveal();
     const lost = () => {
-      process.stderr.write('the connection to the database was lost; nothing was kept\n');
+      process.stderr.write('the connection to the database was lost; nothing was changed\n');
       process.exit(1);
     };
     const lock = await takePostgresLock(url, { onLost: lost, onTaken: lost });

@@ -19,7 +19,7 @@ test('accepts a file, a link to a file, and a path where no file exists', async 
   expect(await replaceable(at('free'))).toBe(at('free'));
 });
 
-test('refuses a path that is not a file, directly and in the commands that write one', async () => {
+test('refuses a path that is not a file, including in the commands that write a file', async () => {
   mkdirSync(at('directory'));
   symlinkSync(at('nowhere'), at('dangling'));
   const server = createServer();
@@ -28,7 +28,7 @@ test('refuses a path that is not a file, directly and in the commands that write
   try {
     for (const name of ['directory', 'dangling', 'socket', 'link'])
       await expect(replaceable(at(name)), name).rejects.toThrow(ConfigError);
-    // The commands check the path before they open the database, which does not exist.
+    // The database does not exist, so the commands must check the path before they open it.
     for (const command of ['backup', 'export'])
       expect(await runOffline(command, ['--data-dir', folder, at('link')], folder), command).toBe(2);
     expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);

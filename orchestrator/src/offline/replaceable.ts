@@ -2,15 +2,15 @@ import { lstat, realpath } from 'node:fs/promises';
 import { ConfigError } from '../config/faults.ts';
 
 /**
- * Checks that an output file can be replaced: output is written to a temporary file that is then renamed. For root,
- * that would replace a device such as `/dev/null`.
- * @returns the path, with links resolved
- * @throws ConfigError when the path exists and is not a file
+ * Checks that an output file may be replaced. Output is written to a temporary file that is renamed, which for root
+ * would replace a device such as `/dev/null`.
+ * @returns the path with links resolved
+ * @throws ConfigError if the path exists and is not a file
  */
 export async function replaceable(path: string): Promise<string> {
   const there = await lstat(path).catch(ifMissing);
   if (there === null) return path;
-  // A dangling link, or one to an unnamed pipe.
+  // A link whose target does not exist, or is an unnamed pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
   throw new ConfigError(`${path} exists and is not a regular file: name a file, or - for standard output`);

@@ -5,8 +5,8 @@ import { scratchDirectory } from '../../test/scratch.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * After an interruption at any step, the directory has either the former or the new content. The next start finishes
- * a restore that has begun to replace the content.
+ * Tests that the directory has either the former or the new content after an interruption at any step, and that the
+ * next start finishes a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
 let directory = '';
@@ -34,7 +34,7 @@ function expectRestored() {
 }
 
 describe('a restored data directory', () => {
-  test('replaces the content of the directory, and keeps the former content aside', async () => {
+  test('replaces the content of the directory, and moves the former content aside', async () => {
     await begun();
     await completeRestore(directory, aside);
     expectRestored();
@@ -51,10 +51,10 @@ describe('a restored data directory', () => {
     expectRestored();
   });
 
-  test('prevents starts until a restore whose database was committed is complete', async () => {
+  test('prevents starts after the database was committed, until the restore is complete', async () => {
     await begun();
     await markDatabase(directory, 'muster_before');
-    // The restore fails twice. The second failure does not undo the commit.
+    // The restore fails twice, and the second failure does not forget that the database was committed.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');

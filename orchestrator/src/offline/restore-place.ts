@@ -3,24 +3,27 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * A restore into a data directory. The new content is first written to a folder within it; a marker file then declares
- * the content complete. After that, the new content replaces the former content, and the replacement can be resumed
- * after any interruption. No orchestrator starts before the restore is finished.
+ * Restores into a data directory. The new content is written to a folder in it, and a marker file declares it complete.
+ * Then it replaces the former content, which can be resumed after an interruption. No orchestrator starts before the
+ * restore is finished.
  */
 
 const folder = '.restoring';
-/** Marker: the new content is complete and synced. Contains the name of the folder for the former content, or nothing. */
+/**
+ * Marker file: the new content is complete and synced. Contains the name of the folder for the former content; empty if
+ * there is no former content.
+ */
 const whole = 'whole';
-/** Marker: the former content was moved aside. */
+/** Marker file: the former content was moved aside. */
 const cleared = 'cleared';
 /**
- * Marker: an external database was, or is about to be, replaced by that of the backup, so the restore cannot be undone.
- * Holds the schema of the former data.
+ * Marker file: the external database was, or is about to be, replaced, so the restore cannot be undone. Contains the
+ * schema of the former data.
  */
 const database = 'database';
 
 export interface Restoring {
-  /** Path of the folder whose content will become that of the data directory. */
+  /** Path of the folder for the new content of the data directory. */
   readonly content: string;
   /** Path of a folder for temporary files. */
   readonly scratch: string;
@@ -28,7 +31,7 @@ export interface Restoring {
 
 const staging = (dataDir: string) => join(dataDir, folder);
 
-/** Names in a data directory, except those for locks and restores. */
+/** Returns the names in a data directory, except those for locks and restores. */
 export async function contentOf(dataDir: string): Promise<string[]> {
   const names = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -39,12 +42,12 @@ export async function contentOf(dataDir: string): Promise<string[]> {
   );
 }
 
-/** Creates an empty folder for a restore and discards an unfinished one. The caller holds the directory lock. */
+/** Discards an unfinished restore, and creates an empty folder for a new one. The caller has locked the directory. */
 export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
   await mkdir(join(content, 'terminals'), { recursive: true, mode: 0o700 });
-  // The orchestrator's user must be able to see that the restore is incomplete.
+  // The user of the orchestrator must be able to detect an incomplete restore.
   await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
 }
@@ -58,8 +61,8 @@ export async function dropRestore(dataDir: string): Promise<void> {
 }
 
 /**
- * Called before an external database is committed. After this call, no orchestrator starts until the directory is
- * complete as well.
+ * Records that an external database is about to be committed. No orchestrator starts afterward until the directory is
+ * restored, too.
  * @param aside schema of the former data; null if the database was empty
  */
 export async function markDatabase(dataDir: string, aside: string | null): Promise<void> {
@@ -70,7 +73,8 @@ export async function markDatabase(dataDir: string, aside: string | null): Promi
 }
 
 /**
- * Marks the new content as complete. After this call, any start finishes the restore.
+ * Marks the new content as complete, and finishes the restore. If this is interrupted, the next start finishes the
+ * restore.
  * @param aside folder for the former content; null if the directory was empty
  */
 export async function completeRestore(dataDir: string, aside: string | null): Promise<void> {
@@ -89,8 +93,8 @@ export async function completeRestore(dataDir: string, aside: string | null): Pr
 
 /**
  * Finishes an interrupted restore.
- * @returns false when no restore was interrupted
- * @throws Error when its content is incomplete
+ * @returns false if no restore was interrupted
+ * @throws Error if its content is incomplete
  */
 export async function finishRestore(dataDir: string): Promise<boolean> {
   const at = (name: string) => join(staging(dataDir), name);
@@ -103,7 +107,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
     const former = there.includes(database) ? (await readFile(at(database), 'utf8')).trim() : null;
     if (!there.includes(whole) && former !== null)
       throw new Error(
-        `a restore into ${dataDir} was interrupted after its database was restored, but not the directory: run \`muster restore\` again, with the same backup${former === '' ? '' : `; the former data is in schema ${former} of the database`}`,
+        `a restore into ${dataDir} was interrupted after the database was restored and before the directory was: run \`muster restore\` again, with the same backup${former === '' ? '' : `; the former data is in schema ${former} of the database`}`,
       );
     if (!there.includes(whole))
       throw new Error(
@@ -128,7 +132,7 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
 
 type Owner = { uid: number; gid: number } | null;
 
-/** Owner of the files that root creates here; null: the current user. */
+/** Returns the owner to set on new files: the owner of the directory for root, or null for other users. */
 async function ownerOf(dataDir: string): Promise<Owner> {
   const { uid, gid } = await stat(dataDir);
   return process.getuid?.() === 0 ? { uid, gid } : null;
@@ -138,7 +142,7 @@ async function giveTo(path: string, owner: Owner): Promise<void> {
   if (owner) await chown(path, owner.uid, owner.gid);
 }
 
-/** Syncs everything below the path, and gives it to the owner of the directory. */
+/** Syncs all files below the path, and sets their owner. */
 async function syncTree(path: string, owner: Owner): Promise<void> {
   await giveTo(path, owner);
   if ((await lstat(path)).isDirectory())

@@ -21,14 +21,17 @@ import type { Openers } from './encryption.ts';
 import { type HeldPlace, holdPlace } from './place.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
-/** Restores a backup into an empty data directory and database, completely or not at all, with either database. */
+/**
+ * Restores a backup into an empty data directory and database, completely or not at all. Supports SQLite and
+ * PostgreSQL.
+ */
 
 export interface RestoreWish {
   readonly config: Config;
   readonly dataDir: string;
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly openers: Openers;
-  /** Moves existing data aside. */
+  /** Whether to move existing data aside. */
   readonly force: boolean;
   readonly now: () => number;
   readonly tell: (line: string) => void;
@@ -41,16 +44,19 @@ export interface RestoreReport {
   readonly rows: number;
   readonly samples: number;
   readonly transcripts: number;
-  /** Locations of the former data. */
+  /** Locations of the former data, which was moved aside. */
   readonly aside: readonly string[];
-  /** Path of the configuration from the backup; null: the backup contains none. */
+  /** Path of the configuration from the backup; null if the backup contains none. */
   readonly configuration: string | null;
   readonly keys_elsewhere: readonly string[];
 }
 
 const configurationFolder = 'restored-configuration';
 
-/** Changes nothing if it fails. @throws TransferRefused, LockError, and errors of the disk or the server */
+/**
+ * Restores a backup.
+ * @throws TransferRefused, LockError, and errors of the disk or the database server; nothing is changed in this case
+ */
 export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   const { config, dataDir } = wish;
   ensurePrivateDirectory(dataDir);
@@ -58,12 +64,12 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   try {
     if (await finishInterrupted(dataDir))
       throw new TransferRefused(
-        `an interrupted restore into ${dataDir} was finished just now: start the orchestrator, or restore again with --force`,
+        `an interrupted restore into ${dataDir} was completed now: start the orchestrator, or restore again with --force`,
       );
     const there = await contentOf(dataDir);
     if (there.length > 0 && !wish.force)
       throw new TransferRefused(
-        `${dataDir} is not empty (${there.slice(0, 3).join(', ')}…): restore into an empty directory, or use --force, which moves the present data aside`,
+        `${dataDir} is not empty (${there.slice(0, 3).join(', ')}…): restore into an empty directory, or use --force, which moves the existing data aside`,
       );
     const place = config.database_url === null ? null : await holdPlace(config, dataDir, false);
     try {
@@ -76,19 +82,19 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
   }
 }
 
-/** Finishes a complete restore; ignores an incomplete one. */
+/** Finishes an interrupted restore with complete content. Ignores an incomplete one. */
 const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
 
 async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied: boolean): Promise<RestoreReport> {
   const { config, dataDir, force, tell } = wish;
-  // The random part distinguishes restores within the same second.
+  // The random suffix distinguishes restores in the same second.
   const stamp = `${new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
   const samplesFile = join(scratch, 'samples');
   let transcripts = 0;
   let configuration: string | null = null;
-  /** The database that was filled but not committed. */
+  /** The database that is filled, but not committed. */
   let target: TransferTarget | null = null;
   try {
     let about: BackupHeader | null = null;
@@ -112,7 +118,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
         const now = () => Math.floor(wish.now() / 1000);
         if (place?.kind === 'postgres') {
           const mark = await postgresHolds(place.url, restoredKey);
-          // The restore was interrupted after the rows of this backup were committed.
+          // An earlier restore of this backup was interrupted after it had committed the rows.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }
@@ -123,7 +129,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
-    // The whole backup was read and is valid, so the database can be committed.
+    // Committed only now, because the whole backup is known to be valid.
     if (place !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);
@@ -164,7 +170,7 @@ async function intoNewFile(path: string, bytes: AsyncIterable<Buffer>): Promise<
   }
 }
 
-/** @throws TransferRefused when SQLite's integrity check fails */
+/** @throws TransferRefused if SQLite's integrity check fails */
 function checkFile(file: string): void {
   const db = openSqliteReader(file);
   try {
@@ -177,7 +183,7 @@ function checkFile(file: string): void {
 
 const atOnce = 10_000;
 
-/** @returns the number of samples */
+/** Stores the samples in a file. @returns the number of samples */
 async function loadSamples(config: Config, place: HeldPlace | null, file: string, target: string): Promise<number> {
   let failure: Error | null = null;
   const retentionSecs = config.metrics.retention;

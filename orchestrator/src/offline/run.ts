@@ -5,18 +5,18 @@ import { type Invocation, readInvocation } from '../config/read.ts';
 import { offlineCommands } from './commands.ts';
 
 /**
- * Runs `muster migrate`, `export`, `import`, `backup` or `restore`.
+ * Runs `muster migrate`, `export`, `import`, `backup`, or `restore`.
  * @param args arguments after the command
  * @returns the exit code
  */
 export async function runOffline(command: string, args: readonly string[], defaultDataDir: string): Promise<number> {
   const { stdout, stderr } = process;
   const json = args.includes('--json');
-  // Backups, configurations, and databases may contain names that others chose, with control characters.
+  // Names in backups, configurations, and databases are untrusted, and may contain control characters.
   const say = (text: string) => void stderr.write(`${visible(text)}\n`);
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
-    // All other verbs print errors in this format.
+    // The error format of all other commands.
     const told = {
       code: exit === 2 ? 'usage' : 'failed',
       status: null,
@@ -27,13 +27,13 @@ export async function runOffline(command: string, args: readonly string[], defau
     say(
       json
         ? visibleJson(JSON.stringify({ error: told, exit }))
-        : // A line break in a name must not begin a line that looks like output of this program.
+        : // Indents lines, so that a newline in a name cannot imitate a message of this program.
           `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
     );
     return exit;
   };
   const rest = args.filter((arg) => arg !== '--json');
-  // `backup verify` is a separate command.
+  // `backup verify` is one command.
   const [verb = ''] = wordsOf(rest).words;
   const longer = `${command} ${verb}`;
   const found = offlineCommands[longer] ?? offlineCommands[command];
@@ -59,7 +59,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // If the reader of the output exits, the write that fails reports the error.
+  // If the reader of the output exits, the callback of the failed write reports the error.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {
@@ -73,7 +73,7 @@ export async function runOffline(command: string, args: readonly string[], defau
       given: own.values,
       configFile: given.file,
     });
-    // An export on standard output must not be mixed with JSON.
+    // If the export or backup is on standard output, prints the JSON to standard error.
     if (json)
       (words.includes('-') && ['export', 'backup'].includes(command) ? stderr : stdout).write(
         `${visibleJson(JSON.stringify(outcome))}\n`,

@@ -1,4 +1,7 @@
-/** The tar format that every system can read: ustar, with the GNU encoding for sizes over 8 GiB. Only regular files of known length. */
+/**
+ * Reads and writes tar archives in the ustar format, with the GNU encoding for sizes over 8 GiB. Supports only regular
+ * files of known length.
+ */
 
 const block = 512;
 
@@ -7,12 +10,12 @@ export interface TarEntry {
   readonly size: number;
 }
 
-/** The data is not a complete archive. */
+/** The data is not a complete, valid archive. */
 export class BadArchive extends Error {}
 
-/** @param seconds modification time */
+/** @param seconds modification time in Unix seconds */
 export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
-  if (Buffer.byteLength(name) > 99) throw new Error(`${name} is too long a name for an archive`);
+  if (Buffer.byteLength(name) > 99) throw new Error(`${name} is too long for the name of an archive entry`);
   const header = Buffer.alloc(block);
   const octal = (value: number, at: number, length: number) =>
     header.write(value.toString(8).padStart(length - 1, '0'), at, 'latin1');
@@ -33,7 +36,7 @@ export function tarHeader({ name, size }: TarEntry, seconds: number): Buffer {
   return header;
 }
 
-/** Padding that fills the last block of a file. */
+/** Returns the padding after the content of a file. @param size size of the content in bytes */
 export const tarPadding = (size: number): Buffer => Buffer.alloc((block - (size % block)) % block);
 
 export const tarEnd = (): Buffer => Buffer.alloc(2 * block);
@@ -53,11 +56,12 @@ function readHeader(header: Buffer): TarEntry {
   if (octal(148, 8) !== checksumOf(header)) throw new BadArchive('it is damaged: an entry has a wrong checksum');
   const size = header.readUInt8(124) === 0x80 ? Number(header.readBigUInt64BE(128)) : octal(124, 12);
   const name = text(0, 100);
-  if (!Number.isSafeInteger(size) || size < 0 || name === '') throw new BadArchive('it is damaged: an entry is broken');
+  if (!Number.isSafeInteger(size) || size < 0 || name === '')
+    throw new BadArchive('it is damaged: an entry has an invalid header');
   return { name, size };
 }
 
-/** Reads a stream of bytes in pieces of requested lengths. */
+/** Reads a stream of bytes in pieces of the requested lengths. */
 class Source {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -66,7 +70,7 @@ class Source {
     this.#pieces = bytes[Symbol.asyncIterator]();
   }
 
-  /** @returns at most `max` bytes; empty at the end */
+  /** @returns at least one byte and at most `max` bytes; empty at the end of the stream */
   async take(max: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const { done, value } = await this.#pieces.next();
@@ -78,7 +82,7 @@ class Source {
     return taken;
   }
 
-  /** @returns `length` bytes, or fewer at the end */
+  /** @returns `length` bytes, or fewer at the end of the stream */
   async takeAll(length: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     for (let left = length; left > 0; ) {
@@ -92,8 +96,9 @@ class Source {
 }
 
 /**
- * Iterates over the entries of an archive. Read the content of each entry before the next one; unread content is skipped.
- * @throws BadArchive when the archive is truncated or damaged
+ * Iterates over the entries of an archive. The content of an entry must be read before the next entry; unread content
+ * is skipped.
+ * @throws BadArchive if the archive is truncated or damaged
  */
 export async function* readTar(
   bytes: AsyncIterable<Uint8Array>,
@@ -101,14 +106,14 @@ export async function* readTar(
   const source = new Source(bytes);
   for (let first = true; ; first = false) {
     const header = await source.takeAll(block);
-    if (header.length < block) throw new BadArchive(first ? 'it is empty or not an archive' : 'it is cut off');
+    if (header.length < block) throw new BadArchive(first ? 'it is empty or not an archive' : 'it is truncated');
     if (header.every((byte) => byte === 0)) return;
     const { name, size } = readHeader(header);
     let left = size;
     async function* content(): AsyncGenerator<Buffer> {
       while (left > 0) {
         const piece = await source.take(left);
-        if (piece.length === 0) throw new BadArchive(`it is cut off within ${name}`);
+        if (piece.length === 0) throw new BadArchive(`it is truncated within ${name}`);
         left -= piece.length;
         yield piece;
       }
@@ -116,6 +121,6 @@ export async function* readTar(
     yield { name, size, content: { [Symbol.asyncIterator]: content } };
     for await (const _ of content());
     const padding = (block - (size % block)) % block;
-    if ((await source.takeAll(padding)).length < padding) throw new BadArchive(`it is cut off after ${name}`);
+    if ((await source.takeAll(padding)).length < padding) throw new BadArchive(`it is truncated after ${name}`);
   }
 }
