@@ -18,7 +18,7 @@ export interface Received {
 type Input<R extends Route> = Omit<Received, 'body'> & {
   readonly body: CallOf<R> extends { body?: infer Body } ? Body : undefined;
 };
-/** A test gives a streamed response as one text. */
+/** For a streamed response, the whole text. */
 type Given<R extends Route> = R extends { media: object } ? string : AnswerOf<R>;
 
 type Respond = (received: Received) => Promise<Response>;

@@ -57,7 +57,7 @@ export function endedText({ ended, operators_added, left }: RemovedOperator): st
   const added = operators_added.map(({ username }) => username).join(', ');
   return [
     ...(some.length === 0 ? [] : [`Ended: ${some.join(', ')}.`]),
-    ...(added === '' ? [] : [`Operators that this one added remain: ${added}.`]),
+    ...(added === '' ? [] : [`Operators added by this operator remain: ${added}.`]),
     ...(remaining.length === 0 ? [] : [`Review what remains: ${remaining.join(', ')}.`]),
   ].join(' ');
 }

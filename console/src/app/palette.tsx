@@ -61,7 +61,7 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
             />
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5">
               <Command.Empty className="px-3 py-8 text-center text-muted text-sm">
-                No results. Agents are found by name, hostname, or id.
+                No results. Search for agents by name, hostname, or id.
               </Command.Empty>
               {foundAgents.length > 0 && (
                 <Command.Group heading="Agents" className={groupClasses}>

@@ -148,7 +148,7 @@ function SignInForm() {
       <section className="rounded-lg border bg-surface p-4">
         <h2 className="mb-1 font-semibold text-sm">With your key file</h2>
         <p className="mb-3 text-muted text-sm">
-          The key stays in your browser. The file is usually{' '}
+          The key stays in your browser. The key file is usually{' '}
           <code className="font-mono text-xs">~/.config/muster/operator.key</code>.
         </p>
         {locked === null ? (

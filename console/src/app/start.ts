@@ -7,9 +7,9 @@ import { startLiveAgents } from '../api/live/live-agents.ts';
 import { followSignInLinks } from './sign-in-link.ts';
 
 /**
- * Starts work that does not need the user interface: sign-in links, the event stream, and the first queries. Its own
- * chunk runs as soon as it is loaded (vite.config.ts), so that requests are sent while the browser still loads the
- * other chunks.
+ * Starts work that does not need the user interface: sign-in links, the event stream, and the first queries. This chunk
+ * runs as soon as it is loaded (vite.config.ts), so that requests are sent while the browser is still loading the other
+ * chunks.
  */
 
 /** Large queries to start at sign-in instead of at the first render, by URL path. */

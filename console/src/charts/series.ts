@@ -5,7 +5,7 @@ import type { Sample } from '@muster/protocol';
  * lines.
  */
 
-/** Values of one line; null breaks the line. */
+/** Values of a line; null interrupts it. */
 export type Values = (number | null)[];
 
 export interface Lines {
@@ -25,7 +25,7 @@ export function stepFor(seconds: number): number {
   return steps.find((step) => seconds / step <= maxPoints) ?? 86_400;
 }
 
-/** A longer distance between samples, in steps, is a gap. */
+/** Maximum number of steps between two samples. A longer distance is a gap. */
 const gapSteps = 2.5;
 
 /**

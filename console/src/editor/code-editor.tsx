@@ -206,7 +206,8 @@ export default function CodeEditor({
     <div className="flex h-full min-h-0 flex-col">
       <div ref={host} className="min-h-0 flex-1 overflow-hidden" />
       <p id={hint} className="sr-only">
-        Tab indents. Press Escape, then Tab to leave the editor. Ctrl and Space shows completions. Ctrl and S saves.
+        Press Tab to indent, Control+Space for completions, and Control+S to save. To leave the editor, press Escape,
+        then Tab.
       </p>
     </div>
   );

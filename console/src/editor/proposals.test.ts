@@ -106,7 +106,7 @@ describe('values', () => {
 
 describe('expressions', () => {
   const head = 'parameters: { port: { type: integer, description: where it listens } }\n';
-  test('proposes everything an expression can refer to', () => {
+  test('proposes all names to which an expression can refer', () => {
     const options = at(`${head}templates:\n  - id: t\n    content: |\n      port \${{ ¦`);
     expect(options.map(({ label }) => label)).toEqual(
       expect.arrayContaining([

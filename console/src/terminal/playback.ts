@@ -5,7 +5,7 @@ const maxIdle = 1;
 const leadIn = 0.3;
 
 /**
- * Returns the playback position after some real time. All times are in seconds.
+ * Returns the playback position after `elapsed` seconds. All times are in seconds.
  * @param elapsed real time since the last call
  * @param options.nextAt time of the next event; null if there is none
  */

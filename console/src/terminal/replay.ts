@@ -6,7 +6,7 @@ import { isSize, type Recording, type Size } from './recording.ts';
 const checkpointEvery = 2 * 1024 * 1024;
 /** Number of characters to write before yielding to the browser. */
 const batch = 256 * 1024;
-/** Number of characters from which on the hidden screen is faster. */
+/** Minimum number of characters for which the hidden screen is faster. */
 const far = 1024 * 1024;
 
 interface Checkpoint {

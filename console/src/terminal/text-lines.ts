@@ -88,7 +88,7 @@ export class TextLines {
   }
 
   #push(): void {
-    // A line that repeats the previous one is skipped, so that a search finds it only once.
+    // Skips a line that repeats the previous one, so that a search finds it only once.
     if (this.#line.trim() !== '' && this.#line !== this.texts.at(-1)) {
       this.texts.push(this.#line);
       this.times.push(this.#lineAt);

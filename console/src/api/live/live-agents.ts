@@ -46,7 +46,7 @@ async function fetchSome(ids: readonly string[]): Promise<void> {
       try {
         return [id, await call(getAgent, { params: { node_id: id } })];
       } catch (error) {
-        // After any other error, the gap that follows a reconnect marks the whole cache as stale.
+        // After any other error, the `gap` message of the next connection marks the whole cache as stale.
         return error instanceof ApiError && error.problem.status === 404 ? [id, null] : null;
       }
     }),

@@ -11,7 +11,8 @@ export const moduleSchemaQuery = queryOptions({
     const answer = await fetch(moduleSchemaPath, { signal, credentials: 'omit', redirect: 'error' }).catch((error) => {
       throw signal.aborted ? error : new Unreachable(error);
     });
-    if (!answer.ok) throw new Error(`the module schema could not be loaded: the answer was ${answer.status}`);
+    if (!answer.ok)
+      throw new Error(`the module schema could not be loaded: the orchestrator responded with ${answer.status}`);
     return (await answer.json()) as object;
   },
   gcTime: Number.POSITIVE_INFINITY,

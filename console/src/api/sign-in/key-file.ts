@@ -91,7 +91,7 @@ function seedOfPkcs8(bytes: Uint8Array): Uint8Array {
   const fields = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));
   derNumber(fields, 0);
   const algorithm = derValues(derContent(fields, 1, derTags.sequence));
-  const kind = keyKinds[hexOf(derContent(algorithm, 0, derTags.oid))] ?? 'a key of another kind';
+  const kind = keyKinds[hexOf(derContent(algorithm, 0, derTags.oid))] ?? 'a key of an unsupported type';
   if (kind !== 'ed25519') throw otherKind(kind);
   const seed = derContent(derValues(derContent(fields, 2, derTags.octets)), 0, derTags.octets);
   if (seed.length !== 32) throw brokenKey();

@@ -31,7 +31,7 @@ const limits = { bytes: 256 * 1024 * 1024, scryptRounds: 64, pbkdf2Rounds: 20_00
 
 const unknown = (): KeyFileError =>
   new KeyFileError(
-    'This key is encrypted in a way that the console does not support. Encrypt it again with “muster operator passphrase”.',
+    'The console does not support the encryption of this key. Encrypt the key again with “muster operator passphrase”.',
   );
 
 /**

@@ -65,7 +65,10 @@ export function createSession(parts: RenewalParts) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    /** Calls `forgetter` when the operator changes, before the page shows it, to clear the previous operator's data. */
+    /**
+     * Registers a function that is called when the operator changes, before the page shows the new state. It must clear
+     * the previous operator's data.
+     */
     onForget(forgetter: () => void): void {
       forgetters.add(forgetter);
     },

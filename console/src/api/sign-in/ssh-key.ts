@@ -32,13 +32,13 @@ export async function readSshKey(bytes: Uint8Array, passphrase: string | null): 
     throw new KeyFileError(
       'This key is on a security key, which the console cannot use. Sign in with “muster web-login”.',
     );
-  if (named !== kind) throw otherKind(`an OpenSSH key of the kind ${/^[\w@.-]+$/.test(named) ? named : 'unknown'}`);
+  if (named !== kind) throw otherKind(`an OpenSSH key of type ${/^[\w@.-]+$/.test(named) ? named : 'unknown'}`);
   const sealed = fields.bytes();
   if (cipher === 'none') return seedOf(new SshFields(sealed));
   if (passphrase === null) throw needsPassphrase();
   if (!Object.hasOwn(ciphers, cipher) || kdf !== 'bcrypt')
     throw new KeyFileError(
-      'This key is encrypted in a way that the console does not support. Encrypt it again with “ssh-keygen -p -Z aes256-ctr -f FILE”.',
+      'The console does not support the encryption of this key. Encrypt the key again with “ssh-keygen -p -Z aes256-ctr -f FILE”.',
     );
   const way = ciphers[cipher as keyof typeof ciphers];
   const wrapping = await derive(new SshFields(kdfOptions), passphrase, way.key + way.iv);

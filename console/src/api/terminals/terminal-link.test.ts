@@ -179,7 +179,7 @@ test('does not reply to terminal queries of a previous connection', async () => 
   expect(last().sent).toHaveLength(2);
 });
 
-test('ignores events of the previous connection after taking over', async () => {
+test('ignores events of the previous connection after taking control', async () => {
   const { link, sockets, fire, states, modes } = linked();
   link.start('/first');
   const [first] = sockets as [Socket];

@@ -18,7 +18,7 @@ test('shows placeholders while the kind loads', async () => {
   expect(screen.getByRole('status', { name: 'Loading' })).toBeTruthy();
 });
 
-test('shows the fields of the kind in the address', async () => {
+test('shows the fields of the kind that the URL names', async () => {
   const api = fakeApi();
   api.answerExamples(getKind);
   await open();

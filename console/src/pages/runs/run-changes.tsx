@@ -16,7 +16,7 @@ import { AgentLink, OperationLink } from '../links.tsx';
 import { firstToCompare, groupResults, type Outcome, type RunGroup, type RunResult } from './run-groups.ts';
 import { wordOf } from './run-progress.tsx';
 
-/** Number of operations to compare without being asked, and number of further ones per click. */
+/** Number of operations to compare initially, and number of further ones to compare per click. */
 const initiallyCompared = 60;
 const moreCompared = 500;
 /** Number of groups that are initially expanded. */
@@ -43,7 +43,7 @@ export function RunChanges({ run }: { readonly run: Run }) {
     [names],
   );
   const { likeness, examples, left, error, retry } = useOperationGroups(wanted, likenessHere);
-  // The maps are mutated in place, so `left` signals their changes.
+  // The maps are mutated in place, so a change of `left` indicates that they have changed.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);
   const uncompared = groups.reduce((sum, group) => sum + group.uncompared.length, 0);

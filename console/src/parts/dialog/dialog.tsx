@@ -31,8 +31,8 @@ export function Dialog({
   /** Whether Escape and clicks outside the dialog are ignored. */
   readonly lasting?: boolean;
   /**
-   * Whether to focus the dialog itself instead of its first button, so that a key held down since before it opened
-   * presses nothing.
+   * Whether to focus the dialog itself instead of its first button, so that a key that is held down while the dialog
+   * opens does not press the button.
    */
   readonly calm?: boolean;
   readonly footer?: ReactNode;

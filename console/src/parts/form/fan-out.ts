@@ -17,7 +17,7 @@ export interface FanOutDraft {
   readonly batch: string;
   readonly maxFailures: string;
   readonly offline: 'report' | 'queue';
-  /** How long to wait for agents that are not connected: `90s`, `30m`, `24h`, `7d`. */
+  /** Maximum time to wait for agents that are not connected, such as `90s`, `30m`, `24h`, or `7d`. */
   readonly wait: string;
 }
 

@@ -15,7 +15,7 @@ export const fieldClasses =
 
 export interface FieldProps {
   readonly label: ReactNode;
-  /** Whether only screen readers get the label. */
+  /** Whether to hide the label visually. Screen readers still announce it. */
   readonly hideLabel?: boolean;
   readonly hint?: ReactNode;
   readonly error?: string | null | undefined;

@@ -76,10 +76,7 @@ export function ResourceResults({ results, resultKind, output, running = false, 
   );
 }
 
-/**
- * Returns which results are expanded: those that the operator expanded, and by default important results and the one in
- * the URL fragment.
- */
+/** Tracks which results are expanded. By default, important results and the one in the URL fragment are expanded. */
 function useOpenResults(keyed: readonly KeyedResult[], named: KeyedResult | null) {
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const openedFirst = useMemo(() => openAtFirst(keyed), [keyed]);

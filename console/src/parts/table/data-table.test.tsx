@@ -48,7 +48,7 @@ const rows = () => screen.getAllByRole('row').slice(1);
 const names = (some: HTMLElement[]) => some.map((row) => within(row).getAllByRole('gridcell')[1]?.textContent);
 const chosenNames = () => names(rows().filter((row) => row.getAttribute('aria-selected') === 'true'));
 
-test('sorts by a header, with missing values last in both directions', async () => {
+test('sorts by a clicked header, with missing values last in both directions', async () => {
   fakeApi();
   const { user } = await renderPart(
     <Machines
@@ -74,7 +74,7 @@ test('shows the placeholder if there are no rows', async () => {
   expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('1');
 });
 
-test('renders only visible rows, and requests no more far from the end', async () => {
+test('renders only visible rows, and requests no more rows until the end is near', async () => {
   fakeApi();
   const onNearEnd = vi.fn();
   await renderPart(<Machines rows={machines(10_000)} onNearEnd={onNearEnd} />);
