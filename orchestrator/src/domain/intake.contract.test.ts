@@ -137,7 +137,7 @@ describeDatabases('reports of an operation', (fixture) => {
     expect(await results(id, 0, [resultOf()])).toMatchObject({ message: expect.stringContaining('was not sent') });
   });
 
-  test('ignores removals of unknown resources in applied state', async () => {
+  test('does not add removals of unknown resources to applied state', async () => {
     const { agent, context, actor, apply, finish, count, next } = await opened(fixture);
     const first = await apply();
     const gone = resultOf({ identity: '/from/elsewhere', action: 'remove', status: 'failed', message: 'busy' });

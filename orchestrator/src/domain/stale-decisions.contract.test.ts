@@ -66,7 +66,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
   const back = (domain: Domain, agent: Key, ...held: string[]) =>
     connect(domain, agent, { open_operations: held.map((operation_id) => ({ operation_id })) as never });
 
-  test('cancels an operation that is marked as not dispatched concurrently', async () => {
+  test('cancels an operation that is concurrently marked as not dispatched', async () => {
     const { domain, context, actor, agent, submit, sent, statusOf } = await open();
     const id = await submit();
     expect(await sent()).toBe(id);

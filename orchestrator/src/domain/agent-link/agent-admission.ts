@@ -120,7 +120,7 @@ async function succeed(context: Context, hello: Hello, from: Caller, succession:
     if (!(error instanceof MusterError)) throw error;
     if (error.code === 'invalid_input')
       return { code: 'key_refused', message: `the new key is refused: ${error.message}`, retry_after_secs: null };
-    // The agent's keys or approval changed since they were read. The next hello reads them again.
+    // The agent's keys or approval changed after they were read. The next hello reads them again.
     if (error.code === 'agent_changed')
       return { code: 'unavailable', message: 'the agent was changed while it was connecting', retry_after_secs: 1 };
     throw error;
@@ -240,7 +240,8 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
         summary: null,
         startedAt: null,
       });
-    // The message with the operation was lost. The operation is cancelled, expires, or is dispatched again.
+    // The message with the operation was lost. Depending on the state of the operation and its run, the operation is
+    // cancelled, expires, or is dispatched again.
     else if (operation.cancel_requested_at !== null)
       await endHere(context, operation, hello.hostname, neverReceived(cancelledBefore));
     else {

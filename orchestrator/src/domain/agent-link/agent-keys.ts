@@ -43,7 +43,6 @@ export interface Succession {
   between: readonly { public_key: string; valid_until: number }[];
 }
 
-/** A recorded key. */
 export interface OwnKey {
   node_id: string;
   valid_until: number | null;
@@ -60,7 +59,7 @@ export interface KeptKey extends OwnKey {
 
 /** The recorded keys that {@link judgeKey} needs for a hello. */
 export interface KnownKeys {
-  /** The key of the hello. */
+  /** The key of the hello; undefined if it is not recorded. */
   own: OwnKey | undefined;
   /** Recorded keys that the hello's statements name, by hex. Empty when the hello's own key is known. */
   formers: ReadonlyMap<string, KeptKey>;
@@ -115,10 +114,10 @@ export function judgeKey(
   const { former, said } = followed;
   const { node_id } = former;
   const first = said.at(-1)!;
-  // The agent was removed and enrolled again under an earlier key, such as after its disk was restored.
+  // The agent was removed and enrolled again under an earlier key, for example after its disk was restored.
   if (first.madeAt + keyStatementLimits.clockSkewSecs < former.first_seen_at)
     return refused(node_id, 'its statement is older than the agent’s enrollment', 'key_unknown');
-  // The age of statements by unrecorded keys is not checked, because the last use of those keys is unknown.
+  // The age of a statement by an unrecorded key cannot be checked, because it is unknown when that key was last used.
   const fault =
     keyStatementFault(first, now, former.last_seen_at) ??
     said
@@ -135,7 +134,7 @@ export function judgeKey(
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };
 }
 
-/** @returns all statements of a hello, newest first */
+/** Returns all statements of a hello, newest first. */
 const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatement[] =>
   key_statement === undefined ? [] : [key_statement, ...(earlier_statements ?? [])];
 
@@ -168,7 +167,10 @@ function follow(
   return waiting ?? 'unknown';
 }
 
-/** @param said the statements from the new key to the recorded current one, newest first */
+/**
+ * Returns the succession that the statements describe.
+ * @param said the statements from the new key to the recorded current one, newest first
+ */
 function successionBy(said: readonly KeyStatement[], formers: KnownKeys['formers'], now: number): Succession {
   let until = Number.POSITIVE_INFINITY;
   const ended = said.map(({ formerKey, madeAt, formerUntil }) => {
@@ -220,7 +222,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
 /** Maximum number of keys of an agent over its lifetime, because former keys stay recorded. */
 const maxKeys = 1024;
 
-/** Transaction guard: fails if the key's owner or validity has changed since it was read. */
+/** Returns a statement that fails the transaction if the key's owner or validity has changed since it was read. */
 export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
     agentKeyUnchanged,

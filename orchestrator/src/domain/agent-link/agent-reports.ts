@@ -180,8 +180,8 @@ async function commit(
       ended.push({ row, finished: report, unchanged: end.unchanged });
     }
   }
-  // The end of an apply is as large as its desired set. Operators control that size, so the transaction does not count as
-  // the agent's.
+  // The report that ends an apply is as large as its desired set, which operators control. Such a transaction is therefore
+  // exempt from the limits for agents.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
   await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>

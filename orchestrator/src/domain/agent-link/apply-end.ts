@@ -22,8 +22,6 @@ import { appliedScope } from '../shared/drift-scope.ts';
 
 type Finished = Extract<Report, { type: 'finished' }>;
 
-/** Updates applied state at the end of an apply. */
-
 /**
  * Returns the statements that update applied state after an apply.
  * @param sameAs finds a previous apply of the same set that changed nothing

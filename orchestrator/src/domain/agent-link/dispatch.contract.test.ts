@@ -225,7 +225,7 @@ resources:
     expect((await domain.links.nextOperation(agent.id, 5))?.operation.operation_id).toBe(other);
   });
 
-  test('sends the condition, and removes nothing when the condition did not hold', async () => {
+  test('sends the condition of a resource, and does not remove the resource if the condition is false', async () => {
     const { domain, context, agent, submitFor } = await openWith();
     const id = await submitFor('apply');
     const sent = await domain.links.nextOperation(agent.id);

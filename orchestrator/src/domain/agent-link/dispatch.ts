@@ -31,7 +31,7 @@ interface DispatchSources {
 type Marked = Pick<Row, 'kind' | 'trigger' | 'payload_digest' | 'snapshot_operation_id' | 'dispatched_at'> &
   Pick<QueuedOperation, 'operation_id' | 'node_id' | 'modules' | 'requested_by' | 'run_id' | 'label'>;
 
-/** First protocol version with verification. Older agents ignore it. */
+/** First protocol version with verification. Older agents would not verify. */
 const verifiesSince = 2;
 /** First protocol version with `only_if`. Older agents would ignore the condition and apply the resource. */
 const conditionsSince = 6;
@@ -156,7 +156,7 @@ async function tooOld({ db }: Context, { node_id, label }: Marked, version: numb
 }
 
 /**
- * Marks an operation as dispatched before it is sent. From then on, only the agent's report ends it, even if this process
+ * Marks an operation as dispatched before it is sent. After that, only the agent's report ends it, even if this process
  * stops.
  * @returns false if the operation was cancelled, or the agent rejected, concurrently. Otherwise the snapshot for a drift
  * check: the newest one, because an apply may have ended since the request

@@ -141,10 +141,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
         const result = await write(statements);
         if (saves) day.saved = Math.max(day.saved, row.bytes);
         for (const what of usedUp)
-          context.log.warn(
-            { node_id, limit: limits[what] },
-            `agent ${name} has exceeded its daily limit of ${counted[what]}`,
-          );
+          context.log.warn({ node_id, agent: name, limited: what, limit: limits[what] }, 'agent exceeded daily limit');
         return result;
       } catch (error) {
         day.bytes -= bytes;

@@ -251,7 +251,7 @@ describeDatabases('agents', (fixture) => {
     expect(await found('')).toEqual(['web-1', 'web-2']);
   });
 
-  test('reports with each page whether another one follows', async () => {
+  test('returns with each page whether there is another one', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

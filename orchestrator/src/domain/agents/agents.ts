@@ -48,7 +48,7 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
   return row ?? notThere(idOrName);
 }
 
-/** Like {@link requireAgent}, but reads only the columns of an API answer. */
+/** Finds an agent like {@link requireAgent}, but reads only the columns of an API answer. */
 async function requireShown(context: Context, idOrName: string): Promise<ShownRow> {
   const row = isKeyId(idOrName)
     ? await findShown(context, idOrName)
@@ -85,8 +85,8 @@ function toAgent({ presence }: Context, row: ShownRow): Agent {
 }
 
 /**
- * Returns the same as {@link toAgent}, as JSON text. Attributes and tags are stored as JSON, so they need not be parsed and
- * serialized again.
+ * Returns an agent as JSON text, like {@link toAgent}. Attributes and tags are stored as JSON, so they need not be parsed
+ * and serialized again.
  */
 function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
   const { node_id, name, status, agent_version, attributes, tags } = row;
@@ -109,7 +109,7 @@ export async function getAgent(context: Context, idOrName: string): Promise<Agen
   return toAgent(context, await requireShown(context, idOrName));
 }
 
-/** Returns the same as {@link getAgent}, as JSON text. */
+/** Returns an agent as JSON text, like {@link getAgent}. */
 export async function getAgentText(context: Context, idOrName: string): Promise<JsonText<Agent>> {
   return toAgentText(context, await requireShown(context, idOrName));
 }

@@ -120,7 +120,7 @@ describe('install source', () => {
 });
 
 describe('note on the address for agents', () => {
-  test('reports first that other machines cannot connect', () => {
+  test('prefers the note that other machines cannot connect', () => {
     expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1; set agent_host');
     expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('only from the orchestrator’s own machine');
     expect(noteOnAgents('0.0.0.0', null, 'control')).toContain(

@@ -50,8 +50,8 @@ export function enrolmentLines(places: EnrolmentPlaces, token: string, approved:
     ...(approved ? [] : [['--wait', 'no']]),
   ];
   const installOptions = options.map(([name = '', value = '']) => `${name} ${word(value)}`).join(' ');
-  // The exit code of a pipeline is that of its last command, and a shell succeeds on empty input. If the download fails,
-  // the shell therefore gets the script `exit 1`.
+  // A pipeline returns the exit code of its last command, and a shell succeeds on empty input. If the download fails, the
+  // shell therefore gets the script `exit 1`.
   const command = `(${fetched} || echo exit 1) | MUSTER_TOKEN=${word(token)} sh -s -- ${installOptions}`;
   return { command, connect_command: connect, note };
 }

@@ -5,10 +5,10 @@ import { audited } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Detects lost agents by their recorded last-seen times. Thus it does not matter how a link ended, or whether the
- * orchestrator was running at that time. A scan reads the records once, from the least recently seen agent to the start of
- * the grace period. Agents that disconnect or change behind the scan's position are checked again. The scan restarts
- * periodically, to refresh the last-seen times of connected agents and to recover lost hints.
+ * Detects lost agents by their recorded last-seen times, so that agents are found no matter how their link ended and
+ * whether the orchestrator was running at that time. A scan reads the records once, from the least recently seen agent to
+ * the start of the grace period. Agents that disconnect or change behind the scan's position are checked again. The scan
+ * restarts periodically, to refresh the last-seen times of connected agents and to recover lost hints.
  */
 
 /** Seconds between scans. After a crash, the recorded last-seen time of a connected agent may be this old. */
@@ -108,7 +108,7 @@ function lossOf(context: Context, row: UnseenRow, now: number): Statement[] {
       type: 'agent.lost',
       actor: systemActor,
       target: { type: 'agent', id: node_id, name: label },
-      summary: `agent ${label} is lost: last heard ${new Date(last_seen_at * 1000).toISOString()}`,
+      summary: `agent ${label} is lost; it was last heard from at ${new Date(last_seen_at * 1000).toISOString()}`,
       metadata: { last_seen_at },
     }),
   ];

@@ -48,7 +48,7 @@ describeDatabases('pending agents', (fixture) => {
     expect((await come(domain, '2001:db8:0:2::3', { stays: true })).admitted).toBe(false);
   });
 
-  test('displaces agents from many small networks of one party for one from another network', async () => {
+  test('displaces agents of adjacent small networks for an agent of a distant network', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 4 });
     for (let at = 0; at < 4; at++) await come(domain, `2001:db8:0:${at}::1`, { stays: true });
     expect((await come(domain, '2001:db8:0:9::1', { stays: true })).admitted).toBe(false);

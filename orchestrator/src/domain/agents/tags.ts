@@ -27,7 +27,7 @@ const maxTags = 256;
  */
 export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'): void {
   if (Object.keys(tags).length > maxTags) {
-    const message = `must be at most ${maxTags} tags`;
+    const message = `must have at most ${maxTags} tags`;
     throw new MusterError('invalid_input', `${at.slice(1)} ${message}`, [{ path: at, message }]);
   }
   const faults = Object.entries(tags).flatMap(([key, value]) => tagFaults(key, value, at));

@@ -17,8 +17,8 @@ import type { EventConsumer, PlacedEvent } from './placed-event.ts';
 /** Maximum number of events in one transaction. */
 const batch = 1000;
 /**
- * Number of consecutive failures of consumers after which the events of the batch are placed one at a time. A consumer is
- * then skipped for events on which it fails. Thus a failing consumer does not stop the chain, and one event does not affect
+ * Number of consecutive failures of consumers after which the events of the batch are placed one at a time. For each event,
+ * consumers that fail are then skipped. This keeps a failing consumer from stopping the chain, and one event from affecting
  * others.
  */
 const maxFailures = 5;

@@ -186,7 +186,7 @@ function detected(
 ): Statement {
   const agent = { type: 'agent', id: node_id, name: label } as const;
   const count = which.length;
-  const adverb = { first: '', further: ' further', otherwise: ' beyond what was accepted' }[how];
+  const adverb = { first: '', further: ' further', otherwise: ' beyond the accepted drift' }[how];
   return audited(context, {
     type: 'drift.detected',
     actor: agent,

@@ -46,7 +46,6 @@ interface Due {
   /** When the last apply ended, Unix seconds. */
   updated_at: number;
   open_operation: string | null;
-  /** Status of the latest record. */
   latest_status: 'in_sync' | 'drifted' | 'failed' | 'cancelled' | null;
   latest_snapshot: string | null;
 }
@@ -75,7 +74,9 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   return 'check';
 }
 
-/** Returns when the check after one at `now` is due, in Unix seconds: after the interval with random spread. */
+/**
+ * Returns when to check a machine next if it is checked at `now`, in Unix seconds: after the interval with random spread.
+ */
 export const nextDue = (now: number, { interval, random }: SweepRules): number =>
   now + Math.max(1, Math.round(interval * (1 + spread * (random() - 0.5))));
 
@@ -128,7 +129,7 @@ export async function queueDue(context: Context, rules: SweepRules, fence: Fence
     const ids = await Promise.all(checks.map((check) => queueOne(context, fence, check)));
     queuedIds.push(...ids.filter((id) => id !== null));
     if (moved.length + checks.length < rows.length || rows.length < Math.min(limit, maxAtOnce)) break;
-    // Many machines must be rescheduled, such as after a downtime of the orchestrator.
+    // Many machines must be rescheduled, for example after a downtime of the orchestrator.
     limit = maxAtOnce;
     await new Promise((resolve) => setImmediate(resolve));
   }

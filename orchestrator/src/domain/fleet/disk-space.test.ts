@@ -6,12 +6,12 @@ const mib = 1024 * 1024;
 
 describe('disk space', () => {
   test.each([
-    ['reserves 256 MiB of a large disk by default', { size: 1e12, free: 256 * mib }, null, 256 * mib, false],
-    ['reports low space below the reserve of a large disk', { size: 1e12, free: 256 * mib - 1 }, null, 256 * mib, true],
-    ['reserves 2 % of a small disk by default', { size: 8 * mib, free: mib }, null, Math.floor(8 * mib * 0.02), false],
-    ['prefers the configured reserve', { size: 8 * mib, free: mib }, 2 * mib, 2 * mib, true],
-    ['never reports low space with a reserve of 0', { size: 8 * mib, free: 0 }, 0, 0, false],
-  ])('%s', (_, room, wanted, reserve, low) => {
+    ['256 MiB of a large disk', { size: 1e12, free: 256 * mib }, null, 256 * mib, false],
+    ['256 MiB of a large disk', { size: 1e12, free: 256 * mib - 1 }, null, 256 * mib, true],
+    ['2 % of a small disk', { size: 8 * mib, free: mib }, null, Math.floor(8 * mib * 0.02), false],
+    ['the configured size', { size: 8 * mib, free: mib }, 2 * mib, 2 * mib, true],
+    ['nothing if 0 is configured', { size: 8 * mib, free: 0 }, 0, 0, false],
+  ])('reserves %s, and reports less free space as low', (_, room, wanted, reserve, low) => {
     expect(judgeDisk(room, wanted, false)).toEqual({ ...room, reserve, low });
   });
 

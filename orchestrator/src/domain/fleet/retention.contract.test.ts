@@ -143,7 +143,7 @@ describeDatabases('retention', (fixture) => {
       expect(ends).toEqual(['committed', '40001']);
     });
 
-  test('deletes drift records by age, and the agent’s drift data with the last one', async () => {
+  test('deletes drift records by age, and the drift state of an agent with its last record', async () => {
     const { context, domain, upload, submit, carryOut, check } = await open();
     await upload('one');
     await carryOut(await submit());
@@ -181,7 +181,7 @@ describeDatabases('retention', (fixture) => {
     expect(planned).not.toBe(applied);
   });
 
-  test('deletes in several batches', async () => {
+  test('deletes records in several batches', async () => {
     const { context, domain, upload, submit, carryOut } = await open();
     await upload('one');
     for (let i = 0; i < 205; i++) await carryOut(await submit('plan'));

@@ -23,7 +23,7 @@ describe('shown settings', () => {
     });
   });
 
-  test('masks only secrets, by key name', () => {
+  test('masks only values whose key names a secret', () => {
     expect(
       shown({
         scrape_token: 's',
@@ -59,7 +59,7 @@ describe('shown settings', () => {
     });
   });
 
-  test('never shows the password in a database URL, whatever characters it contains', () => {
+  test('never shows the password in a database URL, even with special characters', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 6 }), (password) => {
         const url = `postgres://muster:${encodeURIComponent(`~${password}~`)}@db.example/muster`;

@@ -44,7 +44,7 @@ test('returns defaults, choices, bounds, triggers, and identity fields', () => {
   expect(field('group-unix', 'gid')).toMatchObject({ type: 'integer', minimum: 0, maximum: 4_294_967_294 });
   expect(field('user-windows', 'password')).toMatchObject({ sensitive: true });
   expect(getKind('file-unix').exclusive).toContainEqual(['symlink', 'mode']);
-  // A line is identified by its match where it has one.
+  // A `line` resource is identified by its `match` field if it has one.
   const identity = getKind('line-unix').fields.filter((each) => each.identity);
   expect(identity.map(({ name }) => name)).toEqual(['path', 'line', 'match']);
 });

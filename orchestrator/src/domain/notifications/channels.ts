@@ -236,4 +236,4 @@ export async function testChannel(
 }
 
 /** Error text for a channel whose encryption key is missing. */
-export const undecipherable = 'its config is encrypted with a key that this orchestrator does not have';
+export const undecipherable = 'the channel config is encrypted with a key that this orchestrator does not have';

@@ -20,7 +20,7 @@ describe('afterFailure', () => {
     expect(waitOf({ ...fresh, failures: 1e9 }, 1)).toBe(600_000);
   });
 
-  test('waits for at least half the backoff and at most an hour, whatever the receiver requests', () => {
+  test('waits for at least half the backoff and at most an hour, even if the receiver requests another delay', () => {
     fc.assert(
       fc.property(
         fc.nat(),

@@ -141,8 +141,15 @@ export async function recordFailure(
       ),
     );
   context.log.warn(
-    { channel_id: channelId, channel: name, delivery_id, status: attempt.status, failures: after.failures },
-    `a message was not delivered: ${what}`,
+    {
+      channel_id: channelId,
+      channel: name,
+      delivery_id,
+      status: attempt.status,
+      failures: after.failures,
+      reason: what,
+    },
+    'failed to deliver message',
   );
   await writeWhileUnchanged(context, 'channels/failed', statements);
 }

@@ -71,7 +71,7 @@ async function askToCancel(context: Context, actor: Actor, operation: EndingOper
 }
 
 /**
- * Returns what ends all open operations of an agent in the transaction that rejects or removes the agent.
+ * Prepares the end of all open operations of an agent, for the transaction that rejects or removes the agent.
  * @returns statements, which fail with `agent_changed` if the open operations have changed; and a function to call with the
  * result after the commit
  */

@@ -43,7 +43,7 @@ export function endStatements(
   const finished_at = seconds(context.now());
   const precondition = { expect: 'changed', else: 'operation_finished' } as const;
   const { status, error } = ending;
-  // Of a drift check, only the drift record is kept. The operation itself is deleted.
+  // Only the drift record of a drift check is kept. The operation itself is deleted.
   if (kind === 'drift') {
     const gone = statement(deleteOpenOperation, { operation_id }, precondition);
     // The check did not run, so the machine becomes due again.

@@ -86,7 +86,7 @@ describeDatabases('applied state', (fixture) => {
     expect(state).toMatchObject({ pending_removals: [], unapplied: [] });
   });
 
-  test('drops a resource that a cancelled apply skipped after an apply without it', async () => {
+  test('drops a resource that a cancelled apply skipped, once an apply without the resource ends', async () => {
     const { context, actor, domain, report, submit } = await open(fixture);
     const agent = await newAgent(domain, actor, 'web-1');
     const first = await submit(agent, ['a', 'b']);
@@ -189,7 +189,7 @@ describeDatabases('applied state', (fixture) => {
 
 interface Step {
   names: string[];
-  /** Modules of audit assignments: kept while they are not requested. */
+  /** Modules of audit assignments, which are kept unless they are requested. */
   audits: string[];
   /** Status of the resources, repeated as often as needed. */
   fates: Fate[];

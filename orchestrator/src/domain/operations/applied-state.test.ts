@@ -54,7 +54,7 @@ describe('applied state', () => {
     });
   });
 
-  test('keeps the time since which a state lasts, and keeps a resource in place after a failed apply', () => {
+  test('keeps the start time of a state, and keeps a resource in place after a failed apply', () => {
     const again = changesOf([[0, resultOf({ action: 'update' })]], [row]).put;
     expect(again).toMatchObject([{ operation_id: 'two', since: 10, state: 'applied' }]);
     const failed = changesOf([[0, resultOf({ status: 'failed', message: 'disk full' })]], again).put;

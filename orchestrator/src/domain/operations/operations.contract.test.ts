@@ -221,7 +221,7 @@ describeDatabases('operations', (fixture) => {
     expect(await connect(domain, other)).toMatchObject({ acknowledged: 0 });
   });
 
-  test('commits results, output, and the end as they arrive', async () => {
+  test('commits results, output, and the end of an operation as they arrive', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     await uploadModule(context, actor, 'b', motd('b', '/etc/b', 'b'));
     const id = await submit('apply', { modules: ['motd', 'b'] });
@@ -543,7 +543,7 @@ describeDatabases('runs', (fixture) => {
     expect(events.map(({ event_type }) => event_type)).toEqual(['run.ended', 'run.started']);
   });
 
-  test('queues operations for disconnected agents on request, and succeeds without failures', async () => {
+  test('queues operations for disconnected agents on request, and ends the run as succeeded if none fails', async () => {
     const all = await open(fixture);
     const { domain, context, actor, agent } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');

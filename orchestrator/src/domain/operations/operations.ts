@@ -239,8 +239,8 @@ export interface OutputInPages {
 }
 
 /**
- * Returns the recorded output of an operation. Of a program that is running, or whose report has not arrived, returns the
- * output so far.
+ * Returns the recorded output of an operation, or the output so far if the program is running or its report has not
+ * arrived.
  * @throws MusterError operation_not_found, also if the operation belongs to another agent
  */
 export async function readOutput(

@@ -67,7 +67,7 @@ export interface KeptResult {
 }
 
 /**
- * Decides what is stored of a report of results.
+ * Decides how much of a report of results is stored.
  * @returns the rows to store, or the fault
  */
 export function keepResults(
@@ -132,7 +132,7 @@ function removalFault(position: number, count: number, result: ResourceResult, s
 const named = ({ type, identity }: ResourceResult): string => JSON.stringify(toldName(`${type} ${identity}`, 100));
 
 /**
- * Decides what is stored of a report of output.
+ * Decides how much of a report of output is stored.
  * @returns the output to store, cut if necessary, or null to store none; or the fault
  */
 export function keepOutput(

@@ -31,7 +31,7 @@ async function namesOf(
 }
 
 /**
- * Adds to the sent secrets those that may be on the machine from earlier.
+ * Returns the sent secrets, and others that earlier operations may have left on the machine.
  * @param sent the secrets in an operation message
  * @param digests digests of the set to apply and of the previously applied one, if known
  */
@@ -59,7 +59,7 @@ export function createOperationScrub(
   cache: Pick<OperationCache, 'secretsOf'>,
   payloads: Pick<Payloads, 'secretsOf'>,
 ): OperationScrub {
-  /** Used after a restart, and for drift checks. Hides all stored values, because any of them may have been sent. */
+  /** Reads all stored values, because any of them may have been sent. Used after a restart, and for drift checks. */
   async function lookUp(operationId: string): Promise<readonly SentSecret[]> {
     const names = await namesIn(context, payloads, operationId);
     if (names.length === 0) return [];

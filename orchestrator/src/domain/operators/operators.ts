@@ -162,8 +162,8 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
 }
 
 /**
- * Returns the operators that this one added, directly or through operators that were removed since. Otherwise operators
- * could hide whom they added by removing the operator in between.
+ * Returns the operators that this one added, directly or through operators that were removed since. Otherwise an operator
+ * could hide an addition by removing the operator who made it.
  */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];

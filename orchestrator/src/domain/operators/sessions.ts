@@ -105,7 +105,7 @@ export class Sessions {
 
   /**
    * Opens a session.
-   * @param signedInAt when the signature was made, in Unix seconds
+   * @param signedInAt when the operator signed the challenge, in Unix seconds
    * @param more further statements: preconditions and the event
    */
   async open(
@@ -138,7 +138,7 @@ export class Sessions {
 
   /**
    * Renews a session.
-   * @throws MusterError unauthenticated if the signature was made too long ago
+   * @throws MusterError unauthenticated if the operator signed in too long ago
    */
   async renew(tokenHash: string): Promise<{ token: string; expires_at: number }> {
     const session = await this.read(tokenHash);

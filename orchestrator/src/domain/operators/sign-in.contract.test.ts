@@ -192,7 +192,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(bare, 'hex')), null, home))).toBe('done');
   });
 
-  test('keeps eight nonces of a key alive and accepts an answer to any of them', async () => {
+  test('keeps eight nonces of a key valid, and accepts an answer to any of them', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const nonces: string[] = [];
@@ -345,7 +345,7 @@ describeDatabases('sign-in', (fixture) => {
     const { context } = domain;
     const { actor } = await newAdmin(domain);
     const { bob, own } = await leaver(domain, actor);
-    // Bob adds eve, eve adds mallory and a channel, and bob removes eve: only eve leads from bob to mallory.
+    // Bob adds eve, eve adds mallory and a channel, and bob removes eve. Bob is connected to mallory only through eve.
     const add = async (by: Actor, username: string) => {
       const { hex: public_key, id } = await newKey();
       await addOperator(context, by, { public_key, username, role: 'admin' });
@@ -417,7 +417,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(events[0]?.metadata.enrolment_tokens).toHaveLength(500);
   });
 
-  test('creates the first operator once', async () => {
+  test('creates the first operator only once', async () => {
     const domain = await openDomain(fixture);
     const first = await newKey();
     expect(await bootstrapOperator(domain.context, { public_key: first.hex, username: 'ada' })).toBe(true);

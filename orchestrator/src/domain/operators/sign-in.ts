@@ -51,7 +51,7 @@ export interface SignIn {
   find(tokenHash: string): Session | null | Promise<Session | null>;
   /**
    * Renews a session.
-   * @throws MusterError unauthenticated if the signature was made too long ago
+   * @throws MusterError unauthenticated if the operator signed in too long ago
    */
   renew(tokenHash: string): Promise<{ token: string; expires_at: number }>;
   logout(tokenHash: string): Promise<void>;

@@ -87,8 +87,8 @@ export function rulesOf(options: RunOptions, maxConcurrent: number): WaveRules {
     limit: Math.min(options.batch ?? maxConcurrent, maxConcurrent),
     canary: options.canary,
     maxFailures: options.max_failures,
-    // A paced run holds absent agents until they connect. If their operations were queued, all of them would begin at the
-    // same time.
+    // A paced run holds absent agents until they connect. Otherwise their queued operations would all begin when the agents
+    // reconnect.
     absent: options.offline === 'report' ? 'report' : paced ? 'hold' : 'queue',
   };
 }

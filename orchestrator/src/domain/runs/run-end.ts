@@ -50,7 +50,7 @@ export async function settleRuns(context: Context): Promise<void> {
   for (const { run_id } of await context.db.all(openRuns, {})) await settleRun(context, run_id);
 }
 
-/** Halts a run for good: no further agent gets a turn, but operations in progress continue. */
+/** Halts a run permanently: no further agent gets a turn, but operations in progress continue. */
 export async function haltRun(context: Context, runId: string, reason: string): Promise<void> {
   const run = await context.db.get(runById, { run_id: runId });
   if (run?.status !== 'running') return;

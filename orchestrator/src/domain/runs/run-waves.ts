@@ -1,5 +1,5 @@
 /**
- * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: the decision is made again
+ * Decides which agents of a run get their turn next. Pure functions. The rows are authoritative: the caller decides again
  * after every change, and after a restart.
  */
 

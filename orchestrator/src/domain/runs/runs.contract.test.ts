@@ -127,7 +127,7 @@ describeDatabases('runs on named agents', (fixture) => {
     return { ...opened, node_ids, begin };
   };
 
-  test('applies modules on named agents in order, with canaries and batches', async () => {
+  test('applies modules to named agents in order, with canaries and batches', async () => {
     const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
     // The request names one agent twice, but the agent has only one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
@@ -313,7 +313,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('respects the limit after a restart while agents are disconnected', async () => {
+  test('respects the limit of concurrent agents after a restart while agents are disconnected', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     const conductor = () => createRunConductor(context, { maxConcurrent: 1 });
     await domain.conductor.stop();
@@ -342,7 +342,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('respects the limit while rows are reloaded', async () => {
+  test('respects the limit of concurrent agents while rows are reloaded', async () => {
     const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
     await domain.conductor.stop();
     let hold = Promise.resolve();
@@ -440,7 +440,7 @@ describeDatabases('runs in waves', (fixture) => {
     await upkeep.stop();
   });
 
-  test('holds absent agents of a paced run until they return or expire', async () => {
+  test('holds absent agents of a paced run until they connect or their time is over', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });

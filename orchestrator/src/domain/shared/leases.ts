@@ -3,7 +3,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import type { Context } from './context.ts';
 
 /** Leases for work that only one process at a time does, for processes that share a database. */
-/** Statements that make a transaction of the work fail when another process holds the lease. */
+/** Statements that make a transaction fail if another process holds the lease. */
 export type Fence = readonly Statement[];
 
 export interface Lease {

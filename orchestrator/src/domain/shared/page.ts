@@ -1,4 +1,3 @@
-/** A part of a list. */
 export interface Page<T> {
   readonly items: T[];
   readonly more: boolean;

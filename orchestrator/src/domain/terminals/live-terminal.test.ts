@@ -250,7 +250,7 @@ test('pauses input while the shell accepts none', () => {
   expect(open.shell.typed).toBe('pass\r');
 });
 
-test('pauses input that must be recorded while it cannot be', () => {
+test('pauses input while the recording of input waits for the disk', () => {
   const { shell, join, recording } = begun({ recordInput: true });
   const ada = join('control');
   recording.slow = true;
@@ -269,7 +269,7 @@ test('pauses input that must be recorded while it cannot be', () => {
   expect([ada.paused, shell.typed.length]).toEqual([false, 64 * 1024 + 2]);
 });
 
-test('records input according to the setting from when the session was opened', () => {
+test('records input according to the setting at the start of the session', () => {
   const recordedAfter = (first: boolean) => {
     const { join, recording, rules, shell } = begun({ recordInput: first });
     rules.recordInput = !first;
@@ -415,11 +415,11 @@ test('records early events of the shell after the header', async () => {
 
 test('closes the shell if the session ended while it was being opened', async () => {
   const { live, shell, recording, ends } = open();
-  live.close(ended('terminal_closed', 'its operator was removed'));
+  live.close(ended('terminal_closed', 'the operator was removed'));
   await settle();
   live.begin(shell, header);
   shell.says('x');
-  expect([shell.closed, recording.events]).toEqual(['its operator was removed', []]);
+  expect([shell.closed, recording.events]).toEqual(['the operator was removed', []]);
   expect(ends).toHaveLength(1);
   const lost = begun();
   lost.shell.events.lost('the link ended');

@@ -319,7 +319,7 @@ export class LiveTerminal implements ShellEvents {
   #append(lines: string, shown?: () => void): boolean {
     const { recording, rules } = this.#parts;
     if (recording.size + Buffer.byteLength(lines) > rules.transcriptLimit) {
-      this.#finish(ended('terminal_full', `its transcript has reached the maximum of ${rules.transcriptLimit} bytes`));
+      this.#finish(ended('terminal_full', `the transcript has reached the maximum of ${rules.transcriptLimit} bytes`));
       return false;
     }
     this.#addStartingPoint(recording.size);
@@ -335,8 +335,8 @@ export class LiveTerminal implements ShellEvents {
   }
 
   /**
-   * Records a starting point for screens. Drops those that are no longer needed, more than {@link screenBytes} before the
-   * shown position.
+   * Records a starting point for screens. Drops starting points that are no longer needed, more than {@link screenBytes}
+   * before the shown position.
    */
   #addStartingPoint(at: number): void {
     if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;

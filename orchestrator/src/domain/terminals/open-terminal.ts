@@ -25,7 +25,7 @@ export interface TerminalParts {
   readonly rules: TerminalRules;
 }
 
-/** The parts of terminals, and the state that all sessions share. */
+/** The dependencies of terminals, and the state that all sessions share. */
 interface Opening extends TerminalParts {
   readonly context: Context;
   readonly tickets: TerminalTickets;
@@ -41,8 +41,7 @@ interface ShellChoice {
 }
 
 /**
- * Opens a session: starts its transcript and its shell, and records it. If any of these steps fails, the others are
- * reverted.
+ * Opens a session: starts its transcript and its shell, and records it. If a step fails, the earlier ones are reverted.
  * @returns the open, recorded session
  * @throws MusterError agent_not_approved, terminal_unrecorded, unauthenticated, terminal_ended, and refusals of the agent
  */

@@ -66,7 +66,7 @@ export class TerminalPermissions {
     for (const { live } of this.#open.all) live.cutOff(operatorId);
     this.#open.close(
       ({ live }) => live.operator_id === operatorId,
-      ended('terminal_closed', 'its operator was removed'),
+      ended('terminal_closed', 'the operator was removed'),
     );
   }
 
@@ -83,7 +83,7 @@ export class TerminalPermissions {
     const rows = await this.#context.db.all(approvedAgents, { ids: nodeIds });
     const approved = new Set(rows.map(({ node_id }) => node_id));
     const rejected = new Set(nodeIds.filter((id) => !approved.has(id)));
-    this.#open.close((one) => rejected.has(one.node_id), interrupted('its agent is no longer approved'));
+    this.#open.close((one) => rejected.has(one.node_id), interrupted('the agent is no longer approved'));
   }
 
   #isInUse(nodeId: string): boolean {

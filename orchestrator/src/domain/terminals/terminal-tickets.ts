@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What a connection may do. */
+/** The permission of a connection. */
 export type TerminalMode = 'control' | 'view';
 
 export interface TerminalTicket {

@@ -335,7 +335,7 @@ describeDatabases('terminals', (fixture) => {
       expect(await terminals.get(his.session_id)).toMatchObject({
         status: 'closed',
         closed_at: domain.now(),
-        end_reason: 'its operator was removed',
+        end_reason: 'the operator was removed',
       }),
     );
     await vi.waitFor(async () => expect((await terminals.get(other.session_id)).status).toBe('closed'));
@@ -344,8 +344,8 @@ describeDatabases('terminals', (fixture) => {
     expect([watching.over, watching.code]).toEqual(['closed', 'terminal_closed']);
     expect([hersOpen.over, (await terminals.get(hers.session_id)).status]).toEqual([null, 'active']);
     expect(shells.opened.map((shell) => shell.closed)).toEqual([
-      'its operator was removed',
-      'its operator was removed',
+      'the operator was removed',
+      'the operator was removed',
       null,
     ]);
     expect(terminals.connect(ticketOf(other), other.session_id, new MemoryClient())).toBeNull();
@@ -364,7 +364,7 @@ describeDatabases('terminals', (fixture) => {
     await removeOperator(untold, admin.actor, gone.actor.id);
     domain.clock.advance(5_000);
     await vi.waitFor(async () =>
-      expect(await terminals.get(his.session_id)).toMatchObject({ end_reason: 'its operator was removed' }),
+      expect(await terminals.get(his.session_id)).toMatchObject({ end_reason: 'the operator was removed' }),
     );
     expect([looking.over, looking.code, mine.over]).toEqual(['cut', 'unauthenticated', null]);
     await setStatus(untold, admin.actor, agent.id, { status: 'rejected', name: undefined });
@@ -592,7 +592,7 @@ describeDatabases('terminals', (fixture) => {
     await vi.waitFor(async () =>
       expect(await terminals.get(session_id)).toMatchObject({
         status: 'interrupted',
-        end_reason: 'its agent is no longer approved',
+        end_reason: 'the agent is no longer approved',
       }),
     );
     expect(shell.closed).not.toBeNull();
