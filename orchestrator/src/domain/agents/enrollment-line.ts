@@ -7,7 +7,7 @@
 export interface InstallSource {
   /** Base URL of the API, without a trailing slash. */
   from: string;
-  /** Pin of the certificate's public key in curl's format; null when certificates are verified as usual. */
+  /** Pin of the certificate's public key in curl's format; null if certificates are verified as usual. */
   pin: string | null;
 }
 

@@ -63,7 +63,7 @@ describe('cut for pruning', () => {
     ['an empty chain', [], 10, false],
     ['a chain of only older events', [1, 2, 3], 13, true],
     ['an event exactly at the given time, which is kept', [1, 100, 3], 11, false],
-    ['an old event behind a newer one, which is kept for now', [1, 2, 150, 3], 12, false],
+    ['an old event after a newer one, which is kept for now', [1, 2, 150, 3], 12, false],
     ['a chain without older events', [100, 101], 10, false],
     ['an event from the future, removed with its neighbors', [1, 5000, 3], 13, true],
     ['an event from the future before a newer one, which is kept for now', [1, 5000, 100], 11, false],

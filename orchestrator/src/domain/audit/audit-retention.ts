@@ -52,10 +52,10 @@ export async function setAuditRetention(context: Context, actor: Actor, days: nu
 
 /**
  * Finds the last event to remove. A few events are in the chain out of time order. The search stops at the first event that
- * is not older than `before`; older events behind it are removed by a later prune.
- * @param events the events behind `from`, in order
+ * is not older than `before`. A later prune removes older events after it.
+ * @param events the events after `from`, in order
  * @param now events later than this were written with a wrong clock, and are removed with their neighbors
- * @returns the last event to remove, and whether the search may continue behind it
+ * @returns the last event to remove, and whether the search may continue after it
  */
 export function cutOf(
   from: Link,
@@ -100,7 +100,7 @@ export async function countPrunable(context: Context, before: string): Promise<n
   return cut.place - begin.place;
 }
 
-/** Finds the part of the chain that is older than `before`. Starts behind the events already marked for removal. */
+/** Finds the part of the chain that is older than `before`. Starts after the events already marked for removal. */
 async function findPrunable(context: Context, before: number) {
   const { anchor, cut: from } = await readChainEnds(context);
   const begin = from.place > anchor.place ? from : anchor;
@@ -155,7 +155,7 @@ export async function finishPruning(context: Context, { fence, signal }: Pruning
     if (anchor.place >= cut.place) return;
     const rows = await context.db.all(placedEvents, { after: anchor.place, limit: atOnce });
     const last = rows.findLast((row) => (row.place as number) <= cut.place);
-    // Rows were deleted by other means than pruning. The chain still begins behind the cut.
+    // Rows were deleted by other means than pruning. The chain still begins after the cut.
     const to: Link =
       last === undefined || last.place === cut.place ? cut : { place: last.place as number, hash: last.hash as string };
     try {

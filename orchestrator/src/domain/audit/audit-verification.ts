@@ -16,7 +16,7 @@ export interface Verdict {
   ok: boolean;
   /** Number of valid events from the oldest one to the first fault. */
   verified: number;
-  /** The newest event that pruning removed; the chain begins behind it. */
+  /** The newest event that pruning removed. The chain begins after it. */
   anchor: Link;
   /** The newest event in the chain. */
   head: Link;
@@ -42,7 +42,7 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
 }
 
 type Reached = Link & { seq: number };
-/** Returns a read position behind all rows at the anchor's position. */
+/** Returns a read position after all rows at the anchor's position. */
 const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
@@ -79,8 +79,8 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
         verified++;
         continue;
       }
-      // Pruning may have removed events during this read. The chain then begins behind the expected position, possibly
-      // behind this event.
+      // Pruning may have removed events during this read. The chain then begins after the expected position, possibly after
+      // this event.
       if (event.place > last.place + 1 && (await readChainEnds(context)).anchor.place > last.place) {
         const before = await begin();
         if (before) return verdict(before);
@@ -106,7 +106,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
             },
       );
     if (head.place < last.place) {
-      const message = 'the place of the event is behind that of the recorded newest event';
+      const message = 'the place of the event is after that of the recorded newest event';
       return verdict({ place: head.place + 1, event_id: null, message });
     }
     if (now.place > last.place) {

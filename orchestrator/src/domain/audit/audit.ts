@@ -56,7 +56,7 @@ export function audited<T extends EventType>(context: Context, happening: Happen
  */
 const pageBytes = 1024 * 1024;
 
-/** Returns a page of events, newest first. The page ends early at `pageBytes`, and the cursor then continues behind it. */
+/** Returns a page of events, newest first. The page ends early at `pageBytes`, and the next page then continues there. */
 export async function listAudit(
   context: Context,
   asked: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },

@@ -3,7 +3,7 @@ import type { LiveFilter } from './live-frames.ts';
 /** Maximum frames and bytes buffered for a follower. A follower with more has fallen behind. */
 const maxFrames = 5_000;
 const maxBytes = 2 * 1024 * 1024;
-/** Number of buffered frames from which a follower gets no further hints. */
+/** A follower with at least this many buffered frames gets no hints. */
 const busyFrames = 500;
 /** Maximum size of a chunk of frames, in characters. */
 const pieceBytes = 64 * 1024;

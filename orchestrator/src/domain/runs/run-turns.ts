@@ -76,7 +76,8 @@ export async function giveTurns(
       const desired = desiredModules(terms.assignments, agent, {
         modules: terms.modules,
         windowOpen: windowEnd !== null,
-        // A plan always includes the run's assignment. An apply requires an open window, and mode `apply`.
+        // A plan always includes the run's assignment. An apply includes it only in mode `apply`, and only inside a window
+        // if it is window-only.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
       const resolved = resolvePayload(await load(desired.modules), desired, agent);

@@ -459,7 +459,7 @@ test('makes the program redraw the alternate screen, unnoticed by clients', asyn
     return { client, asked, sizes: [...shell.sizes] };
   };
   const first = join('control');
-  // No redraw: the screen is complete, or the main screen is shown.
+  // The program does not redraw if the screen is complete, or the main screen is shown.
   shell.says('\x1b[?1049hheading');
   expect((await comes('view')).sizes).toEqual([]);
   shell.says('\x1b[?1049l');
@@ -484,7 +484,7 @@ test('makes the program redraw the alternate screen, unnoticed by clients', asyn
   expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
 
-  // No redraw: the session ended, or the alternate screen was left.
+  // The program does not redraw after the session ended, or on the main screen.
   join('view');
   shell.says('\x1b[?1049l');
   shell.sizes = [];
