@@ -131,8 +131,7 @@ export function createAgentLinks(
       }
     },
 
-    // A closed link causes no event, because links break and recover often. The scan for lost agents reports longer
-    // absences.
+    // A closed link causes no event, because links break and recover often. A scan finds lost agents.
     closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
-import { type Applied, createAppliedChanges, keyOf, type ReportedResult, type SentSet } from './applied-state.ts';
+import { type Applied, createAppliedChanges, keyOf, type Reported, type SentSet } from './applied-state.ts';
 
 const sent = {
   key: 'path:/etc/motd',
@@ -27,7 +27,7 @@ const row: Applied = {
 
 /** Returns the changes of an apply whose results are in a single page. */
 function changesOf(
-  told: readonly ReportedResult[],
+  told: readonly Reported[],
   before: readonly Applied[],
   given: SentSet = set,
   now = 20,
@@ -77,7 +77,7 @@ describe('applied state', () => {
     const dependency = { ...sent, key: 'path:/etc/a', id: 'a', identity: '/etc/a' };
     const given = { resources: [dependency, conditioned], keep_modules: [] };
     const skipped = resultOf({ action: 'none', status: 'skipped', message: 'no /opt' });
-    const told = (of: Partial<Parameters<typeof resultOf>[0]>): ReportedResult[] => [
+    const told = (of: Partial<Parameters<typeof resultOf>[0]>): Reported[] => [
       [0, resultOf({ identity: '/etc/a', ...of })],
       [1, skipped],
     ];
@@ -109,9 +109,7 @@ describe('applied state', () => {
 
   test('limits the total length of reasons of one apply', () => {
     const resources = Array.from({ length: 2000 }, (_, i) => ({ ...sent, key: `path:/${i}`, identity: `/${i}` }));
-    const told = resources.map(
-      (_, i): ReportedResult => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })],
-    );
+    const told = resources.map((_, i): Reported => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
     const { put } = changesOf(told, [], { resources, keep_modules: [] });
     expect(put).toHaveLength(2000);
     expect(put.reduce((sum, { reason }) => sum + (reason?.length ?? 0), 0)).toBeLessThan(1024 * 1024 + 2000 * 10);
@@ -131,7 +129,7 @@ describe('applied state', () => {
     const rows = new Map(before.map((one) => [one.key, one]));
     fc.assert(
       fc.property(fc.array(result, { maxLength: 6 }), fc.nat(6), (results, cut) => {
-        const told = results.map((one, i): ReportedResult => [i, one]);
+        const told = results.map((one, i): Reported => [i, one]);
         const whole = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20, 'succeeded');
         whole.take(told, rows);
         const parts = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20, 'succeeded');

@@ -41,7 +41,7 @@ export interface SentSet {
 }
 
 /** A result with its position: resources of the set come first, in their order, then removals. */
-export type ReportedResult = readonly [position: number, result: ResourceResult];
+export type Reported = readonly [position: number, result: ResourceResult];
 
 /** Changes that an apply makes to the applied state of its agent. */
 export interface AppliedChanges {
@@ -112,8 +112,7 @@ export function createAppliedChanges(
   let unchanged = 0;
   const reasonOf = createReasons();
 
-  const keyAt = ([position, { type, identity }]: ReportedResult): string =>
-    resources[position]?.key ?? keyOf(type, identity);
+  const keyAt = ([position, { type, identity }]: Reported): string => resources[position]?.key ?? keyOf(type, identity);
 
   function takeWanted(sent: SentResource, result: ResourceResult, earlier: Applied | undefined): void {
     const { key, id: resource_id, module, type, identity } = sent;
@@ -169,13 +168,10 @@ export function createAppliedChanges(
 
   return {
     /** Returns the keys for which `take` needs rows. */
-    keysOf: (page: readonly ReportedResult[]): string[] => page.map(keyAt),
+    keysOf: (page: readonly Reported[]): string[] => page.map(keyAt),
 
-    /**
-     * Adds a page of results.
-     * @param earlier rows of applied state before this apply, by key; at least the existing ones of `keysOf`
-     */
-    take(page: readonly ReportedResult[], earlier: ReadonlyMap<string, Applied>): void {
+    /** Adds a page of results. @param earlier rows before this apply, by key; at least the existing ones of `keysOf` */
+    take(page: readonly Reported[], earlier: ReadonlyMap<string, Applied>): void {
       for (const one of page) {
         const [position, result] = one;
         const key = keyAt(one);
