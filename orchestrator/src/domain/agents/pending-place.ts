@@ -12,8 +12,8 @@ export interface PendingAgent {
 /**
  * Returns the pending agent that a new one displaces. The first choice is the least recently seen disconnected agent of the
  * network with the most agents. Otherwise the most recently seen agent of that network is displaced, if the network would
- * still have more agents than the new agent's one. A single network can fill the list while no other needs a slot, but it
- * cannot keep others out.
+ * still have more agents than the new agent's network. A single network can fill the list while no other needs a slot, but
+ * it cannot keep others out.
  * @returns null if no agent can be displaced
  */
 export function agentToDisplace(waiting: readonly PendingAgent[], site: string): PendingAgent | null {

@@ -98,7 +98,7 @@ export async function anyDue({ db, now }: Context): Promise<boolean> {
 
 /**
  * Queues the checks that are due, up to the maximum in progress, and reschedules the other machines that are due.
- * @returns the ids of the queuedIds operations
+ * @returns the ids of the queued operations
  */
 export async function queueDue(context: Context, rules: SweepRules, fence: Fence): Promise<string[]> {
   const { db, presence } = context;

@@ -30,7 +30,7 @@ export interface Standing {
   pending_removals: number;
 }
 
-/** Reports whether the agent has any reason, which accepted drift is not. */
+/** Reports whether there is any reason. Accepted drift is not a reason. */
 export const isOff = ({ reasons }: Pick<Standing, 'reasons'>): boolean => reasons.length > 0;
 
 interface Found {
