@@ -20,7 +20,7 @@ const lines = (program: { lastLines(count: number): string[] }) =>
   });
 
 const logged = (program: { lastLines(count: number): string[] }, text: string) =>
-  eventually(`${text} is logged`, async () => program.lastLines(400).find((line) => line.includes(text)) ?? null);
+  eventually(`"${text}" is logged`, async () => program.lastLines(400).find((line) => line.includes(text)) ?? null);
 
 /** Forwards bytes between agent and orchestrator. Cuts each link after a given number of bytes from the agent. */
 class Cutter {

@@ -71,7 +71,7 @@ async function backUpAndRestore(
   };
   await call(uploadModule, { body: moduleOf('slow', { script: slow }) });
   const { operation_id } = await call(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
-  await eventually('the script runs', async () => (existsSync(proof) ? true : null));
+  await eventually('the script is running', async () => (existsSync(proof) ? true : null));
   const unused = await orchestrator.token('web-2');
 
   // Keys are written in sequence, so a backup taken at any time contains consecutive values.

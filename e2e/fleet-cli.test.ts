@@ -86,7 +86,7 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
   const expectRestored = (person: Person) => {
     const [before, after] = person.shown.match(/^[0-9a-f]+(:[0-9a-f]+)+/gm) ?? [];
     expect(after).toBe(before);
-    // The last escape sequence for the cursor shows it.
+    // The last escape sequence that concerns the cursor makes it visible.
     expect(person.shown.lastIndexOf('\u001b[?25h')).toBeGreaterThanOrEqual(person.shown.lastIndexOf('\u001b[?25l'));
   };
 

@@ -163,7 +163,7 @@ describe('kill -9 during an apply', () => {
     await call(uploadModule, { body: { name: 'line', content } });
     const params = { node_id: agent.nodeId };
     const { operation_id } = await call(applyAgent, { params, body: { modules: ['line'] }, respondAsync: true });
-    await eventually('the script runs', async () => (existsSync(log) ? true : null));
+    await eventually('the script is running', async () => (existsSync(log) ? true : null));
     await agent.kill9();
     await agent.start();
     const operation = await ended(call, operation_id);

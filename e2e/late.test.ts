@@ -148,7 +148,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
       const root = join(stage.dir, 'site');
       await call(uploadModule, { body: { name: 'site', content: siteModule({ name: 'site', root, script: 'slow' }) } });
       const { operation_id } = await call(applyAgent, { params, body: { modules: ['site'] }, respondAsync: true });
-      await eventually('the script runs', async () => (existsSync(`${root}/started`) ? true : null));
+      await eventually('the script is running', async () => (existsSync(`${root}/started`) ? true : null));
       cable.cut();
       await agent.kill9();
       agent.launch();
@@ -239,7 +239,7 @@ describe('a clock that is off by an hour', () => {
       });
       await call(uploadModule, { body: { name, content } });
       const asked = await call(applyAgent, { params, body: { modules: [name] }, respondAsync: true });
-      await eventually('the script runs', async () => (existsSync(go) ? true : null));
+      await eventually('the script is running', async () => (existsSync(go) ? true : null));
       writeFileSync(file, offset > 0 ? `-${hour}` : `+${hour}`);
       const operation = await ended(call, asked.operation_id);
       expect(operation).toMatchObject({ status: 'succeeded', summary: { changed: 1 } });

@@ -24,7 +24,7 @@ const codeOf = async (call: Promise<unknown>) =>
 
 /** Waits for a log line that matches the text. @returns the line */
 const logged = (program: { lastLines(count: number): string[] }, text: string | RegExp) =>
-  eventually(`${text} is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
+  eventually(`"${text}" is logged`, async () => program.lastLines(200).find((line) => line.match(text)) ?? null);
 
 describe('refusals', () => {
   test('an agent does not connect to an orchestrator with another key, and logs that key', async ({ stage }) => {

@@ -62,7 +62,6 @@ export class Tmux {
     await this.#tmux('resize-window', '-x', String(cols), '-y', String(rows));
   }
 
-  /** Pastes the content of a file. */
   async paste(file: string): Promise<void> {
     await this.#tmux('load-buffer', file);
     await this.#tmux('paste-buffer', '-d');

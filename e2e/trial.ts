@@ -19,7 +19,7 @@ export type Moment = number | 'script';
 
 const reached = (moment: Moment, root: string): Promise<unknown> =>
   moment === 'script'
-    ? eventually('the script runs', async () => (existsSync(`${root}/started`) ? true : null))
+    ? eventually('the script is running', async () => (existsSync(`${root}/started`) ? true : null))
     : sleep(moment);
 
 export interface Trial {

@@ -128,7 +128,7 @@ const orchestrator = await OrchestratorProcess.start();
 const bare = bareNode();
 const agents = [
   await agent(orchestrator, 'agent', outOfTheBox),
-  await agent(orchestrator, 'after a terminal', {}, (real) => useTerminal(orchestrator, real)),
+  await agent(orchestrator, 'after a terminal session', {}, (real) => useTerminal(orchestrator, real)),
 ];
 if (files > 0)
   agents.push(

@@ -155,7 +155,7 @@ const dayOf = (n: number) => `/api/v1/agents/${load.nodes[(n * 37) % count]}/met
 const many = options.requests;
 const few = Math.ceil(many / 6);
 const asked: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
-  ['nothing (GET /healthz)', many, () => '/healthz', session],
+  ['GET /healthz, for comparison', many, () => '/healthz', session],
   ['latest sample of one agent', many, (n) => `${dayOf(n)}/latest`, session],
   ['day of one agent', many, dayOf, session],
   ['day of one agent, step 300 s', many, (n) => `${dayOf(n)}?step=300`, session],

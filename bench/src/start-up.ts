@@ -70,12 +70,12 @@ const executable = join(root, 'dist/muster');
 const node = process.execPath;
 const programs: Record<string, readonly string[]> = {
   'node -e 0': [node, '-e', '0'],
-  'muster --help, a clone’s launcher': [launcher, '--help'],
-  'muster --help, its sources': [node, join(root, 'cli/src/main.ts'), '--help'],
-  ...(existsSync(executable) ? { 'muster --help, the executable': [executable, '--help'] } : {}),
-  'a bare HTTPS request by node': [node, '-e', request],
-  'muster status, a clone’s launcher': [launcher, 'status'],
-  ...(existsSync(executable) ? { 'muster status, the executable': [executable, 'status'] } : {}),
+  'muster --help, launcher of a clone': [launcher, '--help'],
+  'muster --help, from sources': [node, join(root, 'cli/src/main.ts'), '--help'],
+  ...(existsSync(executable) ? { 'muster --help, executable': [executable, '--help'] } : {}),
+  'bare HTTPS request by Node': [node, '-e', request],
+  'muster status, launcher of a clone': [launcher, 'status'],
+  ...(existsSync(executable) ? { 'muster status, executable': [executable, 'status'] } : {}),
 };
 
 try {
@@ -85,25 +85,25 @@ try {
   const of = (name: string, what: keyof Cost) => median((costs.get(name) ?? []).map((cost) => cost[what]));
   console.log(
     table(
-      ['one start', 'wall ms', 'CPU ms'],
+      ['one start', 'elapsed ms', 'CPU ms'],
       Object.keys(programs).map((name) => [name, of(name, 'wall'), of(name, 'cpu')]),
     ),
   );
   const help = (name: string) => of(`muster --help, ${name}`, 'cpu') / of('node -e 0', 'cpu');
   console.log(
     ratioLine(
-      'muster --help, launcher / node -e 0, wall',
-      of('muster --help, a clone’s launcher', 'wall'),
+      'elapsed time of muster --help, launcher, against node -e 0',
+      of('muster --help, launcher of a clone', 'wall'),
       of('node -e 0', 'wall'),
       'ms',
     ),
   );
-  const [status, bare] = [of('muster status, a clone’s launcher', 'wall'), of('a bare HTTPS request by node', 'wall')];
-  console.log(ratioLine('muster status, launcher / a bare request, wall', status, bare, 'ms'));
+  const [status, bare] = [of('muster status, launcher of a clone', 'wall'), of('bare HTTPS request by Node', 'wall')];
+  console.log(ratioLine('elapsed time of muster status, launcher, against a bare request', status, bare, 'ms'));
   const verdicts = [
-    atMost('muster --help, launcher, CPU', help('a clone’s launcher'), 2, '× of node -e 0'),
+    atMost('muster --help, launcher, CPU', help('launcher of a clone'), 2, '× of node -e 0'),
     existsSync(executable)
-      ? atMost('muster --help, executable, CPU', help('the executable'), 2, '× of node -e 0')
+      ? atMost('muster --help, executable, CPU', help('executable'), 2, '× of node -e 0')
       : notJudged(
           'muster --help, executable, CPU',
           '≤ 2 × of node -e 0',

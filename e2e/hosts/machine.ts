@@ -90,7 +90,7 @@ export class Machine {
    * Starts the machine, for the first time or after a stop or a power cut. Resolves when systemd has completed the boot.
    */
   async start(): Promise<void> {
-    if (this.#nspawn !== null) throw new Error(`${this.name} is already running`);
+    if (this.#nspawn !== null) throw new Error(`the machine ${this.name} is already running`);
     this.#launch();
     await this.#up(1);
   }
@@ -146,7 +146,7 @@ export class Machine {
     const wanted = this.#boots + more - 1;
     try {
       await eventually(
-        `${this.name} is up`,
+        `the machine ${this.name} has booted`,
         async () => {
           if (this.#nspawn === null) throw new Error('systemd-nspawn has exited');
           if (this.#boots < wanted) return null;
@@ -158,7 +158,7 @@ export class Machine {
         bootLimitMs,
       );
     } catch (error) {
-      throw new Error(`${this.name} does not boot: ${this.#console}`, { cause: error });
+      throw new Error(`the machine ${this.name} does not boot: ${this.#console}`, { cause: error });
     }
   }
 
@@ -260,7 +260,7 @@ export class Machine {
   async reboot(): Promise<void> {
     const before = this.#boots;
     await this.run(['systemctl', 'reboot']);
-    await eventually(`${this.name} reboots`, async () => (this.#boots > before ? true : null));
+    await eventually(`the machine ${this.name} has rebooted`, async () => (this.#boots > before ? true : null));
     await this.#up(0);
   }
 

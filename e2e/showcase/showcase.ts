@@ -98,9 +98,13 @@ async function createRecords({ call }: Orchestrator, port: number): Promise<void
   await call(removeOperator, { params: { operator_id } });
 
   const secrets = [
-    { name: 'shop_db_password', description: 'of the shop’s database', restriction: { tags: 'role=database' } },
+    {
+      name: 'shop_db_password',
+      description: 'password of the shop’s database',
+      restriction: { tags: 'role=database' },
+    },
     { name: 'tls_key', description: 'of *.example.net', expires_at: at(3), restriction: { tags: 'role=web' } },
-    { name: 'restic_password', description: 'of the backups', expires_at: at(200) },
+    { name: 'restic_password', description: 'password of the backups', expires_at: at(200) },
     { name: 'registry_token', expires_at: at(25), restriction: { tags: 'role in (build, training)' } },
     { name: 'smtp_password', description: null },
   ];
@@ -118,9 +122,9 @@ async function createRecords({ call }: Orchestrator, port: number): Promise<void
 
   const windows = [
     { from: -6, hours: 3, reason: 'new switches in Berlin', selector: 'site=berlin' },
-    { from: -0.02, hours: 2, reason: 'kernel updates of the kiosks', selector: 'role=kiosk' },
+    { from: -0.02, hours: 2, reason: 'kernel updates on the kiosks', selector: 'role=kiosk' },
     { from: 2, hours: 4, reason: 'PostgreSQL 16', selector: 'role=database' },
-    { from: 9, hours: 8, reason: 'power works in the factory', selector: 'site=factory' },
+    { from: 9, hours: 8, reason: 'work on the power supply of the factory', selector: 'site=factory' },
     { from: 16, hours: 2, reason: 'monthly updates' },
   ];
   for (const { from, hours, ...rest } of windows) {
@@ -135,7 +139,7 @@ async function writeModules({ call }: Orchestrator): Promise<void> {
   for (const { name, revisions } of showcaseModules)
     for (const content of revisions) await call(uploadModule, { body: { name, content } });
   const assignments = [
-    { name: 'base', modules: ['base'], selector: allSimulated, description: 'what every machine has' },
+    { name: 'base', modules: ['base'], selector: allSimulated, description: 'settings of every machine' },
     {
       name: 'databases',
       modules: ['database', 'backup'],
@@ -192,7 +196,7 @@ async function openWorkshop(
   await upload('good night');
   await call(planAgent, { params, body: { modules: [] } });
   // Causes drift.
-  writeFileSync(join(folder, 'greeting.txt'), 'somebody was here\nthis line stays\nso does this one\n');
+  writeFileSync(join(folder, 'greeting.txt'), 'someone was here\nthis line stays\nso does this one\n');
 
   const query = { cols: '100', rows: '28' };
   const session = await call(openTerminal, { params, query });

@@ -37,7 +37,8 @@ function ours(): { first: number; again: number } {
   rmSync(`${workFolder}/muster`, { recursive: true, force: true });
   mkdirSync(`${workFolder}/muster`, { recursive: true });
   const ran = run([process.execPath, join(import.meta.dirname, 'converge-muster.ts'), workload]);
-  if (ran.code !== 0) throw new Error(/^Error: (.*)$/m.exec(ran.stderr)?.[1] ?? `it ended with ${ran.code}`);
+  if (ran.code !== 0)
+    throw new Error(/^Error: (.*)$/m.exec(ran.stderr)?.[1] ?? `converge-muster.ts exited with code ${ran.code}`);
   return JSON.parse(lastLine(ran.stdout));
 }
 
