@@ -47,7 +47,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   const openAt = (at: string): Promise<Domain> =>
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
-  test('chains announced events within 25 ms and others within two seconds, without further checks', async () => {
+  test('chains announced events within 25 ms and others within two seconds', async () => {
     const domain = await openAt(await fixture.place());
     await happen(domain, 1);
     start(domain);
@@ -123,7 +123,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     expect(await head(domain)).toBe(2);
   });
 
-  test('prunes by age every five minutes, and only while it holds the lease', async () => {
+  test('removes expired events every five minutes, and only while it holds the lease', async () => {
     const at = await fixture.place();
     const one = await openAt(at);
     const two = await openAt(at);
@@ -151,7 +151,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       one.clock.advance(2_000);
       await idle();
     }
-    // A prune is first recorded as an event, and then executed.
+    // A prune records its event before it deletes others.
     const begin = async () => (await readChainEnds(one.context)).anchor.place;
     for (let tries = 0; tries < 3_000 && (await begin()) === 0; tries++) await sleep(20);
     expect(await pruned()).toBe(1);
@@ -168,7 +168,7 @@ describeDatabases('keeping the audit log', (fixture) => {
 
   // An SQLite file has only one process.
   if (fixture.kind === 'postgres')
-    test('runs in one process at a time; another takes over when the lease expires or is released', async () => {
+    test('maintains the audit log in one process at a time; another takes over when the lease expires or is released', async () => {
       const at = await fixture.place();
       const one = await openAt(at);
       const two = await openAt(at);
@@ -180,7 +180,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // The first process does not run from now on.
+      // From here on, the first process is paused.
       await happen(one, 2);
       two.clock.advance(9_999);
       await second.round();
@@ -188,7 +188,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       two.clock.advance(2);
       await second.round();
       expect(await head(two)).toBe(5);
-      // The first process returns, and cannot work at the same time as the second.
+      // The first process resumes, but the second one holds the lease.
       await happen(one, 1);
       one.clock.advance(10_001);
       await first.round();
@@ -199,7 +199,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
     });
 
-  test('chains all events of a database without a chain, and sends no notifications of them', async () => {
+  test('chains all events of a database without a chain, and sends no notifications about them', async () => {
     const at = await fixture.place();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
     // Creates the database as the first release did.
@@ -221,7 +221,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('chains and streams once an event whose transaction stayed open while later events were chained', async () => {
+    test('chains and streams an event once, even if its transaction commits after later events were chained', async () => {
       const at = await fixture.place();
       const domain = await openAt(at);
       const keeping = start(domain);

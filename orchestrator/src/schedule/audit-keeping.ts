@@ -6,24 +6,24 @@ import { createLease, type Fence } from '../domain/shared/leases.ts';
 
 /** Maintains the audit log: chains events soon after they are written, and removes expired ones. */
 
-/** Milliseconds for which events are gathered for one transaction. */
+/** Milliseconds to gather events for one transaction. */
 const gatherMs = 25;
-/** Interval of the search for events without a hint, milliseconds. The search also renews the lease. */
+/** Interval in milliseconds between searches for events that no hint announced. Each search also renews the lease. */
 const sweepMs = 2_000;
 const retryMs = 1_000;
 const pruneEveryMs = 300_000;
 
 export interface AuditKeeping {
-  /** Places all written events. For tests. */
+  /** Adds all stored events to the chain. For tests. */
   round(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
-  /** Retention in days; 0 keeps all events. Read at each round. */
+  /** Retention in days; 0 keeps all events. May change between rounds. */
   readonly retentionDays: number;
-  /** Identifies this process among those that share the database. Stable over a restart. */
+  /** Identifies this process among those that share the database. Must not change across restarts. */
   holder: string;
 }
 
@@ -43,7 +43,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       if (await sequencer.place(fence)) continue;
       if (clock.monotonic() >= pruneAt) {
         pruneAt = clock.monotonic() + pruneEveryMs;
-        // Pruning runs in parallel, while events are placed.
+        // Pruning can take long, so it runs in the background while new events are chained.
         pruning ??= prune(fence).finally(() => {
           pruning = null;
         });
@@ -60,7 +60,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events, so this waits for it and runs another.
+    // A round in progress may have missed the newest events, so wait for it and run another.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -69,7 +69,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       running = null;
     }
   };
-  /** Schedules the next round. Keeps one timer, for the earliest time. */
+  /** Schedules a round, unless an earlier one is already scheduled. */
   const lookIn = (ms: number) => {
     const at = clock.monotonic() + ms;
     if (stopping.signal.aborted || (due !== null && due.at <= at)) return;
@@ -99,7 +99,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      // The stop must also succeed without the database. The lease then expires.
+      // A stop must succeed even if the database is unavailable. The lease then expires.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the lease of the audit log');
       });

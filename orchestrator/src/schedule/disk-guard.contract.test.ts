@@ -23,7 +23,7 @@ describeDatabases('disk guard', (fixture) => {
     return { domain, clock, disk, start, events };
   }
 
-  test('records once that the disk is low and once that it recovered, even across a restart', async () => {
+  test('records one event when the disk is low and one when it recovers, even across a restart', async () => {
     const { disk, start, events } = await guarded();
     let guard = start();
     await guard.look();
@@ -49,11 +49,11 @@ describeDatabases('disk guard', (fixture) => {
     await guard.stop();
   });
 
-  test('measures every five seconds, every second near the end, and does not treat an unreadable disk as full', async () => {
+  test('measures every five seconds, or every second near the reserve, and does not treat an unreadable disk as full', async () => {
     const { domain, clock, disk, start } = await guarded();
     const guard = start();
     await guard.look();
-    /** Lets a due measurement finish, with its writes. */
+    /** Lets a due measurement and its writes finish. */
     const pass = async (ms: number) => {
       clock.advance(ms);
       await guard.stop().then(() => {});

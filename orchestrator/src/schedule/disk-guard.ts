@@ -11,22 +11,25 @@ import type { Context } from '../domain/shared/context.ts';
 /** Measures the free space of the data directory in the background, so that no request waits for it. */
 
 const usualMs = 5_000;
-/** Interval while the disk is nearly low, milliseconds. A burst could fill the disk within the usual interval. */
+/**
+ * Interval in milliseconds when free space is near the reserve. A burst could fill the disk within the usual interval.
+ */
 const nearMs = 1_000;
+/** Free space below this multiple of the reserve counts as near. */
 const nearReserves = 4;
 
 export interface DiskGuardOptions {
   /** Reads free and total space from the file system. */
   room(): Promise<DiskRoom>;
-  /** Bytes to keep free; null derives them from the file system size. Read at each measurement. */
+  /** Returns the bytes to keep free; null derives them from the file system size. Called at each measurement. */
   reserve(): number | null;
 }
 
 export interface DiskGuard {
-  /** Last measurement; null if it failed. */
+  /** The last measurement; null if there is none or it failed. */
   readonly space: DiskSpace | null;
   readonly low: boolean;
-  /** Measures once, for tests and at the start. Never rejects. */
+  /** Measures once, for startup and tests. Never rejects. */
   look(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -34,7 +37,7 @@ export interface DiskGuard {
 export function startDiskGuard(context: Context, clock: Clock, options: DiskGuardOptions): DiskGuard {
   const { log } = context;
   let space: DiskSpace | null = null;
-  /** Whether the newest disk-space event says that the disk is low; null if not read yet. */
+  /** Whether the newest disk-space event reports a low disk; null until that event is read. */
   let recordedLow: boolean | null = null;
   let blind = false;
   let stopped = false;
@@ -48,8 +51,8 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
       blind = false;
       const about = { free: space.free, size: space.size, reserve: space.reserve };
       if (space.low && !before)
-        log.error(about, 'disk nearly full; requests that would add data are refused until there is room');
-      else if (before && !space.low) log.info(about, 'disk has room again; all requests are accepted');
+        log.error(about, 'disk nearly full; requests that would add data are refused until space is freed');
+      else if (before && !space.low) log.info(about, 'disk space recovered; all requests are accepted');
     } catch (error) {
       // An unreadable disk counts as not full. Writes to a full disk fail anyway.
       space = null;

@@ -4,10 +4,10 @@ import { anyDue, pullIn, queueDue, type SweepRules } from '../domain/drift/drift
 import type { Context } from '../domain/shared/context.ts';
 import type { Lease } from '../domain/shared/leases.ts';
 
-/** Queues due drift checks: once a second, and whenever a check has ended. */
+/** Queues due drift checks every second and whenever a check ends. */
 
 const intervalMs = 1_000;
-/** Interval of the search for checks that are scheduled too late for the current settings. */
+/** Interval in milliseconds between searches for checks that are due later than the current settings allow. */
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
@@ -32,7 +32,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
   let looking: Promise<void> | null = null;
   let again = false;
   let cancelTimer = () => {};
-  /** Checks that were queued by this process and have not ended. */
+  /** Ids of checks that this process queued and that have not ended. */
   const pending = new Set<string>();
 
   const lookOnce = async () => {
@@ -46,7 +46,7 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       pulledInAt = clock.monotonic();
     }
     for (const id of await queueDue(context, options, fence)) pending.add(id);
-    // A check that ended before its id was added here is never removed by its hint. Drops the oldest ids instead.
+    // The hint of a check can arrive before its id is added here. The id then stays until it is dropped as the oldest.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
   /** Runs one sweep at a time. A request during a sweep triggers another one. Never rejects. */

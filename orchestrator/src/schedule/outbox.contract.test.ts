@@ -97,7 +97,7 @@ describeDatabases('outbox', (fixture) => {
     expect(await left(one.id)).toEqual([]);
   });
 
-  test('wakes on its timer and on a hint', async () => {
+  test('sends due messages when its timer fires and when a hint arrives', async () => {
     const { channel, happen, clock, context } = await open();
     const one = await channel();
     await happen('1');
@@ -139,7 +139,7 @@ describeDatabases('outbox', (fixture) => {
     expect(await left(one.id)).toEqual([]);
     // The failure was too short for an event.
     expect(await events()).toEqual([]);
-    // The count of failures starts again.
+    // The failure count was reset.
     one.behave(500);
     await happen('3');
     await patient.turn();
@@ -206,7 +206,7 @@ describeDatabases('outbox', (fixture) => {
     expect(await events()).toEqual([`channel.dropped ${one.name}`]);
   });
 
-  test('drops a message after a day', async () => {
+  test('drops an undelivered message after a day', async () => {
     const { outbox, channel, happen, clock, left, events } = await open();
     const one = await channel(500);
     await happen('1', '2');
@@ -294,7 +294,7 @@ describeDatabases('outbox', (fixture) => {
     expect(new Set(ids(one)).size).toBe(2);
   });
 
-  test('sends from one process at a time, and from the next when the lease is free', async () => {
+  test('sends from one process at a time, and from another one once the lease is free', async () => {
     const { outbox, channel, happen, start, context } = await open();
     const one = await channel();
     await happen('1');
@@ -308,7 +308,7 @@ describeDatabases('outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
-  test('delivers again with the same id after a kill between a delivery and its record, and loses no message', async () => {
+  test('redelivers with the same id, and loses no message, after a kill between a delivery and its record', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },
     });

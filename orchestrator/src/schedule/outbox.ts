@@ -25,12 +25,14 @@ const intervalMs = 1_000;
 const maxInFlight = 16;
 /** Messages read per channel at a time. */
 const batch = 20;
-/** Maximum delay before a delivery is recorded. A delivery that is not recorded is repeated after a crash. */
+/** Maximum delay in milliseconds before a delivery is recorded. After a crash, unrecorded deliveries are repeated. */
 const recordIntervalMs = 200;
 const housekeepingMs = 60_000;
-/** Maximum time that a stop waits for messages in flight, milliseconds. The next start sends aborted ones again. */
+/**
+ * Maximum time in milliseconds that a stop waits for messages in flight. The next start sends aborted messages again.
+ */
 const graceMs = 5_000;
-/** Delay before recording an outcome is retried. */
+/** Milliseconds between attempts to record an outcome. */
 const recordRetryMs = 1_000;
 
 export interface OutboxOptions {
@@ -41,7 +43,7 @@ export interface OutboxOptions {
   readonly giveUpAfter: number;
   /** Days for which notifications are kept; 0 keeps them forever. */
   readonly retentionDays: number;
-  /** Milliseconds for one attempt. */
+  /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
   /** The lease of the outbox. Among processes that share the database, only its holder sends. */
   readonly lease: Lease;
@@ -63,13 +65,13 @@ class Sender implements Outbox {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #options: OutboxOptions;
-  /** Channels being sent to, including those that wait for their turn. */
+  /** Senders by channel, including those that wait for a free slot. */
   readonly #active = new Map<string, Promise<void>>();
   /** Resolvers of senders that wait for a free slot. */
   readonly #queue: (() => void)[] = [];
   #inFlight = 0;
   #stopped = false;
-  /** Whether the last check held the lease. Checked every second while messages are due. */
+  /** Whether this process held the lease at the last check. */
   #leased = false;
   #cancelTimer = () => {};
   #unsubscribe = () => {};
@@ -162,7 +164,7 @@ class Sender implements Outbox {
     await pruneNotifications(this.#context, this.#options.retentionDays);
   }
 
-  /** Renews the lease. If it is lost or unknown, senders stop before their next message. */
+  /** Renews the lease. If the renewal fails, senders stop before their next message. */
   async #hold(): Promise<void> {
     try {
       this.#leased = (await this.#options.lease.hold()) !== null;
@@ -194,7 +196,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message);
-      // The message was not attempted, or the stop aborted the attempt. The channel has not failed.
+      // Without an attempt, or if a stop aborted it, the channel has not failed.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -210,7 +212,10 @@ class Sender implements Outbox {
     return this.#mayRun;
   }
 
-  /** Waits for a slot, first come, first served. @returns null if this process may no longer send */
+  /**
+   * Makes one attempt after waiting for a free slot. Slots are granted in the order of the calls.
+   * @returns null if this process may no longer send
+   */
   async #attempt({ target }: Sending, message: Sending['messages'][number]['message']): Promise<Attempt | null> {
     if (target === null) return { status: null, reason: undecipherable };
     if (this.#inFlight >= maxInFlight) await new Promise<void>((resolve) => this.#queue.push(resolve));
@@ -227,8 +232,8 @@ class Sender implements Outbox {
   }
 
   /**
-   * Records outcomes, and retries until it succeeds. Until then, the channel receives no further message. Gives up only when
-   * stopping; the delivered messages are then sent again.
+   * Records outcomes, retrying until a write succeeds. Until then, the channel receives no further message. Gives up
+   * only when stopping; the next start then sends the delivered messages again.
    */
   async #record(write: () => Promise<void>): Promise<void> {
     for (;;)

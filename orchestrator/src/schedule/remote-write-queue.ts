@@ -3,10 +3,10 @@ import type { ForwardedSample } from '../domain/fleet/sample-forwarding.ts';
 
 /** Maximum number of agents whose newest sample time is remembered. */
 const maxAgents = 100_000;
-/** Number of taken samples at which the queue is copied without them. */
+/** Number of taken samples at which the array is copied without them. */
 const compactAt = 10_000;
 
-/** Samples that wait for remote write, in the order of their times for each agent. */
+/** Queue of samples for remote write. Samples of one agent are in the order of their times. */
 export class RemoteWriteQueue {
   readonly #capacity: number;
   /** Time of the newest queued sample by agent. */
@@ -27,7 +27,7 @@ export class RemoteWriteQueue {
   /**
    * Adds samples of an agent that are newer than its previous ones.
    * @param latest Unix seconds; samples dated later are skipped
-   * @returns the number of skipped samples, and of the oldest ones that were dropped to make room
+   * @returns the number of skipped samples, and the number of oldest samples dropped to make room
    */
   add(nodeId: string, samples: readonly Sample[], latest: number): { skipped: number; dropped: number } {
     let last = this.#newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;
@@ -40,7 +40,7 @@ export class RemoteWriteQueue {
       last = sample.collected_at;
       this.#samples.push({ nodeId, sample });
     }
-    // Keeps the map in order of last use, so that the oldest are evicted first.
+    // Keeps the map in order of last use, so that the least recently used agent is evicted first.
     this.#newest.delete(nodeId);
     this.#newest.set(nodeId, last);
     if (this.#newest.size > maxAgents) this.#newest.delete(this.#newest.keys().next().value as string);

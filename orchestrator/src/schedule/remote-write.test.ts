@@ -88,7 +88,7 @@ describe('remote write', () => {
     await settled();
     await after(1000);
     expect(requests).toHaveLength(1);
-    // Half of each delay, which is the minimum of the jitter.
+    // The random number 0 halves each delay.
     for (const [index, ms] of [250, 500, 1000, 2000].entries()) {
       await after(ms - 1);
       expect(requests).toHaveLength(index + 1);
@@ -109,13 +109,13 @@ describe('remote write', () => {
     expect(remote.stats()).toMatchObject({ queued: 0, sent: 3, refused: 0 });
     for (const batch of requests) expect(batch).toEqual(requests[0]);
     expect(lines.map(({ message }) => message)).toEqual([
-      'failed to write samples to metrics.remote_write; will retry, samples wait in memory',
+      'failed to write samples to metrics.remote_write; will retry; samples are queued in memory',
       'metrics.remote_write recovered; samples are written again',
     ]);
     await remote.stop();
   });
 
-  test('loses only refused samples, and counts and logs the refusal', async () => {
+  test('drops only refused samples, and counts and logs them', async () => {
     const { remote, far, lines, now, requests, settled } = started();
     far.judge = (batch) =>
       batch.some(({ nodeId }) => nodeId === 'bad') ? refusal(400, 'out of\n\u001b[31morder') : 204;
@@ -157,7 +157,7 @@ describe('remote write', () => {
     await remote.stop();
   });
 
-  test('splits batches less and less while the server refuses everything, until it accepts some', async () => {
+  test('splits batches into fewer parts while the server refuses everything, until it accepts a sample', async () => {
     const { remote, far, now, requests, settled } = started();
     far.judge = () => 400;
     const cost: number[] = [];
@@ -243,7 +243,7 @@ describe('remote write', () => {
     expect(failing.requests).toHaveLength(2);
   });
 
-  test('sends samples in order and once, and counts every sample, for any answers', async () => {
+  test('sends each sample at most once and in order, and counts every sample, for any sequence of answers', async () => {
     const answers = fc.array(fc.constantFrom(204, 204, 400, 413, 429, 500, 404), { maxLength: 60 });
     const takes = fc.array(
       fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: -5000, max: 400 }), fc.integer({ min: 1, max: 48 })),

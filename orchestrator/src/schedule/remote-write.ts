@@ -38,14 +38,14 @@ export interface RemoteWriteLoop {
   readonly capacity: number;
 }
 
-/** Samples in one request, with about a dozen points each. */
+/** Maximum number of samples in one request. Each has about a dozen points. */
 const samplesOfBatch = 200;
-/** Milliseconds for which the first sample waits for others. */
+/** Milliseconds that the first sample of a batch waits for others. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;
 const maxBackoffMs = 60_000;
-/** Maximum Retry-After that is respected. */
+/** Maximum Retry-After that is respected, in milliseconds. */
 const maxRetryAfterMs = 600_000;
 /**
  * A remote server refuses a whole request for one out-of-order series. The batch is then split in halves, so that one
@@ -54,10 +54,13 @@ const maxRetryAfterMs = 600_000;
  */
 const maxParts = 32;
 const minParts = 3;
-/** Samples dated further ahead are skipped: a remote server might then refuse current samples as too old. */
+/**
+ * Samples dated further in the future are skipped. After storing one, a remote server might refuse current samples as
+ * too old.
+ */
 const maxAheadSecs = 300;
 const lastTryMs = 3_000;
-/** Minimum interval between log lines about dropped samples. */
+/** Minimum interval in milliseconds between log lines about dropped samples. */
 const dropLogMs = 600_000;
 export function startRemoteWrite(context: Context, clock: Clock, options: RemoteWriteLoop): RemoteWrite {
   const { write, random, capacity } = options;
@@ -78,7 +81,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
     const { skipped, dropped } = queue.add(nodeId, samples, latest);
     counts.passedOver += skipped;
     counts.overflowed += dropped;
-    if (dropped > 0) logDrop(dropped, `more than ${capacity} wait`);
+    if (dropped > 0) logDrop(dropped, `the queue of ${capacity} samples is full`);
     if (queue.length > 0) wake();
   }
 
@@ -96,7 +99,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         if (!failing)
           log.warn(
             { reason: describeAttempt(attempt), waiting: queue.length },
-            'failed to write samples to metrics.remote_write; will retry, samples wait in memory',
+            'failed to write samples to metrics.remote_write; will retry; samples are queued in memory',
           );
         failing = true;
         if (stopping.signal.aborted) return false;
@@ -164,7 +167,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
 const writeOnce = (context: Context, write: WriteSeries, batch: readonly ForwardedSample[], signal: AbortSignal) =>
   withNames(context, batch).then(
     (named) => write(named, { timeoutMs, signal }),
-    (error: Error) => ({ status: null, reason: `the agents' names could not be read: ${error.message}` }),
+    (error: Error) => ({ status: null, reason: `failed to read agent names: ${error.message}` }),
   );
 
 /** @returns a function that logs dropped samples, at most once per interval */
@@ -205,13 +208,13 @@ const pause = (clock: Clock, ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', end, { once: true });
   });
 
-/** The answer of a remote server that refused samples, with its text. */
+/** Describes a refusal by its status and the text of the response. */
 function describeRefusal(attempt: Attempt): string {
   const text = attempt.status === null ? undefined : attempt.text;
   return `${describeAttempt(attempt)}${text === undefined ? '' : `: ${printable(text)}`}`;
 }
 
-/** Text of a remote server, as one printable line. */
+/** Converts text to one printable line of at most 200 characters. */
 const printable = (text: string): string =>
   text
     .replace(/[^\x20-\x7e]+/g, ' ')

@@ -20,7 +20,7 @@ const intervalMs = 5_000;
 const sessionsEvery = 60;
 /** Rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
-/** Rounds between two searches for former secret values that no machine needs anymore. */
+/** Rounds between searches for former secret values that no machine needs anymore. */
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
@@ -107,7 +107,8 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       async () => pending?.sweep(clock.monotonic() - startedAt),
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
-        // A key can only become missing between two starts. The state recovers when its last secret is set again or removed.
+        // A key can go missing only while the orchestrator is stopped. The flag recovers when no secret needs the key
+        // anymore.
         if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
       },
     );

@@ -11,7 +11,7 @@ const write = (terminal: Terminal, bytes: string | Uint8Array) =>
   new Promise<void>((resolve) => terminal.write(bytes, resolve));
 const recorded = (text: string) => Buffer.from(outputLines(1, Buffer.from(text)));
 
-/** The visible content of a screen, and the modes that affect keys and mouse. */
+/** Returns the visible content of a terminal, and the modes that affect keys and mouse. */
 function look(terminal: Terminal) {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, y) => {
@@ -27,12 +27,12 @@ function look(terminal: Terminal) {
   return { type: active.type, rows, x: active.cursorX, y: active.cursorY, modes: { ...terminal.modes } };
 }
 
-/** Writes all output to one terminal; to another, the screen after the first part and then the rest. */
+/** Writes all output to one terminal. Writes the screen built from the first part, and then the rest, to another. */
 async function compare(first: string, rest: string, opening = '') {
   const all = newTerminal();
   await write(all, opening + first + rest);
   const back = newTerminal();
-  // The second terminal already has other output and modes.
+  // The second terminal already has other content and modes.
   await write(back, '\x1b[?1049h\x1b[?1003h\x1b[?2004h\x1b[?25l\x1b[2;4r\x1b[41mold\x1b[?7l');
   const screen = await buildScreen({ ...size, opening, lines: recorded(first) });
   await write(back, screen as Uint8Array);
@@ -48,20 +48,20 @@ test.each([
     'sh$ \x1b[?1049h\x1b[?1h\x1b=\x1b[H\x1b[2J\x1b[7mstatus\x1b[m\x1b[4;2H~',
     'i\x1b[?1049l\x1b[?1lback',
   ],
-  ['a mouse', '\x1b[?1000h\x1b[?1002h\x1b[?1006htop', 'x'],
+  ['mouse tracking', '\x1b[?1000h\x1b[?1002h\x1b[?1006htop', 'x'],
   ['margins', 'one\r\ntwo\r\nthree\r\nfour\r\nfive\x1b[2;4r\x1b[4;1H', 'a\r\nb\r\nc'],
   ['margins on the alternate screen', '\x1b[?1049hone\r\ntwo\r\nthree\x1b[1;3r\x1b[3;1H', 'a\r\nb'],
   ['colours and wide characters', '\x1b[38;5;202m橘\x1b[48;2;1;2;3m🐢é\x1b[1m!', 'e\u0301nd'],
-  ['a line that is full', 'x'.repeat(40), 'y'],
-  ['a bar below that is full, and the cursor above it', `\x1b[?1049h\x1b[10;1H${'='.repeat(40)}\x1b[3;7H`, 'y'],
-  ['a line that is put into one of two rows', `${'x'.repeat(41)}\x1b[1L\x1b[5;5H`, 'y'],
-  ['rows that are counted from a margin', '\x1b[3;8r\x1b[?6h\x1b[2;4Hone', 'two'],
+  ['a full line', 'x'.repeat(40), 'y'],
+  ['a full line below the cursor', `\x1b[?1049h\x1b[10;1H${'='.repeat(40)}\x1b[3;7H`, 'y'],
+  ['a line inserted within a wrapped line', `${'x'.repeat(41)}\x1b[1L\x1b[5;5H`, 'y'],
+  ['cursor positions relative to a margin', '\x1b[3;8r\x1b[?6h\x1b[2;4Hone', 'two'],
 ])('restores the screen after %s', async (_, first, rest) => {
   const { all, back } = await compare(first, rest);
   expect(back).toEqual(all);
 });
 
-test('keeps modes that were set before the first part', async () => {
+test('keeps terminal modes that were set before the recorded part', async () => {
   const early = new TerminalModes();
   early.follow(Buffer.from('sh$ \x1b[?1049h\x1b[?1h\x1b[?1002;1006h\x1b[?25l\x1b[5 q\x1b[2;5r'));
   const { all, back, screen } = await compare('\x1b[Hx\x1b[5;1Hy', '\r\nz\x1b[?1049l', early.opening());
@@ -71,7 +71,7 @@ test('keeps modes that were set before the first part', async () => {
   expect(all.modes).toMatchObject({ applicationCursorKeysMode: true, mouseTrackingMode: 'drag' });
 });
 
-test('ignores a sequence that began before the first part', async () => {
+test('continues a control sequence that began before the recorded part', async () => {
   const early = new TerminalModes();
   early.follow(Buffer.from('\x1b[?1049h\x1b[3'));
   const { all, back, screen } = await compare('1mred', '', early.opening());
@@ -81,7 +81,7 @@ test('ignores a sequence that began before the first part', async () => {
 
 const word = fc.constantFrom('a', 'bc ', 'déf', '橘', '\r\n', '\n', '\t', '\b', '\r');
 const number = fc.integer({ min: 1, max: 12 });
-// No backgrounds and inverse text, because the serializer loses some cells of rows that were erased with them.
+// Excludes backgrounds and inverse text, because the serializer loses some cells of rows that were erased with them.
 const control = fc.oneof(
   fc
     .tuple(number, fc.constantFrom('A', 'B', 'C', 'D', 'G', 'd', 'J', 'K', 'L', 'M', 'P', 'X', '@'))
@@ -116,7 +116,7 @@ test('shows the same screen after any output, on the main and the alternate scre
   );
 });
 
-test('applies changes of the size', async () => {
+test('applies size changes of the terminal', async () => {
   const lines = Buffer.from(
     outputLines(1, Buffer.from('\x1b[2;3rone')) + resizeLine(2, 20, 5) + outputLines(3, Buffer.from('\x1b[5;18Hend')),
   );

@@ -3,21 +3,21 @@ import headless, { type Terminal } from '@xterm/headless';
 import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { CastReplay } from '../store/cast.ts';
 
-/** Builds the screen at the end of a part of a transcript, as bytes that reproduce it in another terminal. */
+/** Builds the screen that a part of a transcript leaves behind, as bytes that reproduce it in another terminal. */
 
 export interface ScreenJob {
   readonly cols: number;
   readonly rows: number;
-  /** Sequences to write first. */
+  /** Control sequences to write first. */
   readonly opening: string;
   /** Complete lines of a transcript. */
   readonly lines: Uint8Array;
 }
 
-/** Lines above the screen that are kept with it. */
+/** Maximum number of scrollback lines to include. */
 const scrollback = 500;
 const maxBytes = 4 * 1024 * 1024;
-/** Maximum repetitions in one sequence. No screen fits more. */
+/** Maximum repetitions of a character in one control sequence. */
 const maxRepeats = 4096;
 
 /** Resets modes of the terminal that shows the screen, and clears its screen but not its scrollback. */
@@ -53,7 +53,7 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
   return screen.length > maxBytes ? null : screen;
 }
 
-/** Joins adjacent outputs. */
+/** Splits a transcript into outputs and resizes. Joins adjacent outputs. */
 function* partsOf(lines: Uint8Array): Generator<Uint8Array | { readonly cols: number; readonly rows: number }> {
   const replay = new CastReplay();
   let together: Uint8Array[] = [];
@@ -69,7 +69,7 @@ function* partsOf(lines: Uint8Array): Generator<Uint8Array | { readonly cols: nu
   yield Buffer.concat(together);
 }
 
-/** Limits the repetitions of sequences. Otherwise a few bytes could request gigabytes. */
+/** Limits control sequences that repeat a character. Otherwise, a few bytes could allocate gigabytes. */
 function limitRepeats(terminal: Terminal): void {
   terminal.parser.registerCsiHandler({ final: 'b' }, ([times]) => {
     const { active } = terminal.buffer;

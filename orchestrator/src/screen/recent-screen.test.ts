@@ -9,7 +9,7 @@ const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 const source = { session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S', from: 0, to: 0, cols: 120, rows: 40, opening: '' };
 
-test('builds a screen of a large transcript without blocking the event loop', async () => {
+test('builds the screen of a large transcript without blocking the event loop', async () => {
   const piece = outputLines(1, Buffer.from('\x1b[3;5H\x1b[31mtext that is shown\x1b[0m and more of it\r\n'.repeat(40)));
   const lines = Buffer.from(
     `${piece.repeat(Math.floor((1024 * 1024) / piece.length))}${outputLines(2, Buffer.from('END'))}`,
@@ -27,7 +27,7 @@ test('builds a screen of a large transcript without blocking the event loop', as
   expect(delay.percentile(50) / 1e6).toBeLessThan(50);
 });
 
-test('cancels a screen build that never finishes, and builds other screens in the meantime', async () => {
+test('cancels a screen build that exceeds its time limit, without delaying other screens', async () => {
   const clock = new ManualClock();
   const hostile = Buffer.from(outputLines(1, Buffer.from('\x1b[2000000000L'.repeat(100))));
   const kind = outputLines(1, Buffer.from('kind'));
@@ -42,7 +42,7 @@ test('cancels a screen build that never finishes, and builds other screens in th
   expect(warn).toHaveBeenCalledTimes(1);
 });
 
-test('returns no screen without a transcript, and logs it', async () => {
+test('returns a notice and logs a warning if the transcript cannot be read', async () => {
   const part = async () => {
     throw new Error('gone');
   };

@@ -5,12 +5,12 @@ import type { RecentScreen, ScreenSource } from '../domain/terminals/live-termin
 import type { Transcripts } from '../store/transcripts/transcripts.ts';
 import type { ScreenJob } from './build-screen.ts';
 
-/** Maximum threads. Hostile output could keep a thread busy forever, so each also has a time limit. */
+/** Maximum number of threads. Each has a time limit, because hostile output could keep it busy forever. */
 const maxThreads = 2;
 const timeoutMs = 10_000;
 const threadMegabytes = 192;
 
-const unknown = Buffer.from('\x1b[H\x1b[2J[muster: what was on the screen before cannot be shown]\r\n');
+const unknown = Buffer.from('\x1b[H\x1b[2J[muster: the earlier screen cannot be shown]\r\n');
 
 export interface RecentScreenParts {
   readonly transcripts: Pick<Transcripts, 'part'>;
@@ -47,13 +47,13 @@ export function createRecentScreen({ transcripts, clock, log }: RecentScreenPart
     return new Promise<Uint8Array | null>((resolve, reject) => {
       const cancelTimer = clock.after(timeoutMs, () => {
         void worker.terminate();
-        reject(new Error(`it took longer than ${timeoutMs} ms`));
+        reject(new Error(`the thread timed out after ${timeoutMs} ms`));
       });
       worker.once('message', resolve);
       worker.once('error', reject);
       worker.once('exit', () => {
         cancelTimer();
-        reject(new Error('the thread ended'));
+        reject(new Error('the thread ended without a screen'));
       });
     });
   };
