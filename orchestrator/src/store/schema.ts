@@ -4,11 +4,11 @@ import type { ColumnType, Generated } from 'kysely';
 import type { JsonText } from './json-text.ts';
 
 /**
- * The tables as the newest migration leaves them. Ids are text; times are Unix seconds unless the name states another
- * unit; lists and objects are JSON in text. Both databases store exactly these types, so a row is the same in both.
+ * The tables after the newest migration. Ids are text. Times are Unix seconds, unless the name states another unit.
+ * Lists and objects are JSON in text. Rows are the same in both databases.
  */
 
-/** True or false, stored as 1 or 0 in both databases; a boolean may be written. */
+/** A boolean, stored as 1 or 0. Statements may write either form. */
 export type Flag = ColumnType<0 | 1, 0 | 1 | boolean, 0 | 1 | boolean>;
 
 type StringMap = Record<string, string>;
@@ -31,9 +31,9 @@ export interface SessionsTable {
   operator_id: string;
   created_at: number;
   expires_at: number;
-  /** Time at which the challenge was signed; renewals do not change it. */
+  /** Time at which the challenge was signed. Renewals do not change it. */
   signed_in_at: number;
-  /** 1: the signed challenge named this server; renewals do not change it. */
+  /** 1 if the signed challenge named this server, otherwise 0. Renewals do not change it. */
   bound: number;
 }
 
@@ -49,7 +49,7 @@ export interface AgentsTable {
   connected_at: number;
   updated_at: number;
   last_seen_at: number;
-  /** How the agent got its pin of the orchestrator key, as the agent reported. */
+  /** Source of the agent's pin of the orchestrator key, as the agent reported it. */
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
@@ -130,20 +130,20 @@ export interface OperationsTable {
   started_at: number | null;
   finished_at: number | null;
   expires_at: number | null;
-  /** Time at which cancellation was requested while the agent had the operation. */
+  /** Time at which cancellation was requested after the dispatch. */
   cancel_requested_at: number | null;
-  /** For a drift check: the source of the request. */
+  /** For a drift check, the source of the request. */
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   summary: JsonText<Summary> | null;
   error: string | null;
-  /** Digest of the resolved desired set that the agent receives; null for a drift check, which has no desired set. */
+  /** Digest of the resolved desired set; null for a drift check, which has none. */
   payload_digest: string | null;
   snapshot_operation_id: string | null;
   /** Modules named in the request; null for operations that an earlier release queued. */
   requested_modules: JsonText<string[]> | null;
-  /** For a plan that succeeded: digest of its changes, calculated by the agent. */
+  /** For a plan that succeeded, the digest of its changes, calculated by the agent. */
   plan_digest: string | null;
-  /** For a plan: the versions of the secrets it uses. */
+  /** For a plan, the versions of the secrets that it uses. */
   secret_versions: JsonText<Record<string, number>> | null;
 }
 
@@ -190,11 +190,11 @@ export interface AgentStateTable {
   snapshot_operation_id: string | null;
   updated_at: number;
   /**
-   * When the next drift check is due; null before the first apply, and after a check was missed until the agent
+   * Time at which the next drift check is due; null before the first apply, and from a missed check until the agent
    * connects.
    */
   drift_due_at: number | null;
-  /** The newest apply that ended, unless it succeeded or was cancelled. */
+  /** The newest apply that ended, if it neither succeeded nor was cancelled. */
   failed_apply_id: string | null;
 }
 
@@ -223,10 +223,7 @@ export interface LatestDriftTable {
 /** Machines that have drifted, until they are in sync again. */
 export interface DriftStatesTable {
   node_id: string;
-  /**
-   * Empty: compared with the applied state; `audit:` and the name of an assignment: compared with what the assignment
-   * declares.
-   */
+  /** Empty for drift from the applied state, or `audit:` and a name for drift from that assignment. */
   scope: string;
   /** The drifted fields of each resource, by key; null in rows of an earlier release. */
   drifted: JsonText<Record<string, string[]>> | null;
@@ -235,7 +232,7 @@ export interface DriftStatesTable {
   drift_id: string | null;
   /** Digest of the observed state of each resource, by key, to detect whether a later check finds the same drift. */
   fingerprints: JsonText<Record<string, string>> | null;
-  /** The acceptance of all of the drift; null without one. */
+  /** The acceptance of the drift; null if it is not accepted. */
   accepted: JsonText<DriftAcceptance> | null;
 }
 
@@ -263,12 +260,15 @@ export interface RunResultsTable {
   /** `waiting` until the run reaches the agent, then the status of its operation. */
   status: 'waiting' | OperationStatus;
   error: string | null;
-  /** The order in which the run reaches agents; null in runs of an earlier release. */
+  /** Position in the order of the run; null in runs of an earlier release. */
   position: number | null;
 }
 
 export interface AuditEventsTable {
-  /** Sequence number, which increases with every event. On PostgreSQL, numbers may have gaps and differ from commit order. */
+  /**
+   * Sequence number, which increases with every event. On PostgreSQL, there may be gaps, and the order may differ from
+   * the order of commits.
+   */
   seq: Generated<number>;
   id: string;
   event_type: string;
@@ -319,13 +319,13 @@ export interface MaintenanceWindowsTable {
   starts_at: number;
   ends_at: number;
   reason: string;
-  /** Null: for every agent. */
+  /** Null selects every agent. */
   selector: string | null;
   created_at: number;
   created_by: string;
 }
 
-/** Codes that a signed-in operator passes to a browser, which exchanges the code for a new sign-in session. */
+/** Codes that a signed-in operator passes to a browser, which exchanges them for new sign-in sessions. */
 export interface WebLoginCodesTable {
   code_hash: string;
   operator_id: string;
@@ -336,14 +336,19 @@ export interface WebLoginCodesTable {
   expires_at: number;
 }
 
-/** Last committed message of each agent's spool. `instance_id` identifies the agent process that numbered the messages. */
+/**
+ * The last committed message of each agent's spool. `instance_id` identifies the process that numbered the messages.
+ */
 export interface SpoolAckTable {
   node_id: string;
   instance_id: string;
   seq: number;
 }
 
-/** Data that each agent caused to be stored on a day. Rows are updated in steps, so that few reports cost a write. */
+/**
+ * Amount of data that each agent caused to be stored on a day. Rows are updated in steps, because a write for each
+ * report would be expensive.
+ */
 export interface AgentUsageTable {
   node_id: string;
   /** Days since 1970, UTC. */
@@ -384,7 +389,7 @@ export interface ChannelsTable {
   failures: number;
   /** Time of the next attempt, Unix milliseconds. */
   retry_at_ms: number;
-  /** Time at which the channel was reported as failing, Unix seconds; null otherwise. */
+  /** Time at which the channel was reported as failing, Unix seconds; null if it is not failing. */
   failing_since: number | null;
 }
 
@@ -402,7 +407,7 @@ export interface NotificationsTable {
   event: JsonText<AuditEvent>;
 }
 
-/** The outbox. A row is deleted when its message was delivered or dropped. */
+/** The outbox. A row is deleted when its message has been delivered or dropped. */
 export interface DeliveriesTable {
   channel_id: string;
   /** Position of the notification. */
@@ -412,7 +417,7 @@ export interface DeliveriesTable {
   created_at_ms: number;
 }
 
-/** Read marks of single notifications, above the position up to which an operator has read all notifications. */
+/** Read marks of single notifications. Notifications up to the operator's watermark are read and have no mark. */
 export interface NotificationReadsTable {
   operator_id: string;
   place: number;
@@ -448,7 +453,7 @@ export interface SecretsTable {
   updated_by: string;
 }
 
-/** The newest version of each name. The row remains when the secret is removed. */
+/** The newest version of each name. The row remains after the secret is removed. */
 export interface SecretVersionsTable {
   name: string;
   version: number;

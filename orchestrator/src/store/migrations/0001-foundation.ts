@@ -222,7 +222,7 @@ const tables: Record<string, TableShape> = {
   },
 };
 
-/** The tables of sign-in, agents, modules, operations, drift, runs, and audit. */
+/** Creates the tables of sign-in, agents, modules, operations, drift, runs, and audit. */
 export const foundation: Migration = {
   version: 1,
   name: 'foundation',

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Maintenance windows, web login codes, each agent's latest drift, and indices for retention. */
+/** Adds maintenance windows, web login codes, each agent's latest drift, and indices for retention. */
 export const windows: Migration = {
   version: 4,
   name: 'windows',
@@ -19,7 +19,7 @@ export const windows: Migration = {
       },
       primaryKey: ['id'],
     }),
-    // Finds windows that have not ended. There are few.
+    // Finds windows that have not ended, which are few.
     createIndex(build, 'maintenance_windows_end', 'maintenance_windows', ['ends_at', 'starts_at']),
     createIndex(build, 'maintenance_windows_start', 'maintenance_windows', ['starts_at', 'id']),
     createTable(build, 'web_login_codes', {
@@ -40,7 +40,7 @@ export const windows: Migration = {
       null,
     ),
     createIndex(build, 'enrolment_tokens_expiry', 'enrolment_tokens', ['expires_at']),
-    // Finds the oldest drift records, to delete them, and the drift records of an agent by status.
+    // Find the oldest drift records, which are deleted first, and the drift records of an agent by status.
     createIndex(build, 'drift_records_checked', 'drift_records', ['checked_at', 'drift_id']),
     createIndex(build, 'drift_records_node_status', 'drift_records', ['node_id', 'status', 'drift_id']),
     createTable(build, 'latest_drift', {

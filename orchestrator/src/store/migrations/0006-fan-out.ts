@@ -5,7 +5,7 @@ import { createIndex, createTable } from './table.ts';
 const addText = ({ db, dialect }: MigrationBuild, table: string, column: string) =>
   db.schema.alterTable(table).addColumn(column, dialect.columns.text);
 
-/** Adds the columns for runs that halt, wait, or are bound to plans. */
+/** Adds columns for runs that halt, that wait, or that are bound to plans. */
 export const fanOut: Migration = {
   version: 6,
   name: 'fan-out',
@@ -18,18 +18,18 @@ export const fanOut: Migration = {
         primaryKey: ['run_id'],
         childOf: { column: 'run_id', table: 'runs' },
       }),
-      // The order in which the run reaches agents; canary agents come first.
+      // The order in which the run reaches agents, canaries first.
       db.schema.alterTable('run_results').addColumn('position', dialect.columns.integer),
       createIndex(build, 'run_results_position', 'run_results', ['run_id', 'position']),
       // A halted or cancelled run is open until its last operation ends.
       createIndex(build, 'runs_open', 'runs', ['run_id']).where('finished_at', 'is', null),
       createIndex(build, 'runs_assignment', 'runs', ['assignment', 'run_id']),
-      // The requested modules, which cannot be derived from the desired set.
+      // The desired set does not show which modules were requested.
       addText(build, 'operations', 'requested_modules'),
-      // For a plan: the digest of its changes, and the versions of the secrets it uses.
+      // For a plan, the digest of its changes and the versions of the secrets that it uses.
       addText(build, 'operations', 'plan_digest'),
       addText(build, 'operations', 'secret_versions'),
-      // Ends runs that an earlier release left open when it was killed.
+      // Ends outcomes that an earlier release left open when it was killed.
       db
         .updateTable('run_results')
         .set({ status: 'failed', error: 'the orchestrator stopped before this agent’s turn' })

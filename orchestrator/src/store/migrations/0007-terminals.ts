@@ -2,7 +2,10 @@ import { sql } from 'kysely';
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Terminal sessions, and on PostgreSQL the parent table of the sample partitions (SQLite has a separate file). */
+/**
+ * Adds terminal sessions and, on PostgreSQL, the parent table of the sample partitions. SQLite has a separate file for
+ * samples.
+ */
 export const terminals: Migration = {
   version: 7,
   name: 'terminals',
@@ -18,7 +21,7 @@ export const terminals: Migration = {
       },
       primaryKey: ['session_id'],
     }),
-    // Finds sessions by status, newest first. There are few active ones.
+    // Finds terminal sessions by status, newest first.
     createIndex(build, 'terminal_sessions_status', 'terminal_sessions', ['status', 'session_id']),
     ...(build.dialect.kind === 'postgres' ? [sql.raw(samplesTable)] : []),
   ],

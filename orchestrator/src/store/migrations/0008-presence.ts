@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** Columns to detect lost agents, new addresses, and clones. */
+/** Adds columns to detect lost agents, new addresses, and clones. */
 export const presence: Migration = {
   version: 8,
   name: 'presence',

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** Former values of secrets that machines received, encrypted. */
+/** Adds encrypted former values of secrets. */
 export const formerSecrets: Migration = {
   version: 9,
   name: 'former secrets',

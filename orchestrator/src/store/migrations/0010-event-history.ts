@@ -1,8 +1,8 @@
 import type { Migration } from './migration.ts';
 
 /**
- * Records the number of the last event from before notifications were introduced. Events up to this number are added to
- * the chain but cause no notifications.
+ * Records the sequence number of the last event before this migration. Events up to this number are added to the chain
+ * but cause no notifications.
  */
 export const eventHistory: Migration = {
   version: 10,

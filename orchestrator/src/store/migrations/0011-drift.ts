@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex, createTable } from './table.ts';
 
-/** When each machine is due for a drift check, and which machines have drifted. */
+/** Adds the time at which each machine is due for a drift check, and the machines that have drifted. */
 export const drift: Migration = {
   version: 11,
   name: 'drift',
@@ -29,7 +29,7 @@ export const drift: Migration = {
         columns: { node_id: 'text', scope: 'text', drifted: 'text?', since: 'integer' },
         primaryKey: ['node_id', 'scope'],
       }),
-      // Adds the machines that have drifted at the time of the migration, without details.
+      // Adds the machines that have drifted before the migration, without details.
       db
         .insertInto('drift_states')
         .columns(['node_id', 'scope', 'drifted', 'since'])

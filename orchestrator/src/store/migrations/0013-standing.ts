@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** Adds columns and indices that find agents that need attention without reading the others; and accepted drift. */
+/** Adds accepted drift, and columns and indices that find agents that need attention without reading the others. */
 export const standing: Migration = {
   version: 13,
   name: 'standing',
@@ -15,7 +15,8 @@ export const standing: Migration = {
       drift().addColumn('fingerprints', text),
       drift().addColumn('accepted', text),
       db.schema.alterTable('drift_records').addColumn('accepted', text),
-      // Sets the record that found the drift, if it is known: earlier releases did not store audits separately.
+      // Sets the record that found the drift from the applied state. The record of an audit is unknown, because earlier
+      // releases did not store it separately.
       db
         .updateTable('drift_states')
         .set((e) => ({
@@ -30,7 +31,7 @@ export const standing: Migration = {
         }))
         .where('scope', '=', ''),
       db.schema.alterTable('agent_state').addColumn('failed_apply_id', text),
-      // Sets the newest ended apply of each agent, unless it succeeded.
+      // Sets the newest ended apply of each agent. The next statement clears applies that succeeded.
       db.updateTable('agent_state').set((e) => ({
         failed_apply_id: e
           .selectFrom('operations')

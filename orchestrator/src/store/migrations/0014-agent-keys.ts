@@ -1,14 +1,14 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** Adds agent keys, of which one is current, so that an agent can rotate its key. */
+/** Records the key of every agent, and allows one current key per agent, so that an agent can rotate its key. */
 export const agentKeys: Migration = {
   version: 14,
   name: 'agent keys',
   statements: (build) => {
     const { db } = build;
     return [
-      // Earlier releases identified agents by id alone, and recorded no keys.
+      // Earlier releases did not record the keys of agents in this table.
       db
         .insertInto('agent_keys')
         .columns(['public_key', 'node_id'])

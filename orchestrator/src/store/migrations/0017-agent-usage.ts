@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createTable } from './table.ts';
 
-/** Adds counts of the data that each agent caused to be stored on the last day on which it reported. */
+/** Adds the amount of data that each agent caused to be stored on the last day on which it reported. */
 export const agentUsage: Migration = {
   version: 17,
   name: 'agent usage',

@@ -1,6 +1,9 @@
 import type { Migration } from './migration.ts';
 
-/** Adds to sign-in sessions whether the signed challenge named this server; unknown for older sessions. */
+/**
+ * Adds a column that states whether the signed challenge of a sign-in session named this server; 0 for existing
+ * sessions.
+ */
 export const boundSessions: Migration = {
   version: 18,
   name: 'bound sessions',

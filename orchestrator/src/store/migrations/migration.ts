@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Buildable, Dialect } from '../dialect.ts';
 
 /**
- * Builders for the statements of a migration. The schema is untyped, because later migrations change the tables that a
- * migration was written for.
+ * Builders for the statements of a migration. The schema is untyped, because `Schema` describes the tables after the
+ * newest migration.
  */
 export interface MigrationBuild {
   // biome-ignore lint/suspicious/noExplicitAny: see above
@@ -12,11 +12,11 @@ export interface MigrationBuild {
 }
 
 /**
- * A change of the schema to the next version. A released migration is never changed; a later migration fixes its
- * mistakes. The statements are data, and run in one transaction with the row that records the version.
+ * A change of the schema to the next version. A released migration must never be changed; a new migration corrects its
+ * mistakes. The statements run in one transaction with the row that records the version.
  */
 export interface Migration {
-  /** 1, 2, 3 … without gaps. */
+  /** Positive integer; versions have no gaps. */
   readonly version: number;
   readonly name: string;
   statements(build: MigrationBuild): readonly Buildable<unknown>[];

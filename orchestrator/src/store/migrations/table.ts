@@ -9,7 +9,7 @@ export interface TableShape {
   columns: Record<string, ColumnKind>;
   primaryKey?: readonly string[];
   unique?: readonly string[];
-  /** The parent table, if any. Deleting a row of the parent deletes its rows here. */
+  /** The parent table, if any. Deleting a parent row deletes its child rows. */
   childOf?: { column: string; table: string };
 }
 

@@ -13,7 +13,7 @@ export const assignmentByName = defineQuery('assignments/by name', (db, p: { nam
   db.selectFrom('assignments').selectAll().where('name', '=', p.name),
 );
 
-/** For preconditions: returns the assignment unless its mode or selector has changed. */
+/** For preconditions: returns a row if the assignment is in audit mode and still has this selector. */
 export const assignmentAuditing = defineQuery('assignments/auditing', (db, p: { name: string; selector: string }) =>
   db
     .selectFrom('assignments')

@@ -3,7 +3,7 @@ import { defineQuery, defineVariants } from '../query.ts';
 import type { AuditEventsTable } from '../schema.ts';
 import { liveSessionRow } from './operators.ts';
 
-/** An event before it gets its number and its position in the chain. */
+/** An event without its sequence number and its position in the chain. */
 type AuditRow = Omit<AuditEventsTable, 'seq' | 'place' | 'hash'>;
 
 export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyof AuditRow]: AuditRow[K] }) =>
@@ -24,7 +24,7 @@ export const insertAuditEvent = defineQuery('audit/insert', (db, p: { [K in keyo
   }),
 );
 
-/** {@link insertAuditEvent} that inserts nothing unless the sign-in session is live. */
+/** Inserts an event as {@link insertAuditEvent} does, but only if the sign-in session is live. */
 export const insertAuditEventInSession = defineQuery(
   'audit/insert in session',
   (db, p: { [K in keyof AuditRow]: AuditRow[K] } & { session: string; now: number }, d) =>
@@ -65,8 +65,8 @@ export const insertAuditEventInSession = defineQuery(
 );
 
 /**
- * Keys and sizes of events, newest first: by time, then by number. `below_ms` and `below_seq` are the time and number of
- * the last event of the previous page.
+ * Keys and sizes of events, newest first by time and sequence number. `below_ms` and `below_seq` are those of the last
+ * event of the previous page.
  */
 export const auditKeys = defineVariants(
   'audit/list',
@@ -110,8 +110,7 @@ export const auditKeys = defineVariants(
       return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
     };
     if (!v.agent) return page(null);
-    // The query uses an index for events that target the agent, and another for events that it caused. A page of each is read
-    // and merged.
+    // Merges a page of events that target the agent with a page of events that it caused. Each page has its own index.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()
@@ -129,9 +128,9 @@ export const auditEvents = defineQuery('audit/events', (db, p: { seqs: readonly 
     .where(d.isIn('seq', p.seqs, 'integer')),
 );
 
-// The chain numbers events 1, 2, 3 … in the order in which the sequencer found them committed.
+// Positions in the chain are 1, 2, 3 … in the order in which the sequencer found the events committed.
 
-/** Events that are not in the chain yet, by number. */
+/** Events that are not in the chain yet, by sequence number. */
 export const unplacedEvents = defineQuery('audit/unplaced', (db, p: { limit: number }) =>
   db.selectFrom('audit_events').selectAll().where('place', 'is', null).orderBy('seq').limit(p.limit),
 );
@@ -165,7 +164,10 @@ export const placedEvents = defineQuery('audit/placed', (db, p: { after: number;
     .limit(p.limit),
 );
 
-/** Events after a row of the chain. Unlike {@link placedEvents}, also returns further events at the position of that row. */
+/**
+ * Events after a row of the chain. Unlike {@link placedEvents}, returns forged events at the position of that row as
+ * well.
+ */
 export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -188,8 +190,8 @@ export const firstPlaced = defineQuery('audit/first placed', (db) =>
 );
 
 /**
- * Markers of the chain: `head` is the position of the newest event, `anchor` that of the newest removed event, and `cut`
- * the position up to which events are to be removed. `history` is not a position but a number: events up to it cause no
+ * Markers of the chain. `head` is the position of the newest event, `anchor` the position of the newest removed event,
+ * and `cut` the position up to which events are to be removed. `history` is a sequence number; events up to it cause no
  * notifications.
  */
 export type ChainEnd = 'head' | 'anchor' | 'cut' | 'history';

@@ -11,7 +11,7 @@ export const channelById = defineQuery('channels/by id', (db, p: { channel_id: s
 
 export const channelIds = defineQuery('channels/ids', (db) => db.selectFrom('channels').select('channel_id'));
 
-/** For the precondition that another channel is allowed: returns a row if at least `number` channels exist. */
+/** For preconditions: returns a row if more than `number` channels exist. */
 export const channelNumber = defineQuery('channels/number', (db, p: { number: number }) =>
   db.selectFrom('channels').select('channel_id').orderBy('channel_id').limit(1).offset(p.number),
 );
@@ -44,7 +44,7 @@ export const insertChannel = defineQuery(
     }),
 );
 
-/** A delivery with a new configuration is tried immediately, regardless of earlier failures. */
+/** A new configuration resets the failures, so that deliveries are tried immediately. */
 export const setChannel = defineVariants(
   'channels/set',
   (
@@ -70,12 +70,14 @@ export const deleteChannel = defineQuery('channels/delete', (db, p: { channel_id
 /** Returns a row if any channel exists. */
 export const anyChannel = defineQuery('channels/any', (db) => db.selectFrom('channels').select('channel_id').limit(1));
 
-/** Channels whose configuration is encrypted with a key other than this one. There are few channels. */
+/** Channels whose configuration is encrypted with another key. Unlimited, because there are few channels. */
 export const channelsToReseal = defineQuery('channels/to reseal', (db, p: { key_id: string }) =>
   db.selectFrom('channels').select(['channel_id', 'name', 'key_id', 'sealed']).where('key_id', '!=', p.key_id),
 );
 
-/** Stores the same configuration encrypted with another key. Changes nothing if it has changed since it was read. */
+/**
+ * Replaces the configuration with the same one under another key. Changes nothing if it has changed since it was read.
+ */
 export const resealChannel = defineQuery(
   'channels/reseal',
   (db, p: { channel_id: string; former: string; key_id: string; sealed: string }) =>

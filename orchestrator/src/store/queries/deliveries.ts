@@ -3,7 +3,7 @@ import { defineQuery } from '../query.ts';
 
 /**
  * Channels with deliveries that may be tried now. Includes channels whose retry time is after `beyond_ms`, since only a
- * wrong clock can have set such a time. There are few channels.
+ * wrong clock can have set such a time. Unlimited, because there are few channels.
  */
 export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_ms: number; beyond_ms: number }) =>
   db
@@ -20,7 +20,7 @@ export const dueChannels = defineQuery('deliveries/due channels', (db, p: { now_
     ),
 );
 
-/** Deliveries to a channel, oldest first. */
+/** Deliveries to a channel with their events, oldest first. */
 export const oldestDeliveries = defineQuery('deliveries/oldest', (db, p: { channel_id: string; limit: number }) =>
   db
     .selectFrom('deliveries')
@@ -32,8 +32,8 @@ export const oldestDeliveries = defineQuery('deliveries/oldest', (db, p: { chann
 );
 
 /**
- * Inserts deliveries: rows of `{delivery_id, channel_id, place}`. Skips deliveries to channels that were deleted, so that
- * they do not fail the transaction.
+ * Inserts deliveries from rows of `{delivery_id, channel_id, place}`. Skips deliveries to deleted channels, which would
+ * otherwise fail the transaction.
  */
 export const insertDeliveries = defineQuery('deliveries/insert', (db, p: { rows: string; created_at_ms: number }, d) =>
   db

@@ -1,10 +1,10 @@
 import { defineQuery } from '../query.ts';
 
-/** Times at which machines are due for a drift check, in Unix seconds. */
+/** Due times of drift checks, in Unix seconds. */
 
 /**
- * Agents that are due for a check, longest overdue first, with the columns that decide whether they are checked. The
- * caller must set their next due time, or this query returns them again.
+ * Agents that are due for a check, longest overdue first, with the columns that determine whether they are checked. The
+ * caller must set their next due time. Otherwise, the query returns them again.
  */
 export const dueForDrift = defineQuery('drift/due', (db, p: { now: number; limit: number }) =>
   db
@@ -47,7 +47,10 @@ export const scheduledChecks = defineQuery('drift/scheduled', (db) =>
     .orderBy('operation_id'),
 );
 
-/** Sets the due time; null: due when the agent connects again. Changes nothing if the due time has changed since it was read. */
+/**
+ * Sets the due time; null until the agent connects again. Changes nothing if the due time has changed since it was
+ * read.
+ */
 export const setDriftDue = defineQuery(
   'drift/set due',
   (db, p: { node_id: string; seen: number; due_at: number | null }) =>
@@ -58,7 +61,7 @@ export const setDriftDue = defineQuery(
       .where('drift_due_at', '=', p.seen),
 );
 
-/** When an agent connects again, makes its missed check due. */
+/** Makes the missed check of an agent due when the agent connects again. */
 export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -68,7 +71,7 @@ export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id:
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes the agent due again after its check ended without a result. */
+/** Makes a check of the agent due again after one ended without a result. */
 export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -77,7 +80,7 @@ export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: s
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes checks whose due time is after `latest` due now: the interval was longer before, or the clock was wrong. */
+/** Makes checks whose due time is after `latest` due now. Such times remain from a longer interval or a wrong clock. */
 export const pullInDriftDue = defineQuery('drift/pull in due', (db, p: { now: number; latest: number }) =>
   db.updateTable('agent_state').set({ drift_due_at: p.now }).where('drift_due_at', '>', p.latest),
 );

@@ -2,7 +2,7 @@ import type { DriftAcceptance } from '@muster/protocol/http';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery } from '../query.ts';
 
-/** Drift states: the machines that have drifted, and their drift. */
+/** Machines that have drifted, and their drift. */
 
 export const driftState = defineQuery('drift state/get', (db, p: { node_id: string; scope: string }) =>
   db.selectFrom('drift_states').selectAll().where('node_id', '=', p.node_id).where('scope', '=', p.scope),
@@ -64,7 +64,7 @@ export const driftStateOfRecord = defineQuery('drift state/of record', (db, p: {
 
 /**
  * Accepts the drift. Changes nothing if the drift state has changed since the record `drift_id`.
- * @param p.fingerprints only for a state of an earlier release, which has none
+ * @param p.fingerprints used only for a drift state of an earlier release, which has none
  */
 export const setAccepted = defineQuery(
   'drift state/set accepted',
@@ -100,7 +100,7 @@ export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: 
   db.deleteFrom('drift_states').where('scope', '=', p.scope),
 );
 
-/** Deletes the drift states, in a scope, of agents that are not in a run. */
+/** Deletes the drift states in a scope whose agents are not in a run. */
 export const deleteDriftBeside = defineQuery(
   'drift state/delete beside run',
   (db, p: { scope: string; run_id: string }) =>

@@ -59,7 +59,7 @@ export const driftIds = defineVariants(
   },
 );
 
-/** The records with these ids, newest first; at most `bytes` in total, but at least one record. */
+/** The records with these ids, newest first. Limited to about `bytes` in total, but returns at least one record. */
 export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly string[]; bytes: number }, d) =>
   db
     .selectFrom((e) =>
@@ -82,7 +82,7 @@ export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly
     .orderBy('drift_records.drift_id', 'desc'),
 );
 
-/** Sets the latest record of an agent. Changes nothing if a newer record is set. */
+/** Sets the latest record of an agent. Changes nothing if the agent has a newer one. */
 export const putLatestDrift = defineQuery(
   'drift/put latest',
   (db, p: { node_id: string; drift_id: string; status: DriftStatus }) =>
@@ -133,7 +133,7 @@ export const deleteLatestDriftOf = defineQuery('drift/delete latest', (db, p: { 
   db.deleteFrom('latest_drift').where('node_id', '=', p.node_id),
 );
 
-/** The largest id. The id of the next record must be larger. */
+/** The largest id of a record. The next id must be larger. */
 export const lastDriftId = defineQuery('drift/last id', (db) =>
   db.selectFrom('drift_records').select('drift_id').orderBy('drift_id', 'desc').limit(1),
 );

@@ -2,7 +2,7 @@ import { defineQuery } from '../query.ts';
 
 /** Former values of secrets, encrypted. */
 
-/** Keeps the current value of a secret. Place this before the statement that changes or removes the secret. */
+/** Keeps the current value of a secret. Must precede the statement that changes or removes the secret. */
 export const keepFormerSecret = defineQuery('former secrets/keep', (db, p: { name: string; now: number }, d) =>
   db
     .insertInto('former_secrets')
@@ -20,7 +20,7 @@ export const formerSecretsNamed = defineQuery('former secrets/named', (db, p: { 
   db.selectFrom('former_secrets').select(['name', 'version', 'key_id', 'sealed']).where(d.isIn('name', p.names)),
 );
 
-/** Returns a row if any kept value was replaced before a time. */
+/** Returns a row if any former value was replaced before a time. */
 export const formerSecretOlder = defineQuery('former secrets/older', (db, p: { before: number }) =>
   db.selectFrom('former_secrets').select('name').where('replaced_at', '<', p.before).limit(1),
 );
@@ -29,7 +29,7 @@ export const deleteFormerSecrets = defineQuery('former secrets/delete', (db, p: 
   db.deleteFrom('former_secrets').where('replaced_at', '<', p.before),
 );
 
-/** Former values that are encrypted with a key other than this one. */
+/** Former values that are encrypted with another key. */
 export const formerToReencrypt = defineQuery(
   'former secrets/to reencrypt',
   (db, p: { key_id: string; after_name: string; after_version: number; limit: number }) =>

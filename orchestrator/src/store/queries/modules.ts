@@ -28,7 +28,7 @@ export const moduleRevisions = defineQuery(
       .offset(p.offset),
 );
 
-/** Creates the module, or replaces exactly the revision that was read. */
+/** Creates the module, or raises its revision. Changes nothing if the module has this revision or a newer one. */
 export const putModule = defineQuery(
   'modules/put',
   (db, p: { name: string; revision: number; uploaded_at: number; uploaded_by: string }) =>
@@ -47,7 +47,7 @@ export const putModule = defineQuery(
       ),
 );
 
-/** The last revision number of modules with this name, including removed modules. */
+/** The last revision of this name, including removed modules. */
 export const lastRevision = defineQuery('modules/last revision', (db, p: { name: string }) =>
   db.selectFrom('module_revisions').select('revision').where('name', '=', p.name).orderBy('revision', 'desc').limit(1),
 );

@@ -120,7 +120,7 @@ export const newestNotification = defineQuery('notifications/newest', (db) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1),
 );
 
-/** The newest notification that exceeds the `newest` ones to keep. */
+/** The newest notification after skipping the `newest` ones to keep. */
 export const notificationBeyond = defineQuery('notifications/beyond', (db, p: { newest: number }) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1).offset(p.newest),
 );
@@ -135,7 +135,7 @@ export const notificationBefore = defineQuery('notifications/before', (db, p: { 
     .limit(1),
 );
 
-/** Notifications of some types after a time. */
+/** Notifications of these types after a time. */
 export const notificationsSince = defineQuery(
   'notifications/since',
   (db, p: { types: readonly string[]; happened_after: number }, d) =>
@@ -175,7 +175,7 @@ export const readUpTo = defineQuery('notifications/read up to', (db, p: { operat
   db.selectFrom('notification_watermarks').select('place').where('operator_id', '=', p.operator_id),
 );
 
-/** Only increases the position. */
+/** Never decreases the position. */
 export const raiseReadUpTo = defineQuery(
   'notifications/raise read up to',
   (db, p: { operator_id: string; place: number }) =>
@@ -197,7 +197,7 @@ export const insertRead = defineQuery('notifications/insert read', (db, p: { ope
     .onConflict((c) => c.columns(['operator_id', 'place']).doNothing()),
 );
 
-/** Deletes individual read marks up to the position up to which an operator has read all notifications. */
+/** Deletes the operator's individual read marks up to a position. */
 export const deleteReadsUpTo = defineQuery(
   'notifications/delete reads up to',
   (db, p: { operator_id: string; place: number }) =>

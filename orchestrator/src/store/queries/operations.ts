@@ -2,7 +2,7 @@ import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Columns of an operation without its payload, which may have megabytes. */
+/** Columns of an operation. */
 const entry = [
   'operation_id',
   'node_id',
@@ -59,7 +59,7 @@ export const plansOfRun = defineQuery(
       .where('kind', '=', 'plan'),
 );
 
-/** The operation that a report is about, with the name of its agent. */
+/** An operation for which its agent sent a report. */
 export interface ReportedOperation {
   operation_id: string;
   node_id: string;
@@ -70,11 +70,11 @@ export interface ReportedOperation {
   trigger: 'operator' | 'schedule' | 'watch' | 'audit' | null;
   snapshot_operation_id: string | null;
   /**
-   * Digest of the dispatched desired set; for a drift check, digest of the apply that it compares with. Null if the
-   * payload is no longer stored.
+   * Digest of the dispatched desired set, or for a drift check, of the apply that it compares with. Null if that
+   * operation is no longer stored.
    */
   payload_digest: string | null;
-  /** Time of the dispatch, Unix seconds; null: not dispatched. */
+  /** Time of the dispatch, Unix seconds; null if the operation was not dispatched. */
   dispatched_at: number | null;
   label: string;
 }
@@ -102,7 +102,7 @@ export const reportedOperation = defineQuery('operations/reported', (db, p: { op
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** Operations, newest first. Drift checks are operations, but the API lists them separately. */
+/** Operations, newest first. Omits drift checks by default, because the API lists them separately. */
 export const operations = defineVariants(
   'operations/list',
   (
@@ -232,8 +232,8 @@ export const agentsWithWork = defineQuery('operations/agents with work', (db) =>
 );
 
 /**
- * Marks an operation as dispatched. After that, the agent may have received the operation, so only a report from the
- * agent, or the loss of the agent, ends it. Checks the agent's approval in the same statement.
+ * Marks an operation as dispatched if its agent is approved. After that, the agent may have received the operation, so
+ * only its report or its loss ends the operation.
  */
 export const markDispatched = defineQuery(
   'operations/dispatched',
@@ -252,8 +252,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * {@link markDispatched} for many agents: marks queued operations that are the only open ones of their agents. Returns
- * the ids of the marked operations.
+ * Marks the queued operations among these that are the only open ones of their agents, under the conditions of {@link
+ * markDispatched}. Returns the ids of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -290,7 +290,7 @@ export const markOnlyDispatched = defineQuery(
       .returning('operation_id'),
 );
 
-/** The last applied set of each machine; null without one, or if it is no longer stored. */
+/** Digest of the set last applied on the machine of each operation; null if there is none or it is no longer stored. */
 export const appliedBefore = defineQuery(
   'operations/applied before',
   (db, p: { operation_ids: readonly string[] }, d) =>
@@ -312,14 +312,14 @@ export const markUndispatched = defineQuery('operations/undispatched', (db, p: {
     .where('cancel_requested_at', 'is', null),
 );
 
-/** Stores the digest that the agent calculated of its plan. */
+/** Stores the digest of a plan, which the agent calculated. */
 export const setPlanDigest = defineQuery(
   'operations/set plan digest',
   (db, p: { operation_id: string; plan_digest: string }) =>
     db.updateTable('operations').set({ plan_digest: p.plan_digest }).where('operation_id', '=', p.operation_id),
 );
 
-/** Sets the apply with which a drift check compares: the last one at the time of the dispatch. */
+/** Sets the apply with which a drift check compares, the last one at the time of the dispatch. */
 export const setSnapshot = defineQuery(
   'operations/set snapshot',
   (db, p: { operation_id: string; snapshot_operation_id: string | null }) =>
@@ -347,7 +347,10 @@ export const payloadSeen = defineQuery('operations/payload seen', (db, p: { dige
   db.selectFrom('operation_payloads').select('digest').where('digest', '=', p.digest),
 );
 
-/** The dispatched payload, or the one that a drift check compares with; and the payload last applied on the machine. */
+/**
+ * Digests of the dispatched payload, of the payload that a drift check compares with, and of the payload last applied
+ * on the machine.
+ */
 export const payloadsReportedOn = defineQuery('operations/payloads reported on', (db, p: { operation_id: string }) =>
   db
     .selectFrom('operations')
@@ -362,7 +365,7 @@ export const payloadsReportedOn = defineQuery('operations/payloads reported on',
     .where('operations.operation_id', '=', p.operation_id),
 );
 
-/** Time of the dispatch of the oldest open operation; null without one. */
+/** The earliest dispatch of an open operation; null if there is none. */
 export const oldestSent = defineQuery('operations/oldest sent', (db) =>
   db
     .selectFrom('operations')
@@ -370,7 +373,7 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** Deletes the operation of a drift check that has ended, whose result is stored as a drift record. */
+/** Deletes an open operation. For a drift check that ended, whose result is stored as a drift record. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );
@@ -387,7 +390,7 @@ export const endAllOpen = defineQuery(
       .returning(['operation_id', 'run_id']),
 );
 
-/** Open operations of one agent, except these operations. */
+/** Returns a row if the agent has an open operation other than these. */
 export const openBeside = defineQuery(
   'operations/open beside',
   (db, p: { node_id: string; ids: readonly string[] }, d) =>
@@ -400,7 +403,7 @@ export const openBeside = defineQuery(
       .limit(1),
 );
 
-/** The operations among these that have ended. */
+/** Returns a row if any of these operations has ended. */
 export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operations')
@@ -410,7 +413,7 @@ export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: r
     .limit(1),
 );
 
-/** Ends the run outcomes of an agent's open operations. Place this before the statement that ends the operations. */
+/** Ends the run outcomes of an agent's open operations. Must precede the statement that ends the operations. */
 export const endOpenRunResults = defineQuery(
   'runs/end results of agent',
   (db, p: { node_id: string; status: OperationStatus; error: string }) =>
@@ -448,7 +451,7 @@ export const lostOperations = defineQuery(
       .limit(p.limit),
 );
 
-/** For preconditions: returns a row if the agent has not been seen since a time. */
+/** For preconditions: returns a row if the agent was last seen before a time. */
 export const stillUnseen = defineQuery('operations/still unseen', (db, p: { node_id: string; seen_before: number }) =>
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('last_seen_at', '<=', p.seen_before),
 );
@@ -463,7 +466,7 @@ export const oldestOpenOperations = defineQuery('operations/oldest of all open',
     .limit(p.limit),
 );
 
-/** The largest id. The id of the next operation must be larger, even if the clock is behind. */
+/** The largest id of an operation. The next id must be larger, even if the clock is behind. */
 export const lastOperationId = defineQuery('operations/last id', (db) =>
   db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),
 );
@@ -476,7 +479,7 @@ export const markRunning = defineQuery('operations/running', (db, p: { operation
     .where('status', '=', 'queued'),
 );
 
-/** Ends an operation. Changes nothing if it has already ended. */
+/** Ends an open operation. */
 export const endOperation = defineQuery(
   'operations/end',
   (
@@ -504,7 +507,7 @@ export const endOperation = defineQuery(
       .where('status', 'in', ['queued', 'running']),
 );
 
-/** Ends an operation that was not dispatched. Changes nothing if it was dispatched since it was read. */
+/** Ends a queued operation. Changes nothing if it was dispatched. */
 export const endUndispatched = defineQuery(
   'operations/end undispatched',
   (db, p: { operation_id: string; status: OperationStatus; finished_at: number; error: string | null }) =>
@@ -516,7 +519,7 @@ export const endUndispatched = defineQuery(
       .where('dispatched_at', 'is', null),
 );
 
-/** Requests the cancellation of a dispatched operation. Changes nothing unless an agent has the operation. */
+/** Requests the cancellation of an open operation that was dispatched. */
 export const requestCancel = defineQuery('operations/request cancel', (db, p: { operation_id: string; now: number }) =>
   db
     .updateTable('operations')

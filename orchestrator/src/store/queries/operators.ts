@@ -65,7 +65,7 @@ export const liveAdmin = defineQuery('operators/live admin', (db) =>
   db.selectFrom('operators').select('operator_id').where('role', '=', 'admin').where('removed_at', 'is', null).limit(1),
 );
 
-/** For preconditions: returns a row while the operator is not removed. */
+/** For preconditions: returns a row if the operator exists and was not removed. */
 export const liveOperator = defineQuery('operators/live', (db, p: { operator_id: string }) =>
   db
     .selectFrom('operators')
@@ -74,7 +74,7 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
-/** Operators that these operators added, including removed ones. */
+/** Operators that these operators added. Includes removed operators. */
 export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
@@ -120,7 +120,7 @@ export const openOperationsOf = defineQuery(
       .limit(p.limit),
 );
 
-/** The operators among these that were removed. */
+/** The removed operators among these. */
 export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
@@ -162,7 +162,7 @@ export const unboundSessions = defineQuery('sessions/unbound', (db, p: { now: nu
     .where('sessions.expires_at', '>', p.now),
 );
 
-/** A sign-in session with its operator. The caller checks whether the session is still valid. */
+/** A sign-in session with its operator. The caller must check whether the session is still valid. */
 export const sessionByHash = defineQuery('sessions/by hash', (db, p: { token_hash: string }) =>
   db
     .selectFrom('sessions')
@@ -193,16 +193,16 @@ export const deleteExpiredSessions = defineQuery('sessions/delete expired', (db,
 );
 
 /**
- * The row of a live sign-in session. PostgreSQL locks the row until the transaction ends. Otherwise, a write that began
- * before the removal of its operator could commit after the removal, because the serial order of transactions may differ
- * from real time.
+ * Selects the row of a live sign-in session. On PostgreSQL, locks the row until the transaction ends. Otherwise, a
+ * write that began before the removal of its operator could commit after it, because the serial order of transactions
+ * may differ from their order in time.
  */
 export const liveSessionRow = (db: Kysely<Schema>, p: { session: string; now: number }, d: Dialect) => {
   const row = db.selectFrom('sessions').where('token_hash', '=', p.session).where('expires_at', '>', p.now);
   return d.kind === 'postgres' ? row.forShare() : row;
 };
 
-/** For preconditions: returns a row while the sign-in session is live. */
+/** For preconditions: returns a row if the sign-in session is live. */
 export const liveSession = defineQuery('sessions/live', (db, p: { session: string; now: number }, d) =>
   liveSessionRow(db, p, d).select('token_hash'),
 );

@@ -1,6 +1,6 @@
 import { defineQuery } from '../query.ts';
 
-/** Counts for metrics. Each query uses an index, and reads no work that has ended. */
+/** Counts for metrics. Each query uses an index and reads no ended work. */
 
 export const agentsByStatus = defineQuery('census/agents', (db) =>
   db
@@ -24,7 +24,7 @@ export const waitingDeliveries = defineQuery('census/deliveries', (db, p: { max:
     .select((e) => e.fn.countAll<number>().as('count')),
 );
 
-/** Counts pending agents. Their number is limited, so the count is cheap. */
+/** Pending agents. The caller counts the rows, whose number is limited. */
 export const pendingAgents = defineQuery('census/pending agents', (db) =>
   db.selectFrom('agents').select('node_id').where('status', '=', 'pending'),
 );

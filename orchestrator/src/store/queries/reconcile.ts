@@ -5,11 +5,11 @@ import { defineQuery } from '../query.ts';
 const pageRows = 1000;
 
 /**
- * Approved agents that need attention. These queries read only rows that need attention. Without the cross join, SQLite
- * would scan all agents first, because it has no statistics.
+ * Approved agents that need attention. The queries read no other agents. SQLite has no statistics, and would scan all
+ * agents first without the cross joins.
  */
 
-/** Returns a row for drift from the applied state, and a row for each audit assignment from which the agent has drifted. */
+/** Returns a row for each drift state of an agent: one for the applied state, and one for each audit assignment. */
 export const agentsDrifted = defineQuery('reconcile/drifted', (db) =>
   db
     .selectFrom('drift_states')
@@ -30,7 +30,7 @@ export const agentsWithFailedCheck = defineQuery('reconcile/failed checks', (db)
     .where('agents.status', '=', 'approved'),
 );
 
-/** Agents whose newest apply failed, except those whose operation is no longer stored. */
+/** Agents whose newest apply failed and is still stored. */
 export const agentsWithFailedApply = defineQuery('reconcile/failed applies', (db) =>
   db
     .selectFrom('agent_state')
@@ -59,7 +59,7 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
-/** These agents, with the modules of their newest ended apply. */
+/** These agents, with their failed apply, if any, and the modules of their newest ended apply. */
 export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: readonly string[] }, d) =>
   db
     .selectFrom('agents')
@@ -80,8 +80,8 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
 );
 
 /**
- * Drift states of these agents after a state: applied state first, then audit assignments by name; at most `bytes` in
- * total, but at least one state.
+ * Drift states of these agents after a drift state, for each agent first of the applied state and then of audit
+ * assignments by name. Limited to about `bytes` in total, but returns at least one drift state.
  */
 export const driftOfAgents = defineQuery(
   'reconcile/drift',

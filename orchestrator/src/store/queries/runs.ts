@@ -34,7 +34,7 @@ export const insertRun = defineQuery(
     }),
 );
 
-/** Inserts the agents of a run: rows of `{node_id, position}`. */
+/** Inserts the agents of a run from rows of `{node_id, position}`. */
 export const insertRunResults = defineQuery('runs/insert results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -52,7 +52,10 @@ export const insertRunResults = defineQuery('runs/insert results', (db, p: { run
     ),
 );
 
-/** Sets outcomes of agents: rows of `{node_id, operation_id, status, error}`. Keeps outcomes that are already set. */
+/**
+ * Sets outcomes of agents from rows of `{node_id, operation_id, status, error}`. Changes only outcomes that are
+ * `waiting`.
+ */
 export const putRunResults = defineQuery('runs/put results', (db, p: { run_id: string; rows: string }, d) =>
   db
     .insertInto('run_results')
@@ -95,7 +98,7 @@ export const insertRunOperations = defineQuery(
       requested_by: string;
       created_at: number;
       trigger: 'audit' | null;
-      /** Modules that were requested in addition to those of assignments. */
+      /** JSON list of the modules that were requested in addition to those of assignments. */
       requested_modules: string;
       rows: string;
     },
@@ -135,7 +138,7 @@ export const insertRunOperations = defineQuery(
                 })
                 .as('r'),
             )
-            // With a join, the planner would scan all agents.
+            // With a join instead of `exists`, the planner would scan all agents.
             .where((w) =>
               w.exists(
                 w
@@ -222,12 +225,12 @@ export const runBasis = defineQuery('runs/basis', (db, p: { run_id: string }) =>
   db.selectFrom('run_bases').select('basis').where('run_id', '=', p.run_id),
 );
 
-/** For preconditions: returns a row while the run starts operations. */
+/** For preconditions: returns a row if the run still starts operations. */
 export const runIsRunning = defineQuery('runs/goes on', (db, p: { run_id: string }) =>
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** All outcomes of a run, in order. Reads them in one statement, so that no outcome is counted twice. */
+/** All outcomes of a run, in order. A single statement reads them, so that none is counted twice. */
 export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_id: string }) =>
   db
     .selectFrom('run_results')
@@ -236,12 +239,12 @@ export const trackedResults = defineQuery('runs/tracked results', (db, p: { run_
     .orderBy('position'),
 );
 
-/** Stops a run. The run starts no more operations, and its open operations continue. */
+/** Stops a run from starting operations. Its open operations continue. */
 export const stopRun = defineQuery('runs/stop', (db, p: { run_id: string; status: 'halted' | 'cancelled' }) =>
   db.updateTable('runs').set({ status: p.status }).where('run_id', '=', p.run_id).where('status', '=', 'running'),
 );
 
-/** For preconditions: returns a row until all outcomes of the run are recorded. */
+/** For preconditions: returns a row if the run has not ended. */
 export const openRun = defineQuery('runs/open one', (db, p: { run_id: string }) =>
   db.selectFrom('runs').select('run_id').where('run_id', '=', p.run_id).where('finished_at', 'is', null),
 );
@@ -257,7 +260,7 @@ export const endWaiting = defineQuery(
       .where('status', '=', 'waiting'),
 );
 
-/** Ends the outcomes of operations that were not dispatched. Place this before the statement that ends the operations. */
+/** Ends the outcomes of operations that were not dispatched. Must precede the statement that ends the operations. */
 export const endUnsentResults = defineQuery(
   'runs/end unsent results',
   (db, p: { run_id: string; status: OperationStatus; error: string }) =>
@@ -304,8 +307,8 @@ export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_
 const pageRows = 1000;
 
 /**
- * Outcomes after an agent, by agent, with their operations, whose status is the newer one. At most `bytes` in total, but
- * at least one outcome.
+ * Outcomes after an agent, by agent, with their operations. The status of the operation, if any, is newer than that of
+ * the outcome. Limited to about `bytes` in total, but returns at least one outcome.
  */
 export const runResultPage = defineQuery('runs/results', (db, p: { run_id: string; after: string; bytes: number }) =>
   db
@@ -350,7 +353,7 @@ export const setRunResult = defineQuery(
   (db, p: { run_id: string; node_id: string; status: OperationStatus; error: string | null }, d) =>
     db
       .updateTable('run_results')
-      // Keeps an earlier error if there is no new one.
+      // Keeps the earlier error if there is no new one.
       .set((e) => ({ status: p.status, error: e.fn.coalesce(d.typed(p.error, 'text'), 'error') }))
       .where('run_id', '=', p.run_id)
       .where('node_id', '=', p.node_id),
@@ -365,12 +368,12 @@ export const anyRunResultOpen = defineQuery('runs/any open', (db, p: { run_id: s
     .limit(1),
 );
 
-/** Open runs. There are few. */
+/** Open runs. Unlimited, because there are few. */
 export const openRuns = defineQuery('runs/open', (db) =>
   db.selectFrom('runs').select('run_id').where('finished_at', 'is', null).orderBy('run_id'),
 );
 
-/** Ends a run that has no open outcomes. Otherwise, changes nothing. A halted or cancelled run keeps its status. */
+/** Ends a run. Changes nothing if the run has open outcomes. A halted or cancelled run keeps its status. */
 export const endRunIfDone = defineQuery('runs/end', (db, p: { run_id: string; now: number }) =>
   db
     .updateTable('runs')

@@ -24,7 +24,7 @@ export const secretPage = defineQuery('secrets/list', (db, p: { limit: number; o
   db.selectFrom('secrets').select(entry).orderBy('name').limit(p.limit).offset(p.offset),
 );
 
-/** Restrictions and expiry of secrets. */
+/** Restrictions and expiry of these secrets. */
 export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -32,7 +32,7 @@ export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[
     .where(d.isIn('name', p.names)),
 );
 
-/** {@link secretTerms} with the encrypted values. */
+/** Restrictions, expiry, and encrypted values of these secrets. */
 export const sealedSecrets = defineQuery('secrets/sealed', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -44,7 +44,7 @@ export const secretVersion = defineQuery('secrets/last version', (db, p: { name:
   db.selectFrom('secret_versions').select('version').where('name', '=', p.name),
 );
 
-/** Takes the next version of a name. Changes nothing if another write has taken the version. */
+/** Reserves the next version of a name. Changes nothing if another write has reserved it. */
 export const takeSecretVersion = defineQuery('secrets/take version', (db, p: { name: string; version: number }) =>
   db
     .insertInto('secret_versions')
@@ -133,7 +133,7 @@ export const secretUnderOther = defineQuery('secrets/under other key', (db, p: {
   db.selectFrom('secrets').select(['name', 'key_id']).where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );
 
-/** Secrets that are encrypted with a key other than this one, by name. */
+/** Secrets that are encrypted with another key, by name. */
 export const secretsToReencrypt = defineQuery(
   'secrets/to reencrypt',
   (db, p: { key_id: string; after: string; limit: number }) =>
@@ -146,7 +146,9 @@ export const secretsToReencrypt = defineQuery(
       .limit(p.limit),
 );
 
-/** Stores the same value encrypted with another key. Changes nothing if the secret has changed since it was read. */
+/**
+ * Replaces the value with the same one under another key. Changes nothing if the secret has changed since it was read.
+ */
 export const reencryptSecret = defineQuery(
   'secrets/reencrypt',
   (db, p: { name: string; version: number; old_key_id: string; key_id: string; sealed: string }) =>

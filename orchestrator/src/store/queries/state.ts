@@ -9,7 +9,10 @@ import type { Schema } from '../schema.ts';
 /** Maximum rows of one page. */
 const pageRows = 2000;
 
-/** Rows in one state after a row, by module and key; at most `bytes` in total, but at least one row. */
+/**
+ * Resources in one state after a resource, by module and key. Limited to about `bytes` in total, but returns at least
+ * one.
+ */
 export const appliedPage = defineQuery(
   'state/page',
   (
@@ -58,7 +61,7 @@ export const agentState = defineQuery('state/of agent', (db, p: { node_id: strin
   db.selectFrom('agent_state').selectAll().where('node_id', '=', p.node_id),
 );
 
-/** Inserts or replaces rows. Changes `since` only together with the state or the operation. */
+/** Inserts or replaces rows. */
 export const putApplied = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
   db
     .insertInto('applied_resources')
@@ -128,13 +131,13 @@ export const deleteApplied = defineQuery('state/delete', (db, p: { node_id: stri
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id).where(d.isIn('key', p.keys)),
 );
 
-/** @param keys rows with a `key` each, made by `jsonRows` */
+/** @param keys rows of `{key}`, made by `jsonRows` */
 const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialect, keys: string) =>
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
 /**
- * Deletes rows whose keys are not in `stay`: always those of resources that are not in place; with `whole`, also those
- * in place, unless their module is kept.
+ * Deletes rows whose keys are not in `stay` and whose resources are not in place. With `whole`, also deletes those in
+ * place, unless their module is in `keep_modules`.
  */
 export const deleteOthers = defineQuery(
   'state/delete others',
@@ -151,7 +154,10 @@ export const deleteOthers = defineQuery(
       ),
 );
 
-/** Marks resources of kept modules whose keys are not in `stay` as applied, since the agent left them unchanged. */
+/**
+ * Marks resources in place of `keep_modules` whose keys are not in `stay` as applied, because the agent left them
+ * unchanged.
+ */
 export const keepOthers = defineQuery(
   'state/keep others',
   (db, p: { node_id: string; stay: string; keep_modules: readonly string[]; now: number }, d) =>
@@ -173,7 +179,10 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
   db.deleteFrom('applied_resources').where('node_id', '=', p.node_id),
 );
 
-/** Whether the newest drift record of the agent found drift. If so, a check is due after the apply. */
+/**
+ * Returns a row unless the newest drift check of the agent found it in sync. If it did not, a check is due after an
+ * apply.
+ */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
     .selectFrom('latest_drift')
@@ -181,7 +190,10 @@ const notInSync = (db: Kysely<Schema>, nodeId: string) =>
     .where('latest_drift.node_id', '=', nodeId)
     .where('latest_drift.status', '<>', 'in_sync');
 
-/** Records an apply without changes. Changes nothing if the last apply is another one, or if drift was recorded. */
+/**
+ * Records a successful apply that had no changes. Changes nothing if another apply was recorded since, or if the agent
+ * has drifted from the applied state.
+ */
 export const repeatAgentState = defineQuery(
   'state/repeat agent',
   (db, p: { node_id: string; last_operation_id: string; operation_id: string; now: number }, d) =>
@@ -232,8 +244,8 @@ export const putFailedApply = defineQuery(
 );
 
 /**
- * Records an apply. A null snapshot keeps the current one. Makes a check due if none is, or if the newest drift record is
- * not in sync.
+ * Records an apply. A null snapshot keeps the current one. Sets `drift_due_at` only if no check is due, or if the
+ * newest check did not find the agent in sync.
  */
 export const putAgentState = defineQuery(
   'state/put agent',
@@ -251,7 +263,7 @@ export const putAgentState = defineQuery(
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
-          // This apply succeeded, so it clears any failure.
+          // An apply with a snapshot succeeded, so it clears an earlier failure.
           failed_apply_id: e
             .case()
             .when('excluded.snapshot_operation_id', 'is', null)

@@ -16,7 +16,7 @@ export const terminals = defineVariants(
   },
 );
 
-/** Open terminal sessions. Agents limit their number. */
+/** Open terminal sessions. Unlimited, because agents limit their number. */
 export const activeTerminals = defineQuery('terminals/active', (db) =>
   db.selectFrom('terminal_sessions').selectAll().where('status', '=', 'active'),
 );
@@ -92,7 +92,7 @@ export const endTerminal = defineQuery(
       .where('status', '=', 'active'),
 );
 
-/** The session ids among these that are recorded. */
+/** The recorded session ids among these. */
 export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
 );

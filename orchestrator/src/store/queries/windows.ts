@@ -4,7 +4,7 @@ export const windowById = defineQuery('windows/by id', (db, p: { id: string }) =
   db.selectFrom('maintenance_windows').selectAll().where('id', '=', p.id),
 );
 
-/** Maintenance windows. The window that starts last comes first. */
+/** Maintenance windows, latest start first. */
 export const windows = defineQuery('windows/list', (db, p: { limit: number; offset: number }) =>
   db
     .selectFrom('maintenance_windows')

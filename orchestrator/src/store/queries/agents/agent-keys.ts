@@ -1,6 +1,9 @@
 import { defineQuery } from '../../query.ts';
 
-/** Agent keys: each agent has one current key, whose `valid_until` is null. A former key is valid until `valid_until`. */
+/**
+ * Keys of agents. Each agent has one current key, whose `valid_until` is null. A former key is valid until
+ * `valid_until`.
+ */
 
 export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: string }) =>
   db
@@ -10,7 +13,7 @@ export const agentKey = defineQuery('agent keys/by key', (db, p: { public_key: s
     .where('agent_keys.public_key', '=', p.public_key),
 );
 
-/** The keys among these that are recorded, each with its agent. */
+/** The recorded keys among these, with their agents. */
 export const agentKeysAmong = defineQuery('agent keys/among', (db, p: { public_keys: readonly string[] }, d) =>
   db
     .selectFrom('agent_keys')
@@ -42,7 +45,7 @@ export const insertAgentKey = defineQuery('agent keys/insert', (db, p: { public_
   db.insertInto('agent_keys').values({ public_key: p.public_key, node_id: p.node_id, valid_until: null }),
 );
 
-/** Records a former key that was replaced before it was recorded. Changes nothing if the key is already recorded. */
+/** Records a former key that was replaced before it was recorded. Changes nothing if the key exists. */
 export const insertFormerAgentKey = defineQuery(
   'agent keys/insert former',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -52,7 +55,7 @@ export const insertFormerAgentKey = defineQuery(
       .onConflict((conflict) => conflict.column('public_key').doNothing()),
 );
 
-/** Ends the agent's current key. Changes nothing if the agent's current key is another one. */
+/** Makes the agent's current key a former one. Changes nothing if the agent has a different current key. */
 export const endAgentKey = defineQuery(
   'agent keys/end',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>
@@ -64,7 +67,7 @@ export const endAgentKey = defineQuery(
       .where('valid_until', 'is', null),
 );
 
-/** Limits how long the agent's former keys stay valid. */
+/** Shortens the validity of the agent's former keys to `valid_until`. */
 export const shortenAgentKeys = defineQuery('agent keys/shorten', (db, p: { node_id: string; valid_until: number }) =>
   db
     .updateTable('agent_keys')

@@ -1,13 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
 import { defineQuery } from '../../query.ts';
 
-/** Amounts of data that agents have caused to be stored, by day. */
+/** Amount of data that each agent caused to be stored on a day. */
 
 export const usageOf = defineQuery('usage/of agent', (db, p: { node_id: string }) =>
   db.selectFrom('agent_usage').select(['day', 'bytes', 'events', 'hints', 'limited']).where('node_id', '=', p.node_id),
 );
 
-/** Within a day, counts only grow and bits are only added, so that transactions of one agent may commit in any order. */
+/**
+ * Stores the usage of a day. Counts of the same day only increase and bits are only added, so that transactions of one
+ * agent may commit in any order.
+ */
 export const putUsage = defineQuery(
   'usage/put',
   (db, p: { node_id: string; day: number; bytes: number; events: number; hints: number; limited: number }, d) => {

@@ -21,7 +21,7 @@ const shown = [
   'pin_source',
 ] as const;
 
-/** Agents with their tags as one object. */
+/** Selects agents with their tags as a JSON object. */
 const withTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').selectAll(), d);
 const shownWithTags = (db: Kysely<Schema>, d: Dialect) => tagged(db.selectFrom('agents').select(shown), d);
 
@@ -40,7 +40,7 @@ export const agentById = defineQuery('agents/by id', (db, p: { node_id: string }
   withTags(db, d).where('node_id', '=', p.node_id),
 );
 
-/** Finds approved agents only: a rejected agent keeps its name, but is addressed by its id. */
+/** Finds only approved agents. A rejected agent keeps its name, but can be addressed only by its id. */
 export const agentByName = defineQuery('agents/by name', (db, p: { name: string }, d) =>
   withTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
@@ -55,12 +55,12 @@ export const shownAgentByName = defineQuery('agents/shown by name', (db, p: { na
   shownWithTags(db, d).where('name', '=', p.name).where('status', '=', 'approved'),
 );
 
-/** For preconditions: returns a row while the agent is approved. */
+/** For preconditions: returns a row if the agent is approved. */
 export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: string }) =>
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** The agents among these that are approved. */
+/** The approved agents among these. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -75,7 +75,9 @@ interface Listed {
   q?: boolean;
 }
 
-/** Agents by id. `q` may match too many agents, because it searches attributes as text. The caller filters them again. */
+/**
+ * Agents by id. `q` may match too many agents, because it searches attributes as text, so the caller must filter them.
+ */
 export const agents = defineVariants(
   'agents/list',
   (
@@ -93,7 +95,7 @@ export const agents = defineVariants(
 );
 const searched = ['name', 'initial_hostname', 'attributes'] as const;
 
-/** Sort keys of agents, without the large columns. */
+/** Sort keys of agents, which are read without the large columns. */
 export const agentSortKeys = defineVariants(
   'agents/sort keys',
   (db, p: { status: Status; q: string }, d, v: Listed) => {
@@ -117,7 +119,7 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
-/** Names of these agents, as far as they exist. */
+/** Names of the existing agents among these. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
@@ -158,7 +160,7 @@ export const insertAgent = defineQuery(
     }),
 );
 
-/** Changes nothing if `lost_at` (0: not lost) has changed since it was read. */
+/** Changes nothing if `lost_at` has changed since it was read. 0 stands for null. */
 export const markConnected = defineQuery(
   'agents/connected',
   (
@@ -197,7 +199,7 @@ export const setAttributes = defineQuery(
       .where('node_id', '=', p.node_id),
 );
 
-/** Only increases the time, because a late write must not overwrite the time of a newer link. */
+/** Never decreases the time, because a late write must not overwrite the time of a newer link. */
 export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: string; at: number }) =>
   db
     .updateTable('agents')
@@ -207,8 +209,8 @@ export const markLastSeen = defineQuery('agents/last seen', (db, p: { node_id: s
 );
 
 /**
- * Approved agents that were last seen in a range of time and are not marked as lost, least recently seen first.
- * The first second of the range is paged by `after_id`.
+ * Approved agents that are not marked as lost and were last seen in a range of time, least recently seen first. Skips
+ * agents of the range's first second up to `after_id`, for paging.
  */
 export const unseenAgents = defineQuery(
   'agents/unseen',
@@ -222,7 +224,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** The agents among these that {@link unseenAgents} would return before a time. */
+/** The agents among these that were last seen before a time, with the conditions of {@link unseenAgents}. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -262,7 +264,7 @@ export const touchAgent = defineQuery('agents/touch', (db, p: { node_id: string;
   db.updateTable('agents').set({ updated_at: p.now }).where('node_id', '=', p.node_id),
 );
 
-/** Changes nothing unless the agent still has the status on which the decision was based. */
+/** Changes nothing unless the agent still has the status `from`. */
 export const setAgentStatus = defineQuery(
   'agents/set status',
   (
@@ -309,7 +311,7 @@ export const pendingWithoutToken = defineQuery('agents/pending without token', (
     .limit(p.limit),
 );
 
-/** Changes nothing unless the agent is still pending and was not seen after `seen_until`. */
+/** Changes nothing if the agent is no longer pending or was seen after `seen_until`. */
 export const deletePendingAgent = defineQuery(
   'agents/delete pending',
   (db, p: { node_id: string; seen_until: number }) =>
@@ -324,7 +326,7 @@ export const acknowledgedSeq = defineQuery('spool/acknowledged', (db, p: { node_
   db.selectFrom('spool_ack').select('seq').where('node_id', '=', p.node_id),
 );
 
-/** Only increases the sequence number. */
+/** Never decreases the sequence number. */
 export const advanceSpool = defineQuery(
   'spool/advance',
   (db, p: { node_id: string; instance_id: string; seq: number }) =>
@@ -343,7 +345,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** The columns of these agents that selectors read. Omits agents that do not exist. */
+/** The existing agents among these, with the columns that selectors read. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );

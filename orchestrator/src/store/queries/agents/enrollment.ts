@@ -45,7 +45,7 @@ export const enrolmentTokens = defineVariants(
   },
 );
 
-/** Deletes tokens that expired long ago. */
+/** Deletes tokens that expired before a time. */
 export const deleteOldEnrolmentTokens = defineQuery('enrolment/delete old', (db, p: { expired_before: number }) =>
   db.deleteFrom('enrolment_tokens').where('expires_at', '<=', p.expired_before),
 );
@@ -62,7 +62,7 @@ export const enrolmentTokenNaming = defineQuery('enrolment/naming', (db, p: { na
     .limit(1),
 );
 
-/** Counts a use of the token. Changes nothing if the token was used up or revoked, or expired, since it was read. */
+/** Counts a use of the token. Changes nothing if the token is used up, revoked, or expired. */
 export const useEnrolmentToken = defineQuery('enrolment/use', (db, p: { id: string; now: number }) =>
   db
     .updateTable('enrolment_tokens')
@@ -97,7 +97,7 @@ export const liveEnrolmentTokensOf = defineQuery(
       .limit(p.limit),
 );
 
-/** The number of live tokens that an operator created, and the id of the newest one. */
+/** The number of live tokens that an operator created, and the id of the newest of them. */
 export const countLiveEnrolmentTokensOf = defineQuery(
   'enrolment/count live of operator',
   (db, p: { operator_id: string; now: number }) =>
@@ -110,7 +110,7 @@ export const countLiveEnrolmentTokensOf = defineQuery(
       .where('expires_at', '>', p.now),
 );
 
-/** For preconditions: returns a live token of an operator that is newer than this one. */
+/** For preconditions: returns a row if the operator has a live token newer than this one. */
 export const newerEnrolmentTokenOf = defineQuery(
   'enrolment/newer of operator',
   (db, p: { operator_id: string; now: number; newest: string }) =>
