@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 
 /**
  * Transcripts as asciicast v2, which terminal players read: a header, then one line of JSON for each event, with the
- * seconds since the start. Muster adds one event kind that players ignore: `b` after an `o` has the exact bytes of that
- * output in base64, if they are not valid UTF-8.
+ * seconds since the start. Muster adds an event kind that players ignore: a `b` event after an `o` event contains the
+ * exact bytes of that output in base64. It is written only if the bytes are not valid UTF-8.
  */
 
 export interface CastHeader {
@@ -28,7 +28,7 @@ export const headerLine = (header: CastHeader): string => `${JSON.stringify({ ve
 /** Maximum bytes of one event. Larger outputs are split. */
 export const maxEventBytes = 64 * 1024;
 /**
- * Maximum bytes of a line that this file writes: a control character takes six bytes, and invalid UTF-8 is repeated in
+ * Maximum bytes of the lines of one event. A control character takes six bytes, and invalid UTF-8 is repeated in
  * base64.
  */
 export const maxLineBytes = 8 * maxEventBytes;
@@ -38,7 +38,7 @@ const line = (at: number, kind: string, data: string): string =>
   `[${Math.round(at) / 1000},"${kind}",${JSON.stringify(data)}]\n`;
 
 /**
- * The lines of an output.
+ * Formats the lines of an output event.
  * @param at milliseconds since the start
  * @param bytes at most {@link maxEventBytes}
  */
@@ -48,7 +48,7 @@ export function outputLines(at: number, bytes: Uint8Array): string {
   return isUtf8(buffer) ? shown : shown + line(at, 'b', buffer.toString('base64'));
 }
 
-/** The line of an input event. Replaces invalid UTF-8. */
+/** Formats the line of an input event. Replaces invalid UTF-8. */
 export const inputLine = (at: number, bytes: Uint8Array): string => line(at, 'i', asBuffer(bytes).toString('utf8'));
 
 export const resizeLine = (at: number, cols: number, rows: number): string => line(at, 'r', `${cols}x${rows}`);
@@ -57,7 +57,7 @@ export const resizeLine = (at: number, cols: number, rows: number): string => li
 export function unfinishedBytes(bytes: Uint8Array): number {
   for (let count = 1; count <= 3 && count <= bytes.length; count++) {
     const byte = bytes[bytes.length - count] as number;
-    // A continuation byte: the first byte of the character is before it.
+    // A continuation byte. The first byte of the character precedes it.
     if (byte >= 0x80 && byte < 0xc0) continue;
     const length =
       byte >= 0xf0 && byte < 0xf5 ? 4 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xc2 && byte < 0xe0 ? 2 : 1;
@@ -66,7 +66,7 @@ export function unfinishedBytes(bytes: Uint8Array): number {
   return 0;
 }
 
-/** Whether an incomplete line begins a `b` event. */
+/** Reports whether an incomplete line begins a `b` event. */
 export const beginsExact = (cut: string): boolean => /^\[[\d.]+,"b/.test(cut);
 
 /** An event that a replay needs. */
@@ -95,13 +95,13 @@ export function readCastLine(text: string): CastEvent | null {
 }
 
 /**
- * Converts the lines of a transcript to bytes and size changes. Holds each output back until the next line, which may
- * contain the output's exact bytes.
+ * Converts the lines of a transcript to bytes and size changes. Delays each output until the next line, which may
+ * contain the exact bytes of the output.
  */
 export class CastReplay {
   #waiting: string | null = null;
 
-  /** @returns the events that this line completes, in order */
+  /** @returns the output bytes and size changes that this line completes, in order */
   take(lineText: string): (Uint8Array | { readonly cols: number; readonly rows: number })[] {
     const event = readCastLine(lineText);
     if (event?.kind === 'exact') {
@@ -115,7 +115,7 @@ export class CastReplay {
     return before;
   }
 
-  /** @param cut the beginning of an incomplete last line: if it begins a `b` event, the output before it is dropped */
+  /** Returns the last output. @param cut an incomplete last line; if it begins a `b` event, the output is dropped */
   end(cut = ''): Uint8Array[] {
     const text = this.#waiting;
     this.#waiting = null;

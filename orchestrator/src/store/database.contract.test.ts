@@ -68,7 +68,7 @@ describeDatabases('database', (fixture) => {
     expect((await write(database)).results).toEqual([]);
   });
 
-  test('reads see a write once its promise has resolved', async () => {
+  test('returns the written data from reads after the promise of the write has resolved', async () => {
     const database = await fixture.open();
     for (let number = 0; number < 20; number++) {
       await write(database, statement(upsert, { key: 'k', value: String(number) }));
@@ -98,7 +98,7 @@ describeDatabases('database', (fixture) => {
     ['row', false],
     ['no_row', true],
     ['no_row', false],
-  ])('checks the precondition %s (fulfilled: %s)', async (expect_, fulfilled) => {
+  ])('checks the precondition %s (holds: %s)', async (expect_, fulfilled) => {
     const database = await fixture.open();
     await write(database, statement(put, { key: 'there', value: '0' }));
     const key = fulfilled === (expect_ !== 'no_row') ? 'there' : 'missing';
@@ -125,7 +125,7 @@ describeDatabases('database', (fixture) => {
     expect(await keys(database)).toEqual([]);
   });
 
-  test('a write that fails does not affect concurrent writes', async () => {
+  test('does not let a failed write affect concurrent writes', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 60 }, (_, number) => {
@@ -144,7 +144,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  test('lets only one of many concurrent writes check and take a name', async () => {
+  test('lets only one of many concurrent writes take a name that each checks first', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>
@@ -161,7 +161,7 @@ describeDatabases('database', (fixture) => {
     expect(outcomes.filter((outcome) => outcome === 'name_taken')).toHaveLength(11);
   });
 
-  test('names a violated constraint that no precondition guards', async () => {
+  test('reports the violated constraint if no precondition guards it', async () => {
     const database = await fixture.open();
     const tag = defineQuery('tags/orphan', (db) =>
       db.insertInto('agent_tags').values({ node_id: 'nobody', key: 'k', value: 'v' }),
@@ -321,7 +321,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('refuses an oversized write that an agent caused, and reserves room for other writes', async () => {
+  test('refuses an oversized write that an agent caused, and reserves queue space for other writes', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>
@@ -332,7 +332,7 @@ describeDatabases('database', (fixture) => {
           ofAgent,
         }),
       );
-    // The write is refused by its size in bytes, even if the queue is empty.
+    // The write exceeds the limit in bytes, so it is refused even if the queue is empty.
     expect(
       await code(
         database.write({
@@ -356,7 +356,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('completes accepted writes on close and refuses later ones', async () => {
+  test('completes accepted writes on close, and refuses later ones', async () => {
     const at = await fixture.place();
     const database = await fixture.open({ at });
     const writes = Array.from({ length: 30 }, (_, n) => write(database, statement(put, { key: `k${n}`, value: '' })));
@@ -369,7 +369,7 @@ describeDatabases('database', (fixture) => {
     expect(await keys(await fixture.open({ at }))).toHaveLength(30);
   });
 
-  test('concurrent writes are serializable', async () => {
+  test('serializes concurrent writes', async () => {
     const database = await fixture.open();
     const accounts = ['a', 'b', 'c'];
     const debit = defineQuery('account/debit', (db, p: { key: string; amount: number }) =>
@@ -423,7 +423,7 @@ describeDatabases('database', (fixture) => {
           );
           const model = new Map(accounts.map((key) => [key, 100]));
           const expected = transfers.map(({ from, to, amount }, index) => {
-            // PostgreSQL may run concurrent writes in any order. Only their outcomes show which one was first.
+            // PostgreSQL may run concurrent writes in any order, which only their outcomes show.
             const covered = fixture.kind === 'sqlite' ? model.get(from)! >= amount : outcomes[index] !== 'plan_stale';
             if (!covered) return 'plan_stale';
             if (!model.has(to)) return 'agent_not_found';

@@ -23,45 +23,45 @@ import type { Schema } from './schema.ts';
 
 export type DatabaseKind = 'sqlite' | 'postgres';
 
-/** Column types that the functions below can name. `integer` is 64 bits wide. */
+/** Column types in queries. `integer` has 64 bits. */
 export type ValueType = 'text' | 'integer';
 type TypeOf<T extends ValueType> = T extends 'integer' ? number : string;
 
 export interface Dialect {
   readonly kind: DatabaseKind;
 
-  /** `column in (…)` for a list parameter of any length; an empty list matches nothing. */
+  /** `column in (…)` with a list parameter of any length. An empty list matches no row. */
   isIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
 
-  /** `column not in (…)`; an empty list matches everything that is not null. */
+  /** `column not in (…)`. An empty list matches every row whose column is not null. */
   isNotIn(column: string, list: readonly string[] | readonly number[], type?: ValueType): RawBuilder<SqlBool>;
 
-  /** The text under a top-level key of an object in a JSON column; null if the key is missing. */
+  /** Text of a top-level key of an object in a JSON column; null if the key is missing. */
   jsonField(column: string, key: string): RawBuilder<string | null>;
 
-  /** True when the array of strings in a JSON column contains the value. */
+  /** Whether an array of strings in a JSON column contains the value. */
   jsonArrayHas(column: string, value: string): RawBuilder<SqlBool>;
 
   /**
-   * A parameter that holds rows (made by `jsonRows`) as a table to select from, so that one statement can insert many:
-   * `insertInto(t).columns([…]).expression(db.selectFrom(d.rowsOf(p.rows, {key: 'text'}).as('r')).selectAll())`.
-   * SQLite needs a `where` before an `on conflict` that follows a select: add `.where(sql.lit(true))` there.
+   * A table of the rows in a parameter, which `jsonRows` creates, so that one statement can insert many rows:
+   * `insertInto(t).columns([…]).expression(db.selectFrom(d.rowsOf(p.rows, {key: 'text'}).as('r')).selectAll())`. SQLite
+   * requires a `where` between a select and `on conflict`, such as `.where(sql.lit(true))`.
    */
   rowsOf<C extends Record<string, ValueType>>(rows: string, columns: C): RawBuilder<{ [K in keyof C]: TypeOf<C[K]> }>;
 
   /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` without rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
-  /** True when the column contains the text, ignoring the case of ASCII letters. */
+  /** Whether the column contains the text, ignoring the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
-  /** The larger of two numbers or texts; null when either is null, although PostgreSQL's `greatest` ignores nulls. */
+  /** The larger of two numbers or texts; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
   greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
 
   /** Casts a value whose type the database cannot infer: in a select list, or next to another parameter. */
   typed<T extends ValueType>(value: TypeOf<T> | null, type: T): RawBuilder<TypeOf<T>>;
 
-  /** Column types for migrations. Both databases compare text by code point, so that pages by key have the same order. */
+  /** Column types for migrations. Text compares by code point in both databases, so that pages have the same order. */
   readonly columns: {
     readonly text: RawBuilder<unknown>;
     readonly integer: RawBuilder<unknown>;
@@ -79,7 +79,7 @@ export interface Buildable<O> {
 
 function asList(list: readonly string[] | readonly number[], type: ValueType): ListPlaceholder {
   const given: unknown = list;
-  if (!(given instanceof Placeholder)) throw new TypeError('A list in a query is a parameter, not a value');
+  if (!(given instanceof Placeholder)) throw new TypeError('A list in a query must be a parameter, not a value');
   return new ListPlaceholder(given.param, type);
 }
 

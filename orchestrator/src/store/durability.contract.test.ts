@@ -13,14 +13,14 @@ describeDatabases('a killed process', (fixture) => {
   let child: ChildProcess | undefined;
   afterEach(() => child?.kill('SIGKILL'));
 
-  test.each([1, 57, 400])('loses no acknowledged write (killed after %i answers)', async (answers) => {
+  test.each([1, 57, 400])('loses no acknowledged write if it is killed after %i answers', async (answers) => {
     const at = await fixture.place();
     const started = spawn(process.execPath, [writer, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
     child = started;
     const acknowledged: string[] = [];
     for await (const line of createInterface({ input: started.stdout })) {
       acknowledged.push(line);
-      // Lines that the process printed before it was killed still arrive.
+      // Lines that the process printed before it was killed may still arrive.
       if (acknowledged.length === answers) started.kill('SIGKILL');
     }
     if (started.exitCode === null && started.signalCode === null) await once(started, 'exit');

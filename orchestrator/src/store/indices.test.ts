@@ -35,8 +35,8 @@ import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts'
 import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
 /**
- * Tests that the cost of a query depends on the size of its result, not on the length of the history: the query finds
- * rows by an index and does not sort them.
+ * Tests that each query finds its rows by an index and does not sort them. Its cost then depends on the size of its
+ * result rather than on the length of the history.
  */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
 let db: Database;
@@ -144,7 +144,7 @@ describe('indices', () => {
     expect(detail).not.toContain('TEMP B-TREE');
   });
 
-  test('finds events that target an agent or that it caused by index, and sorts only two pages', () => {
+  test('finds events that an agent caused or that target it by index, and sorts only two pages', () => {
     const detail = plan(auditKeys({ agent: true, below: true }));
     expect(detail).toMatch(/audit_events_target \(target_id=\? AND timestamp_ms</);
     expect(detail).toMatch(/audit_events_actor \(actor_id=\? AND timestamp_ms</);

@@ -8,14 +8,14 @@ import {
 import { Placeholder } from './params.ts';
 
 /**
- * Writes the constants of a query into its text instead of sending them as parameters. Queries are compiled once, so
- * their constants come from the source; and a planner uses a partial index only for a condition that it can read.
- * Booleans become 1 and 0, as both databases store them.
+ * Writes the constants of a query into its SQL instead of sending them as parameters, because a planner uses a partial
+ * index only if it can read the condition. This is safe, because all constants come from the source code. Booleans
+ * become 1 and 0, as both databases store them.
  */
 class ConstantsTransformer extends OperationNodeTransformer {
   protected override transformValue(node: ValueNode): ValueNode {
     const { value } = node;
-    // Immediate values, which `sql.lit` creates, remain unchanged.
+    // `sql.lit` creates immediate values, which are already part of the SQL.
     if (node.immediate || value instanceof Placeholder || value instanceof Uint8Array) return node;
     return ValueNode.createImmediate(typeof value === 'boolean' ? Number(value) : value);
   }
@@ -25,7 +25,7 @@ class ConstantsTransformer extends OperationNodeTransformer {
       kind: 'ValueListNode',
       values: node.values.map((value) => this.transformValue(ValueNode.create(value))),
     };
-    // The compiler checks `kind` and accepts both kinds of lists here.
+    // The compiler accepts both kinds of lists here.
     return list as unknown as PrimitiveValueListNode;
   }
 }

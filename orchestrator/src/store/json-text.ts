@@ -1,10 +1,10 @@
 /** JSON in a text column, typed by its content. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** Serializes a value for a JSON column. The value must be plain data: `undefined` at the top level is a bug. */
+/** Serializes a value for a JSON column. The value must be plain data. @throws TypeError for `undefined`: a bug */
 export function toJson<T>(value: T): JsonText<T> {
   const text = JSON.stringify(value);
-  if (text === undefined) throw new TypeError('only plain data can be stored as JSON');
+  if (text === undefined) throw new TypeError('Only plain data can be stored as JSON');
   return text as JsonText<T>;
 }
 

@@ -1,11 +1,11 @@
 import { defineQuery } from './query.ts';
 
-/** Leases: work that one process does at a time. Times are Unix milliseconds. */
+/** Leases for work that only one process may do at a time. Times are Unix milliseconds. */
 
 /**
- * Takes a lease that is free, expired, or already held by this holder. Also takes one that expires after `beyond_ms`,
- * since only a wrong clock can have set that. Returns a row with the fencing token, which grows each time the lease is
- * taken; no row if another process holds it.
+ * Takes a lease that is free, expired, or already held by this holder. Also takes a lease that expires after
+ * `beyond_ms`, since only a wrong clock can have set such a time. Returns a row with the fencing token, which increases
+ * each time the lease is taken, or no row if another process holds the lease.
  */
 export const takeLease = defineQuery(
   'leases/take',
@@ -32,7 +32,7 @@ export const takeLease = defineQuery(
       .returning('token'),
 );
 
-/** Changes nothing when another process holds the lease. */
+/** Renews the lease. Changes nothing if another process holds it. */
 export const keepLease = defineQuery(
   'leases/keep',
   (db, p: { name: string; holder: string; token: number; expires_ms: number }) =>
@@ -54,7 +54,7 @@ export const releaseLease = defineQuery('leases/release', (db, p: { name: string
     .where('token', '=', p.token),
 );
 
-/** For preconditions: returns a row unless the lease was taken again in the meantime. */
+/** For preconditions: returns a row unless the lease has been taken again since. */
 export const leaseHeld = defineQuery('leases/held', (db, p: { name: string; holder: string; token: number }) =>
   db
     .selectFrom('leases')

@@ -27,19 +27,19 @@ const extra = defineQuery('extra', () => sql<{ id: string }>`select id from extr
 const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
 
 describe('dueMigrations', () => {
-  test('returns the due migrations, and refuses a newer database', () => {
+  test('returns the migrations that are due, and refuses a newer database', () => {
     expect(dueMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
     expect(dueMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
     expect(dueMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
     expect(() => dueMigrations(97, migrations, 'm.db')).toThrow(
-      /^m.db is at schema version 97, this Muster knows versions up to/,
+      /^m.db has schema version 97, but this release of Muster supports versions up to/,
     );
     expect(() => dueMigrations(0, [oneMore, oneMore], 'x')).toThrow('has version');
   });
 });
 
 describeDatabases('migrations', (fixture) => {
-  /** Creates a database of this release that contains a row. */
+  /** Creates a database with the schema of this release and one row. */
   async function filled(): Promise<string> {
     const at = await fixture.place();
     const database = await fixture.open({ at });
@@ -70,7 +70,7 @@ describeDatabases('migrations', (fixture) => {
     const at = await filled();
     await (await fixture.open({ at, migrations: nextMigrations })).close();
     await expect(fixture.open({ at })).rejects.toThrow(SchemaRefused);
-    await expect(fixture.open({ at })).rejects.toThrow(/written by a newer Muster/);
+    await expect(fixture.open({ at })).rejects.toThrow(/A newer release wrote it/);
     const database = await fixture.open({ at, migrations: nextMigrations });
     expect(await database.all(all, {})).toHaveLength(1);
   });
@@ -87,7 +87,7 @@ describeDatabases('migrations', (fixture) => {
     await expect(database.all(extra, {})).rejects.toThrow('extra');
   });
 
-  test.each([1, 2, 3])('keeps the old version when killed after statement %i', async (after) => {
+  test.each([1, 2, 3])('keeps the old version if it is killed after statement %i of a migration', async (after) => {
     const at = await filled();
     const child = spawn(process.execPath, [migrator, fixture.kind, at, String(after)], { stdio: 'inherit' });
     const [, signal] = await once(child, 'exit');
@@ -119,7 +119,7 @@ describeDatabases('migrations', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('waits while another process migrates the database', async () => {
+    test('waits to migrate while another process migrates the database', async () => {
       const at = await filled();
       const other = new Client({ connectionString: at });
       await other.connect();
@@ -143,7 +143,7 @@ describeDatabases('migrations', (fixture) => {
     });
 
   if (fixture.kind === 'sqlite')
-    test('first copies the whole file, readable only by its owner', async () => {
+    test('copies the whole SQLite file before a migration, readable only by its owner', async () => {
       const at = await filled();
       const beside = () => readdirSync(dirname(at)).filter((name) => name.startsWith(`${basename(at)}.`));
       expect(beside()).toEqual([]);
@@ -167,6 +167,6 @@ describeDatabases('migrations', (fixture) => {
       const other = new Sqlite(at);
       other.exec('create table theirs (x)');
       other.close();
-      await expect(fixture.open({ at })).rejects.toThrow(/database of something else/);
+      await expect(fixture.open({ at })).rejects.toThrow(/is not a Muster database/);
     });
 });

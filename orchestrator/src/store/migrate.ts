@@ -1,7 +1,7 @@
 import { builders, type DatabaseKind, dialects } from './dialect.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/** The database has a schema that this release cannot use. Nothing was changed; the orchestrator does not start. */
+/** The database has a schema that this release cannot use. It was not changed, and the orchestrator does not start. */
 export class SchemaRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -21,7 +21,7 @@ export interface MigrationOptions {
   readonly migrations: readonly Migration[];
   /** Returns the current time in Unix seconds. */
   readonly now: () => number;
-  /** SQLite: whether to copy a file that is not empty before migrating it; default true. */
+  /** Whether to copy a nonempty SQLite file before migrating it; true by default. */
   readonly backup?: boolean;
   /** Called inside the transaction, after each statement. */
   readonly onProgress?: ((progress: MigrationProgress) => void) | undefined;
@@ -30,32 +30,32 @@ export interface MigrationOptions {
 export interface MigrationReport {
   readonly from: number;
   readonly to: number;
-  /** Path of the copy from before the migration; null if the file was empty, and on PostgreSQL. */
+  /** Path of the copy made before the migration; null if the file was empty or the database is PostgreSQL. */
   readonly backup: string | null;
 }
 
 /**
- * Decides which migrations are due.
- * @param current version of the database, 0 for an empty one
+ * Returns the migrations that are due.
+ * @param current schema version of the database; 0 if it is empty
  * @param where   name of the database in errors
- * @throws SchemaRefused when the database is newer than the code
+ * @throws SchemaRefused if the database is newer than this release
  */
 export function dueMigrations(current: number, migrations: readonly Migration[], where: string): readonly Migration[] {
   migrations.forEach((migration, index) => {
     if (migration.version !== index + 1)
       throw new Error(
-        `Migration ${migration.name} has version ${migration.version}, but is the ${index + 1}. in the list`,
+        `Migration ${migration.name} has version ${migration.version}, but is number ${index + 1} in the list`,
       );
   });
   if (current > migrations.length)
     throw new SchemaRefused(
-      `${where} is at schema version ${current}, this Muster knows versions up to ${migrations.length}. ` +
-        'It was written by a newer Muster: start that one, or restore the backup from before the upgrade.',
+      `${where} has schema version ${current}, but this release of Muster supports versions up to ${migrations.length}. ` +
+        'A newer release wrote it: start that release, or restore the backup from before the upgrade.',
     );
   return migrations.slice(current);
 }
 
-/** The SQL statements of a migration for one database. */
+/** Compiles the SQL statements of a migration. */
 export function migrationSql(migration: Migration, kind: DatabaseKind): readonly string[] {
   const build = { db: builders[kind], dialect: dialects[kind] };
   return migration.statements(build).map((statement) => {
@@ -65,7 +65,7 @@ export function migrationSql(migration: Migration, kind: DatabaseKind): readonly
   });
 }
 
-/** The SQL of the table that records which migrations have run. */
+/** Returns the SQL that creates the table of executed migrations. */
 export function versionTableSql(kind: DatabaseKind): string {
   const { columns } = dialects[kind];
   return builders[kind].schema

@@ -27,11 +27,11 @@ export interface DatabaseDeps {
   };
 }
 
-/** Milliseconds to wait for a PostgreSQL server that starts after the orchestrator. */
+/** Milliseconds to wait at startup for a PostgreSQL server that starts later than the orchestrator. */
 const serverStartMs = 30_000;
 
 /**
- * Opens the database exclusively for this orchestrator.
+ * Opens the database, which no other orchestrator may use at the same time.
  * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
  */
 export async function openDatabase(place: DatabasePlace, deps: DatabaseDeps): Promise<Database> {

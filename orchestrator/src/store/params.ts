@@ -1,6 +1,6 @@
 /**
- * Parameters of a query. While a query is built, placeholders represent values. When the query runs, an object of values
- * fills the slots of the compiled statement.
+ * Parameters of a query. Placeholders represent the values while a query is built. The values fill the slots of the
+ * compiled statement when it runs.
  */
 
 export type ParamValue = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
@@ -38,16 +38,13 @@ export function placeholders<P>(): P {
 
 const nul = '\u0000';
 
-/**
- * Makes a text storable in both databases. PostgreSQL refuses NUL and lone surrogates, which become U+FFFD in both, so
- * that the databases behave alike.
- */
+/** Replaces NUL and lone surrogates, which PostgreSQL refuses, with U+FFFD. Both databases thus store the same text. */
 export function storableText(text: string): string {
   const whole = text.isWellFormed() ? text : text.toWellFormed();
   return whole.includes(nul) ? whole.replaceAll(nul, '\ufffd') : whole;
 }
 
-/** Rows for `Dialect.rowsOf`: one JSON array. Booleans become 1 and 0. */
+/** Serializes rows for `Dialect.rowsOf` as a JSON array. Booleans become 1 and 0. */
 export function jsonRows(rows: readonly Readonly<Record<string, string | number | boolean | null>>[]): string {
   return JSON.stringify(rows, (_, value: unknown) =>
     typeof value === 'string' ? storableText(value) : typeof value === 'boolean' ? Number(value) : value,

@@ -79,7 +79,7 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
-  test('passes a list in the form that the database accepts', () => {
+  test('binds a list in the form that each database accepts', () => {
     expect(agentsIn.compiled('sqlite').sql).toBe(
       'select "node_id" from "agents" where "node_id" in (select value from json_each(?))',
     );
@@ -87,7 +87,7 @@ describe('defineQuery', () => {
     expect(bind(agentsIn, 'sqlite', { ids: ['a'] }, asJson)).toEqual(['["a"]']);
   });
 
-  test('throws for parameters that only a bug can cause', () => {
+  test('throws if a parameter is missing or has the wrong form', () => {
     expect(() => bind(agentNamed, 'sqlite', { name: 'a' }, asJson)).toThrow(
       'agents/named: parameter status is missing',
     );
@@ -107,7 +107,7 @@ describe('defineQuery', () => {
 });
 
 describe('defineVariants', () => {
-  test('builds each variant once and requires only its own parameters', () => {
+  test('builds each variant of a query once and requires only its own parameters', () => {
     expect(list({ status: true })).toBe(list({ status: true }));
     expect(list({ status: true })).not.toBe(list({ status: false }));
     expect(bind(list({ status: false }), 'sqlite', { limit: 5 }, asJson)).toEqual([5]);

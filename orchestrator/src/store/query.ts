@@ -18,17 +18,17 @@ export interface CompiledStatement {
 }
 
 /**
- * A statement with named parameters, compiled once for each kind of database. It holds no values and no connection, so
- * it is a constant of the module that defines it.
+ * A statement with named parameters, compiled once for each kind of database. It has no values and no connection, so it
+ * can be a module-level constant.
  */
 export interface Query<P, Row> {
-  /** Unique in this process; prepared statements are cached under it. */
+  /** Unique in this process. Key of the cached prepared statements. */
   readonly id: number;
   /** Name of the query in logs and errors. */
   readonly name: string;
   /** Compiles the query at first use. Throws if the builder is wrong. */
   compiled(kind: DatabaseKind): CompiledStatement;
-  /** Never set; carries the types. */
+  /** Never set; exists only for its types. */
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };
 }
 
@@ -65,7 +65,8 @@ class BuiltQuery<P, Row> implements Query<P, Row> {
 
 function slotOf(query: string, parameter: unknown): Slot {
   if (parameter instanceof Placeholder) return { param: parameter.param, list: parameter instanceof ListPlaceholder };
-  if (Array.isArray(parameter)) throw new TypeError(`Query ${query}: a list must be a parameter used with isIn`);
+  if (Array.isArray(parameter))
+    throw new TypeError(`Query ${query}: a list must be a parameter that is used with isIn`);
   return { value: plainValue(parameter as Exclude<ParamValue, readonly unknown[]>) };
 }
 
@@ -77,7 +78,7 @@ function slotOf(query: string, parameter: unknown): Slot {
  *
  * `p.x` is a placeholder without a value: pass it on, do not inspect it. Queries that depend on a value belong in
  * `defineVariants`.
- * @param name for logs and errors, `noun/effect`
+ * @param name for logs and errors, in the form `noun/effect`
  * @param build called once per kind of database, when the query first runs
  */
 export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(
@@ -94,8 +95,8 @@ const maxVariants = 512;
 export type VariantParams<P> = { readonly [K in keyof P]?: P[K] | undefined };
 
 /**
- * Defines a family of queries for lists whose filters and order vary. A variant states which filters apply; their values
- * remain parameters:
+ * Defines a family of queries for lists whose filters and order vary. A variant states which filters apply; their
+ * values remain parameters:
  *
  *     const listAgents = defineVariants('agents/list',
  *       (db, p: { status: string; limit: number }, d, v: { status: boolean }) => {
@@ -104,7 +105,7 @@ export type VariantParams<P> = { readonly [K in keyof P]?: P[K] | undefined };
  *         return query;
  *       });
  *     await database.all(listAgents({ status: true }), { status: 'approved', limit: 50 });
- * @returns a function from the variant to its query, which is built once and kept
+ * @returns a function that maps a variant to its query, which is built once
  */
 export function defineVariants<
   O,
@@ -133,7 +134,7 @@ export function defineVariants<
 /**
  * Fills the slots of a statement, in order.
  * @param asList converts a list to the form that this database accepts
- * @throws TypeError when a parameter is missing or is a list where none is expected: bugs, not input
+ * @throws TypeError if a parameter is missing, or if only one of value and parameter is a list; both are bugs
  */
 export function bind(
   query: AnyQuery,

@@ -5,7 +5,8 @@ import type { Schema } from './schema.ts';
 /** Deletion of old data, in batches. */
 
 /**
- * Payloads that no open operation needs, no operation that ended after `since`, and no last apply of a machine.
+ * Payloads that are needed neither by an open operation, nor by one that ended after `since`, nor by the last apply of
+ * a machine.
  */
 export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
   db
@@ -15,7 +16,7 @@ export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since
     .limit(p.limit),
 );
 
-/** Deletes payloads, except those that are needed again in the meantime. */
+/** Deletes payloads, except those that have become needed since. */
 export const deletePayloads = defineQuery(
   'payloads/delete',
   (db, p: { digests: readonly string[]; since: number }, d) =>
@@ -45,9 +46,7 @@ const needing = (from: ExpressionBuilder<Schema, 'operation_payloads'>, since: n
       ]),
     );
 
-/**
- * The oldest drift records before a time, except those that a drift state refers to: an operator may still accept them.
- */
+/** The oldest drift records before a time, except those of current drift, which an operator may still accept. */
 export const oldDriftRecords = defineQuery('drift/old', (db, p: { before: number; limit: number }) =>
   db
     .selectFrom('drift_records')
@@ -89,7 +88,7 @@ export const operationIds = defineQuery('operations/ids', (db, p: { after: strin
 );
 
 /**
- * Among these operations, deletes those that ended before a time and to which no applied state refers, with their results.
+ * Deletes the operations among these that ended before a time and that no applied state refers to, with their results.
  */
 export const deleteOperations = defineQuery(
   'operations/delete',
@@ -120,7 +119,7 @@ export const deleteOperations = defineQuery(
           ),
         ),
       )
-      // An operation of a run is not deleted before the run.
+      // Keeps the operations of a run as long as the run.
       .where((w) =>
         w.not(
           w.exists(
@@ -134,7 +133,7 @@ export const deleteOperations = defineQuery(
       ),
 );
 
-/** Among these runs, deletes those that ended before a time, with their outcomes. */
+/** Deletes the runs among these that ended before a time, with their outcomes. */
 export const deleteRuns = defineQuery('runs/delete', (db, p: { ids: readonly string[]; before: number }, d) =>
   db.deleteFrom('runs').where(d.isIn('run_id', p.ids)).where('finished_at', '<', p.before),
 );

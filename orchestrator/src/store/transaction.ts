@@ -2,12 +2,12 @@ import type { ErrorCode } from '@muster/protocol';
 import type { AnyQuery, Query } from './query.ts';
 
 /**
- * Effect that a statement must have for its transaction to commit. `changed`: inserts, updates, or deletes at least one
- * row; `row`: returns at least one row; `no_row`: returns no row.
+ * Effect that a statement must have for its transaction to commit: `changed` if it must insert, update, or delete at
+ * least one row, `row` if it must return at least one row, and `no_row` if it must return none.
  */
 export type Expectation = 'changed' | 'row' | 'no_row';
 
-/** A query with its values and an optional precondition. Plain data: building it runs nothing. */
+/** A query with its values and an optional precondition. Creating a statement does not run it. */
 export interface Statement<Row = unknown> {
   readonly query: AnyQuery<Row>;
   readonly params: object;
@@ -25,21 +25,21 @@ export interface Unit {
   readonly name: string;
   readonly statements: readonly Statement[];
   /**
-   * Whether an agent caused the transaction. Such transactions are refused if too large, and limited in total, so that
-   * room remains for writes of operators.
+   * Whether an agent caused the transaction. The size of such transactions is limited, each and in total, so that
+   * operators can always write.
    */
   readonly ofAgent?: boolean;
 }
 
-/** A precondition, and the error with which the transaction rejects if the precondition does not hold. */
+/** A precondition, and the error of the transaction if it does not hold. */
 export interface Precondition {
   readonly expect: Expectation;
   readonly else: ErrorCode;
-  /** Message for operators; default: the title of the error. */
+  /** Message for operators. By default, the title of the error. */
   readonly detail?: string;
 }
 
-/** A query with its values, for a transaction. */
+/** Creates a statement for a transaction from a query and its values. */
 export function statement<P, Row>(
   query: Query<P, Row>,
   params: NoInfer<P> & object,
@@ -64,10 +64,10 @@ export class UnitResult {
     this.results = results;
   }
 
-  /** The result of one statement, with its row type. */
+  /** Returns the result of one statement, with its row type. */
   of<Row>(of: Statement<Row>): StatementResult<Row> {
     const result = this.results[this.#statements.indexOf(of)];
-    if (!result) throw new TypeError('The statement is not part of this unit');
+    if (!result) throw new TypeError('The statement is not part of this transaction');
     return result as StatementResult<Row>;
   }
 }

@@ -42,7 +42,7 @@ test.each([1, 400])(
   },
 );
 
-test('reports a full disk once, and keeps and digests exactly the confirmed lines', async (context) => {
+test('reports a full disk once; file and digest cover exactly the confirmed lines', async (context) => {
   if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
   const small = join(root, 'small');
   mkdirSync(small);
@@ -83,7 +83,7 @@ test('confirms every line that a full disk stored completely, even if lines were
     const recording = await transcripts.create(id, onFailure);
     let told = '';
     const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
-    // All appends except the first wait for its write and share the next write, which does not fit on the disk.
+    // All later appends wait for the first write and share the next one, which does not fit on the disk.
     for (let n = 0; n < 100; n++)
       recording.append(line, () => {
         expect(onFailure).not.toHaveBeenCalled();
@@ -108,7 +108,7 @@ test.each([
   ['removed', (file: string) => rmSync(file)],
   ['removed', (file: string) => rmSync(join(file, '..'), { recursive: true })],
   ['removed', replaced],
-  ['cut short', (file: string) => truncateSync(file, 1)],
+  ['truncated', (file: string) => truncateSync(file, 1)],
 ] as const)('reports a file that another program has %s within a second of new output', async (how, harm) => {
   const directory = mkdtempSync(join(root, 'harmed-'));
   const file = join(directory, `${id}.cast`);
@@ -127,8 +127,8 @@ test.each([
   await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
   expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ message: `the transcript file was ${how}` });
   await recording.finish();
-  // The remaining content of the file is not changed.
-  if (how === 'cut short') expect(readFileSync(file, 'utf8')).toBe(`[${outputLines(1, Buffer.from('shown'))}`);
+  // Finishing does not change the rest of the file.
+  if (how === 'truncated') expect(readFileSync(file, 'utf8')).toBe(`[${outputLines(1, Buffer.from('shown'))}`);
 });
 
 test('throws when the transcript cannot be created, and leaves no file', async () => {
@@ -138,7 +138,7 @@ test('throws when the transcript cannot be created, and leaves no file', async (
   await expect(transcripts.create(id, () => {})).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-test('syncs all transcripts twice a second with one timer, and each one at its end', async () => {
+test('syncs all transcripts twice a second with one timer, and each one when it is finished', async () => {
   const clock = new ManualClock();
   const transcripts = await openTranscripts(join(root, 'synced'), clock);
   const after = vi.spyOn(clock, 'after');

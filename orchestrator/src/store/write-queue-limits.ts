@@ -4,7 +4,7 @@ import type { BoundValue } from './params.ts';
 export interface WriteQueueLimits {
   /** Maximum number of writes that wait for an answer. */
   readonly maxUnits: number;
-  /** Maximum bytes of waiting writes. While the queue is empty, any write that no agent caused is admitted. */
+  /** Maximum bytes of waiting writes. If the queue is empty, a write that no agent caused may exceed it. */
   readonly maxBytes: number;
   /** Maximum bytes of one write that an agent caused. */
   readonly maxAgentUnitBytes: number;
@@ -14,7 +14,7 @@ export interface WriteQueueLimits {
 
 const mebibyte = 1024 * 1024;
 
-/** Allow ten thousand agents to answer at the same time, with bounded memory. */
+/** Limits that allow ten thousand agents to report at the same time, with bounded memory. */
 export const defaultWriteQueueLimits: WriteQueueLimits = {
   maxUnits: 50_000,
   maxBytes: 256 * mebibyte,
@@ -23,8 +23,8 @@ export const defaultWriteQueueLimits: WriteQueueLimits = {
 };
 
 /**
- * Counts queued writes and refuses those over the limits. Does not make callers wait, because each holds a request or an
- * unacknowledged message in memory. The sender should retry instead.
+ * Counts queued writes and refuses those over the limits. Does not make callers wait, because each caller keeps a
+ * request or an unacknowledged message in memory. The sender retries instead.
  */
 export class WriteQueueLimiter {
   readonly #limits: WriteQueueLimits;
@@ -46,8 +46,9 @@ export class WriteQueueLimiter {
   }
 
   /**
-   * @throws MusterError `storage_unavailable` when full, `draining` when closed, `unit_too_large` when a write of an
-   *   agent exceeds its limit, so that a retry cannot succeed
+   * Counts a write.
+   * @throws MusterError `storage_unavailable` if the queue is full, `draining` if it is closed, or `unit_too_large` if
+   *   a write of an agent exceeds its limit, so that a retry cannot succeed
    */
   admit(bytes: number, ofAgent = false): void {
     if (this.#closed) throw new MusterError('draining', 'The database is being closed');
@@ -55,13 +56,13 @@ export class WriteQueueLimiter {
     if (ofAgent && bytes > maxAgentUnitBytes)
       throw new MusterError(
         'unit_too_large',
-        `${bytes} bytes, and one write of an agent may have ${maxAgentUnitBytes}; nothing was changed`,
+        `The write has ${bytes} bytes, but a write of an agent may have at most ${maxAgentUnitBytes}; nothing was changed`,
       );
     const full = this.#units > 0 && this.#bytes + bytes > maxBytes;
     if (this.#units >= maxUnits || full || (ofAgent && this.#agentBytes + bytes > maxAgentBytes))
       throw new MusterError(
         'storage_unavailable',
-        `${this.#units} writes (${this.#bytes} bytes) wait for the disk already; nothing was changed`,
+        `${this.#units} writes (${this.#bytes} bytes) are already queued; nothing was changed`,
       );
     this.#units++;
     this.#bytes += bytes;
@@ -79,7 +80,7 @@ export class WriteQueueLimiter {
   }
 }
 
-/** Approximate bytes of bound values. */
+/** Returns the approximate size of bound values in bytes. */
 export function sizeOf(values: readonly BoundValue[]): number {
   let bytes = 64;
   for (const value of values) {

@@ -8,13 +8,13 @@ import {
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
 
-/** Key of the advisory lock that lets only one process migrate at a time. */
+/** Key of the advisory lock that allows only one process to migrate at a time. */
 export const lockKey = 0x6d757374;
 
 /**
  * Migrates a database to the newest schema, each migration in one transaction. Processes that start together take
- * turns. Back up the database before an upgrade (`pg_dump`).
- * @throws SchemaRefused when the database is newer than the code
+ * turns. Creates no backup.
+ * @throws SchemaRefused if the database is newer than this release
  */
 export async function migratePostgres(
   client: Client | ClientBase,
@@ -28,7 +28,7 @@ export async function migratePostgres(
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
-      // While this process waited, another process, perhaps of a newer release, may have migrated the database.
+      // Another process, perhaps of a newer release, may have migrated the database while this one waited.
       dueMigrations(current, options.migrations, where);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
@@ -36,7 +36,7 @@ export async function migratePostgres(
       await client.query('commit');
       to = Math.max(current, migration.version);
     } catch (error) {
-      // A lost connection has nothing to roll back, so the first error is reported.
+      // On a lost connection, the rollback fails as well. The first error is the cause.
       await client.query('rollback').catch(() => undefined);
       throw error;
     }

@@ -1,8 +1,8 @@
 import type { ConstraintViolation } from '../database.ts';
 
 /**
- * The consequence of a PostgreSQL error for its transaction. `again`: a serialization conflict; retry the transaction.
- * `gone`: the connection or the server is lost, perhaps together with the answer to a commit.
+ * The consequence of a PostgreSQL error for its transaction. `again` is a serialization conflict, after which the
+ * transaction can be retried. `gone` is a lost connection or server, perhaps after a commit whose answer was lost.
  */
 export type PostgresFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
@@ -19,23 +19,23 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
   '23514': 'check',
 };
 
-/** Classes and codes for failures of the server rather than the statement. */
-// 57014: statement_timeout was exceeded.
+/** SQLSTATE classes and codes of server failures. */
+// 57014 means that statement_timeout was exceeded.
 const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];
-/** Codes for a connection that is lost or that the server ended, and for a server that is shutting down or starting. */
+/** SQLSTATE classes and codes of a lost or closed connection, and of a server that is starting or shutting down. */
 const gone = ['08', '25P03', '25P04', '57P'];
 
 /** Classifies an error of the driver by its SQLSTATE or its socket error code. */
 export function postgresFailure(error: unknown): PostgresFailure {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string')
-    // The driver has no code for a connection that ends during a query or that times out.
+    // The driver sets no code if a connection ends during a query or times out.
     return { kind: /connection|timeout/i.test(error instanceof Error ? error.message : '') ? 'gone' : 'bug' };
   if (code.startsWith('23')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === '40001' || code === '40P01') return { kind: 'again' };
   if (code === '53100') return { kind: 'full' };
   if (gone.some((prefix) => code.startsWith(prefix))) return { kind: 'gone' };
   if (unavailable.some((prefix) => code.startsWith(prefix))) return { kind: 'unavailable' };
-  // A socket error, such as ECONNREFUSED, EPIPE, or ETIMEDOUT. No SQLSTATE has this form.
+  // Matches socket errors, such as ECONNREFUSED, EPIPE, or ETIMEDOUT, but no SQLSTATE.
   return { kind: /^E[A-Z]{3,}$/.test(code) ? 'gone' : 'bug' };
 }

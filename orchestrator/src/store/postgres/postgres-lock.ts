@@ -5,12 +5,12 @@ import { lockKey } from './migrate-postgres.ts';
 import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-settings.ts';
 
 /**
- * Only one process may use a database: two orchestrators would dispatch the same work twice. Each holds an advisory
- * lock of the server on a separate connection for its lifetime.
+ * Only one orchestrator may use a database, because two would dispatch the same work twice. The orchestrator holds an
+ * advisory lock of the server on a separate connection while it runs.
  *
- * The lock is released when that connection ends, and another process may take it before this one notices. So the lock
- * also fences: a new holder ends the other processes' connections, and each new connection here is used only after the
- * server confirms the lock. After that no write of the former holder can be committed.
+ * The server releases the lock when that connection ends, and another process may take it before this one notices.
+ * Therefore, a new holder ends the connections of other processes, and each new connection is used only after the
+ * server confirms the lock. After that, no write of the former holder can be committed.
  */
 
 /** Another process uses the database. */
@@ -21,14 +21,16 @@ export class DatabaseInUse extends Error {
   }
 }
 
-/** A connection as the server sees it. The start time distinguishes sessions that reuse a process id. */
+/**
+ * A connection as the server sees it. The start time distinguishes connections whose server processes had the same id.
+ */
 interface Holder {
   readonly pid: number;
   readonly start: string;
 }
 
 export interface LockEvents {
-  /** The connection that holds the lock is lost: nothing is written until the lock is held again. */
+  /** Called when the connection that holds the lock is lost. Nothing is written until the lock is held again. */
   readonly onLost?: ((reason: Error) => void) | undefined;
   readonly onRegained?: (() => void) | undefined;
   /** Called when another process has taken the database. This process must exit. */
@@ -37,14 +39,14 @@ export interface LockEvents {
 
 export interface PostgresLock {
   readonly held: boolean;
-  /** Set on every connection of this process, so that other processes can identify them. */
+  /** Must be set on every connection of this process, so that other processes can identify them. */
   readonly applicationName: string;
-  /** @throws Error unless the server confirms that this process holds the lock */
+  /** Admits a new connection. @throws Error unless the server confirms that this process holds the lock */
   admit(client: ClientBase): Promise<void>;
   release(): Promise<void>;
 }
 
-/** Interval, in milliseconds, of queries on the connection that holds the lock. */
+/** Interval in milliseconds of the queries that check the connection that holds the lock. */
 const heartbeatMs = 5_000;
 /** Milliseconds to wait for a former holder that may be shutting down. */
 const handoverMs = 3_000;
@@ -55,8 +57,8 @@ const holders = `from pg_locks l join pg_stat_activity a using (pid)
     and l.database = (select oid from pg_database where datname = current_database())`;
 
 /**
- * @throws DatabaseInUse when another process holds the lock
- * @throws Error when the server cannot be reached
+ * @throws DatabaseInUse if another process holds the lock
+ * @throws Error if the server cannot be reached
  */
 export async function takePostgresLock(url: string, events: LockEvents): Promise<PostgresLock> {
   const process = randomBytes(6).toString('hex');
@@ -119,7 +121,8 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
         pid,
         start,
       ]);
-      if (answer.rowCount === 0) throw new Error('connection not used: this process does not hold the database lock');
+      if (answer.rowCount === 0)
+        throw new Error('the connection is not used, because this process does not hold the database lock');
     },
     async release() {
       if (released) return;
@@ -131,14 +134,14 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
 }
 
-/** @param former the lost connection of this process that held the lock; the server may not have noticed its end yet */
+/** @param former the lost connection of this process that held the lock, which the server may still consider open */
 async function hold(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
   const client = await connect({
     ...connectionSettings({
       url,
       statementTimeout: 10,
       applicationName: lockPrefix + process,
-      // The server releases the lock of a disconnected machine within a minute.
+      // With these settings, the server releases the lock of a disconnected machine within a minute.
       server: { tcp_keepalives_idle: '10', tcp_keepalives_interval: '5', tcp_keepalives_count: '3' },
     }),
     query_timeout: 10_000,

@@ -1,6 +1,9 @@
 import { types } from 'pg';
 
-/** Converts 64-bit integers and sums to numbers, as on SQLite. @throws Error if the number would not be exact: a bug */
+/**
+ * Converts 64-bit integers and sums to numbers, as SQLite does.
+ * @throws RangeError if the number would not be exact: a bug
+ */
 function exactNumber(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && !Number.isSafeInteger(value))
@@ -9,7 +12,7 @@ function exactNumber(text: string): number {
 }
 
 const numberTypes = new Set<number>([types.builtins.INT8, types.builtins.NUMERIC]);
-/** Parsers of column values, for the driver. */
+/** Parsers of column values for the driver. */
 export const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     numberTypes.has(oid) ? exactNumber : types.getTypeParser(oid, format as 'text'),

@@ -1,6 +1,6 @@
 import { Client, type ClientConfig } from 'pg';
 
-/** Settings of connections to PostgreSQL. */
+/** Connections to PostgreSQL and their settings. */
 
 export const connectTimeoutMs = 10_000;
 
@@ -10,14 +10,14 @@ export const lockPrefix = 'muster-lock:';
 
 export interface ConnectionWishes {
   readonly url: string;
-  /** Seconds after which the server cancels a statement; null: never. */
+  /** Seconds after which the server cancels a statement; null if never. */
   readonly statementTimeout?: number | null | undefined;
   /** Server settings for this kind of connection. */
   readonly server?: Readonly<Record<string, string>>;
   readonly applicationName?: string | undefined;
 }
 
-/** Settings for the driver. Options in the URL are kept, but these override them. */
+/** Returns settings for the driver. They override options in the URL. */
 export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
   const url = new URL(wishes.url);
   const own = url.searchParams.get('options') ?? '';
@@ -34,13 +34,16 @@ export function connectionSettings(wishes: ConnectionWishes): ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     options: options.filter((option) => option !== '').join(' '),
-    // Ends a query when the server disappears without closing the connection.
+    // Ends a query if the server disappears without closing the connection.
     ...(statementTimeout ? { query_timeout: (statementTimeout + 10) * 1000 } : {}),
     ...(wishes.applicationName === undefined ? {} : { application_name: wishes.applicationName }),
   };
 }
 
-/** Opens one connection. Ignores `error` events, which would end the process: if the connection ends, queries reject. */
+/**
+ * Opens a connection. Ignores its `error` events, which would otherwise end the process. Queries on a lost connection
+ * reject.
+ */
 export async function connect(settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
   client.on('error', () => undefined);

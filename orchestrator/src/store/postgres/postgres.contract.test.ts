@@ -150,7 +150,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is told', () => told.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // In production, the former process would have exited. It can commit none of its open writes.
+    // In production, the former process would have exited. None of its open writes can commit.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);
@@ -158,7 +158,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(second, 'second');
   });
 
-  test('answers 503 while the server is down, loses no acknowledged write, and recovers', async () => {
+  test('refuses reads and writes while the server is down, loses no acknowledged write, and recovers', async () => {
     const { db, told } = await openAlone();
     const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
     const answered = new Set<string>();
@@ -186,7 +186,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => told.regained === round);
-      // An agent that gets no answer sends its samples again.
+      // An agent without an acknowledgment sends its samples again.
       await samples.add('a', [sampleAt(round)]);
     }
     expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);
@@ -211,7 +211,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(db, 'x');
   });
 
-  test('keeps the options in the URL, and turns on durable commits', async () => {
+  test('keeps the options in the URL, and enables durable commits', async () => {
     const database = new URL(url).pathname.slice(1);
     await beside((query) => query(`alter role postgres in database ${database} set synchronous_commit = off`));
     const { db } = await openAlone({ url: `${url}?options=-c%20work_mem%3D5MB` });

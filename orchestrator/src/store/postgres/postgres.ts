@@ -29,18 +29,18 @@ export interface PostgresOptions {
   readonly limits?: WriteQueueLimits;
   /** Maximum number of connections for writes, and of connections for reads. */
   readonly maxConnections?: number;
-  /** Seconds after which the server cancels a statement; none: never. */
+  /** Seconds after which the server cancels a statement; never by default. */
   readonly statementTimeout?: number;
   /**
-   * Prevents other processes from using the database. Without this option, several processes may use it, as in tests.
-   * @throws DatabaseInUse on opening
+   * Prevents other processes from using the database. Tests omit it to use a database from several processes.
+   * @throws DatabaseInUse from {@link openPostgres}
    */
   readonly exclusive?: LockEvents;
-  /** Called with a server setting that the administrator should know of, for the log. */
+  /** Called with a warning about the server's configuration, for the log. */
   readonly onNotice?: (notice: string) => void;
-  /** Returns a number from 0 to below 1, to spread retries. */
+  /** Returns a random number in [0, 1) that spreads retries. */
   readonly random?: () => number;
-  /** For tests: replaces the migrations of this release. */
+  /** Replaces the migrations of this release. For tests. */
   readonly migrations?: readonly Migration[];
 }
 
@@ -52,8 +52,8 @@ const cleanList = (list: readonly string[] | readonly number[]): BoundValue =>
 
 /**
  * Opens a PostgreSQL database and migrates it.
- * @throws SchemaRefused when the database is from a newer release
- * @throws DatabaseInUse when `exclusive` is set and another process uses it
+ * @throws SchemaRefused if the database is from a newer release
+ * @throws DatabaseInUse if `exclusive` is set and another process uses the database
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const lock = options.exclusive ? await takePostgresLock(options.url, options.exclusive) : null;
@@ -76,8 +76,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 }
 
 /**
- * @returns whether the server's configuration makes commits durable before it answers
- * @throws SchemaRefused when the database's encoding cannot store every text
+ * @returns whether the configuration of the server makes commits durable before they are answered
+ * @throws SchemaRefused if the encoding of the database cannot store every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
   const { rows } = await client.query<{ encoding: string; commit: string; fsync: string }>(
@@ -87,7 +87,8 @@ async function judgeServer(client: Client, notice: PostgresOptions['onNotice']):
   const { encoding, commit, fsync } = rows[0]!;
   if (encoding !== 'UTF8')
     throw new SchemaRefused(`The PostgreSQL database has the encoding ${encoding}; create one with encoding UTF8.`);
-  if (fsync !== 'on') notice?.('the PostgreSQL server runs with fsync off: a power cut may lose or break everything');
+  if (fsync !== 'on')
+    notice?.('the PostgreSQL server runs with fsync off: a power failure may lose or corrupt the database');
   return commit !== 'off';
 }
 
@@ -106,7 +107,7 @@ class PostgresDatabase implements Database {
   #retries = 0;
   #closing: Promise<void> | undefined;
 
-  /** @param durable whether the server's configuration makes commits survive a power failure */
+  /** @param durable whether the configuration of the server makes commits durable */
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
     this.#random = options.random ?? Math.random;
@@ -123,12 +124,12 @@ class PostgresDatabase implements Database {
     this.#writers = new Pool({
       ...settings({
         ...(durable ? {} : { synchronous_commit: 'on' }),
-        // Ends transactions of a disconnected machine, which would hold locks for hours.
+        // Otherwise, the transactions of a disconnected machine would hold locks for hours.
         idle_in_transaction_session_timeout: '60s',
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
     });
-    // Makes a write that is run as a read fail, as on SQLite.
+    // A write through `get` or `all` is a bug and fails, as on SQLite.
     this.#readers = new Pool(settings({ default_transaction_read_only: 'on' }));
     for (const pool of [this.#writers, this.#readers]) pool.on('error', (error) => options.onConnectionError?.(error));
   }
@@ -145,7 +146,7 @@ class PostgresDatabase implements Database {
       return rows as Row[];
     } catch (error) {
       const { kind } = postgresFailure(error);
-      // 25006: a write was run as a read.
+      // 25006 means that a write was run as a read.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);
@@ -194,7 +195,7 @@ class PostgresDatabase implements Database {
     } catch (error) {
       throw errorOf(unit, error);
     }
-    // A connection that is lost between two queries emits an error, with which the next query also rejects.
+    // A connection that is lost between two queries emits an error. The next query rejects with the same error.
     const ignore = () => undefined;
     client.on('error', ignore);
     const begun = performance.now();
@@ -224,7 +225,7 @@ class PostgresDatabase implements Database {
         broken = error as Error;
         if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
-        // Discards a connection that cannot roll back. The server rolls back when the connection ends.
+        // A connection that cannot roll back is discarded. The server rolls back when it ends.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });
@@ -269,7 +270,7 @@ class PostgresDatabase implements Database {
   }
 }
 
-/** Names the statement, so that each connection prepares it only once. */
+/** Returns a named statement, so that each connection prepares it only once. */
 function prepared(query: AnyQuery, values: readonly BoundValue[]) {
   return { name: `q${query.id}`, text: query.compiled('postgres').sql, values: values as unknown[] };
 }

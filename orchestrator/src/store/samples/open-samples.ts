@@ -8,7 +8,7 @@ import { openPostgresSamples } from './samples-postgres.ts';
 import { openSqliteSamples } from './samples-sqlite.ts';
 
 /**
- * Opens the sample store of an opened database: a file next to the SQLite file, or tables in the PostgreSQL database.
+ * Opens the sample store: a file next to the SQLite file, or tables in the PostgreSQL database, which must be migrated.
  */
 export function openSamples(
   place: DatabasePlace,

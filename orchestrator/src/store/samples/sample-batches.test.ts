@@ -45,7 +45,7 @@ describe('batches of samples', () => {
     await Promise.all([few, many]);
   });
 
-  test('reports a failed commit for all of its samples and continues with the next', async () => {
+  test('rejects all samples of a failed commit and continues with the next commit', async () => {
     const { commits, batches } = held();
     const both = [batches.add('a', [sampleAt(1)]), batches.add('b', [sampleAt(1)])];
     await sleep(40);
@@ -68,7 +68,7 @@ describe('batches of samples', () => {
     await first;
   });
 
-  test('on close, commits accepted samples and refuses new ones', async () => {
+  test('commits accepted samples on close, and refuses new ones', async () => {
     const { commits, batches } = held();
     const adding = batches.add('a', [sampleAt(1)]);
     let closed = false;

@@ -1,7 +1,7 @@
 import { MusterError, type Sample } from '@muster/protocol';
 import type { SampleStats } from './samples.ts';
 
-/** Samples of one commit, with the agent of each. */
+/** Samples of one commit, and the agent of each sample at the same index. */
 export interface SampleBatch {
   readonly nodes: string[];
   readonly samples: Sample[];
@@ -15,17 +15,20 @@ interface Waiting {
 }
 
 /**
- * Milliseconds that the first sample waits for others. Each agent sends separately, and each commit has a fixed cost.
- * The delay is short compared to the age of samples, up to a minute.
+ * Milliseconds that the first sample of a batch waits for others. Each agent sends separately, and each commit has a
+ * fixed cost. Agents already delay samples by up to a minute.
  */
 const usualGatherMs = 200;
-/** A batch of this size is committed without waiting. */
+/** Number of samples that are committed without waiting. */
 const fullBatch = 1_000;
 const maxBatch = 20_000;
-/** Maximum number of queued samples. Samples above it are refused, and the agents keep them. */
+/** Maximum number of queued samples. Further samples are refused, and agents keep refused samples. */
 const maxQueued = 200_000;
 
-/** Gathers samples into batches, and commits one batch at a time. The next batch gathers during a commit. */
+/**
+ * Gathers samples into batches, and commits one batch at a time. Samples that arrive during a commit form the next
+ * batch.
+ */
 export class SampleBatches {
   readonly #commit: (batch: SampleBatch) => Promise<void>;
   readonly #gatherMs: number;
@@ -56,12 +59,10 @@ export class SampleBatches {
   }
 
   add(nodeId: string, samples: readonly Sample[]): Promise<void> {
-    if (this.#closed) return Promise.reject(new MusterError('draining', 'The store of samples is being closed'));
+    if (this.#closed) return Promise.reject(new MusterError('draining', 'The sample store is being closed'));
     if (samples.length === 0) return Promise.resolve();
     if (this.#queued > 0 && this.#queued + samples.length > maxQueued)
-      return Promise.reject(
-        new MusterError('storage_unavailable', `${this.#queued} samples wait for the disk already`),
-      );
+      return Promise.reject(new MusterError('storage_unavailable', `${this.#queued} samples are already queued`));
     this.#queued += samples.length;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ nodeId, samples, resolve, reject });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Chunk, chunkAt, chunkLength, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
-test('creates chunks of any length that contain their time and never overlap or change', () => {
+test('creates chunks that contain the given time and never overlap, for any length', () => {
   const length = fc.integer({ min: 600, max: 1_000_000 });
   const time = fc.integer({ min: 0, max: 4_000_000_000 });
   const near = fc.integer({ min: 1_800_000_000, max: 1_800_100_000 });
@@ -23,7 +23,7 @@ test('creates chunks of any length that contain their time and never overlap or 
   );
 });
 
-test('derives the length of a chunk from the retention', () => {
+test('derives the length of a chunk from the retention period', () => {
   expect(chunkLength(86_400)).toBe(3600);
   expect(chunkLength(1)).toBe(600);
   expect(chunkLength(30 * 86_400)).toBe(30 * 3600);

@@ -1,19 +1,22 @@
 /**
- * Samples are stored in chunks, one table for each slice of time, so that old samples are removed by dropping a table
- * instead of deleting rows. This file calculates the chunks; the databases create and drop them.
+ * Samples are stored in chunks, one table for each range of time, so that old samples are removed by dropping a table
+ * instead of deleting rows. This file computes the ranges. The sample stores create and drop the tables.
  */
 
-/** From `start` to `end`, exclusive; Unix seconds. */
+/** A range of time from `start` to just before `end`, Unix seconds. */
 export interface Chunk {
   readonly start: number;
   readonly end: number;
 }
 
 const shortestSecs = 600;
-/** Chunks per retention period. A chunk is dropped when all of it has expired, so samples are kept up to 1/24 longer. */
+/**
+ * Number of chunks per retention period. A chunk is dropped when all of it has expired, so samples are kept up to 1/24
+ * longer.
+ */
 const chunksOfRetention = 24;
 
-/** Length of a new chunk in seconds. */
+/** Returns the length of a new chunk in seconds. */
 export const chunkLength = (retentionSecs: number): number =>
   Math.max(shortestSecs, Math.ceil(retentionSecs / chunksOfRetention / 60) * 60);
 

@@ -42,7 +42,7 @@ async function place() {
 }
 const refusal = { code: 'storage_unavailable' };
 
-test('refuses samples with the reason while the file is not a sample file, until it is moved away', async () => {
+test('refuses samples and states the reason while the file is not a sample file, until it is moved away', async () => {
   const { file, clock, said, open, looks } = await place();
   writeFileSync(file, 'my diary\n'.repeat(1000));
   const store = await open();
@@ -91,7 +91,7 @@ test('starts a new file when the sample file was removed, and writes nothing to 
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-test('a sample file that is moved away without its log contains all stored samples', async () => {
+test('leaves all stored samples in a sample file that is moved away without its log', async () => {
   const { directory, file, clock, said, open } = await place();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -127,7 +127,7 @@ test('refuses samples while the file is damaged, until it is moved away', async 
   await first.add('a', [sampleAt(t0)]);
   await first.close();
   const store = await open();
-  // Overwrites all pages except the first one, which describes the others.
+  // Damages the file while it is open.
   writeFileSync(file, Buffer.alloc(65_536, 0xa5), { flag: 'r+' });
   appendFileSync(file, Buffer.alloc(4096));
   await expect(store.add('a', [sampleAt(t0 + 1)])).rejects.toMatchObject(refusal);

@@ -5,9 +5,9 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
- * Keeps the sample file open across failures, since no other part of the orchestrator depends on it. While the file
- * cannot be opened or its writer is lost, samples are refused and the agents keep them. The file is reopened as soon as
- * possible, as a new file if an operator moved it away.
+ * A sample store that survives failures of its file, because nothing else in the orchestrator depends on the file.
+ * While the file cannot be opened or its writer is lost, samples are refused and the agents keep them. The file is
+ * reopened as soon as possible, or created again if an operator moved it away.
  */
 export interface SampleFileOptions {
   readonly file: string;
@@ -17,12 +17,12 @@ export interface SampleFileOptions {
   readonly log: Pick<Log, 'info' | 'error'>;
 }
 
-/** Interval of file checks. */
+/** Interval in milliseconds between checks of the file. */
 const checkMs = 2_000;
 
 const none: SampleStats = { queued: 0, stored: 0, commits: 0, failed: 0, trouble: null };
 
-/** @returns the identity of the file; null: no file exists; undefined: unknown */
+/** @returns the device and inode of the file; null if it does not exist; undefined if they cannot be read */
 async function identityOf(file: string): Promise<string | null | undefined> {
   try {
     const { dev, ino } = await stat(file, { bigint: true });
@@ -32,7 +32,7 @@ async function identityOf(file: string): Promise<string | null | undefined> {
   }
 }
 
-/** Resolves when the file was opened, or when the first attempt failed. Further attempts follow. */
+/** Resolves when the file is open or the first attempt has failed. Further attempts follow in the background. */
 export async function openSampleFile(options: SampleFileOptions): Promise<SampleStore> {
   const file = new SampleFile(options);
   await file.look();
@@ -43,9 +43,9 @@ class SampleFile implements SampleStore {
   readonly #options: SampleFileOptions;
   #store: SampleStore | null = null;
   #identity: string | null | undefined = null;
-  /** The reason why the store is not open; null while it is. */
+  /** The reason why the store is not open; null if it is open. */
   #trouble: string | null = null;
-  /** Statistics of stores that were closed. */
+  /** Sums of the statistics of closed stores. */
   #before = none;
   #refused = 0;
   #closing = false;
@@ -89,7 +89,7 @@ class SampleFile implements SampleStore {
     this.#trouble = null;
   }
 
-  /** Closes a store that failed, after it has answered pending requests. */
+  /** Closes a failed store after it has answered pending requests. */
   async #lose(store: SampleStore, reason: string): Promise<void> {
     if (this.#store !== store || this.#closing) return;
     this.#store = null;
@@ -100,7 +100,7 @@ class SampleFile implements SampleStore {
     this.#before = { ...none, stored: s + stored, commits: c + commits, failed: f + failed };
   }
 
-  /** Logs a reason once, however long it lasts. */
+  /** Logs a reason, unless it is the same as before. */
   #complain(reason: string): void {
     if (reason === this.#trouble) return;
     this.#trouble = reason;
@@ -111,8 +111,9 @@ class SampleFile implements SampleStore {
   }
 
   #use(): SampleStore {
-    if (this.#closing) throw new MusterError('draining', 'The store of samples is being closed');
-    if (this.#store === null) throw new MusterError('storage_unavailable', `No samples: ${this.#trouble}`);
+    if (this.#closing) throw new MusterError('draining', 'The sample store is being closed');
+    if (this.#store === null)
+      throw new MusterError('storage_unavailable', `The sample store is not open: ${this.#trouble}`);
     return this.#store;
   }
 

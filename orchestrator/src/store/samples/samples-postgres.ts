@@ -15,7 +15,7 @@ import {
 
 export interface PostgresSamplesOptions {
   readonly url: string;
-  /** Seconds after which the server cancels a statement; none: never. */
+  /** Seconds after which the server cancels a statement; never by default. */
   readonly statementTimeout?: number;
   readonly retentionSecs: number;
   /** Called when an idle connection was lost. The pool opens a new one when needed. */
@@ -36,18 +36,18 @@ const lastColumns = bucketColumns(
   (column) => `(array_agg(${column} order by collected_at desc) filter (where ${column} is not null))[1]`,
 );
 
-/** Parses 64-bit integers as numbers. All values in these tables are exact. */
+/** Parses 64-bit integers as numbers, which is exact for all values in these tables. */
 const rowTypes = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
 };
 
-/** Errors that show that another process created or dropped partitions. */
+/** Errors that occur if another process has created or dropped partitions. */
 const misplaced: ReadonlySet<string | undefined> = new Set([
-  '23514', // no partition for a row: it was dropped
-  '42P17', // overlaps another partition
-  '42P07', // the table exists already
-  '23505', // created by two processes at once
+  '23514', // the partition of a row was dropped
+  '42P17', // the new partition overlaps another one
+  '42P07', // the table already exists
+  '23505', // two processes created the table at the same time
   '42P01', // the table was dropped
 ]);
 
@@ -59,8 +59,8 @@ async function readChunks(pool: Pool): Promise<Chunk[]> {
 }
 
 /**
- * Opens the sample tables of a migrated database. This process creates and drops partitions, even while a former holder
- * of the database still does so.
+ * Opens the sample tables of a migrated database. A former holder of the database may create and drop partitions at the
+ * same time.
  */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {
   const { url, statementTimeout } = options;
@@ -119,7 +119,8 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Creates partitions before the transaction with the rows, so that the lock is short. Empty partitions do no harm.
+    // Creates partitions outside of the transaction of the rows, so that the lock is short. Empty partitions do no
+    // harm.
     for (const chunk of fresh)
       await this.#pool.query(
         `create table if not exists ${tableOf(chunk)} partition of samples
@@ -159,7 +160,7 @@ class PostgresSamples implements SampleStore {
   async latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>> {
     const rows = await this.#read<Row & { node_id: string }>(
       'samples_latest',
-      // Partitions are ordered by time, so each lookup stops at the first row.
+      // Partitions are read in the order of time, so each lookup stops at its first row.
       `select newest.* from unnest($1::text[]) as wanted(node_id) cross join lateral (
          select * from samples where samples.node_id = wanted.node_id and samples.collected_at >= $2
          order by samples.collected_at desc limit 1) as newest`,
@@ -182,7 +183,7 @@ class PostgresSamples implements SampleStore {
   }
 
   async #read<R extends object>(name: string, text: string, values: unknown[]): Promise<R[]> {
-    if (this.#closing) throw new MusterError('draining', 'The store of samples is being closed');
+    if (this.#closing) throw new MusterError('draining', 'The sample store is being closed');
     try {
       return (await this.#pool.query<R>({ name, text, values })).rows;
     } catch (error) {

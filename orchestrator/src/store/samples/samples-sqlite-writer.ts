@@ -5,8 +5,8 @@ import { openSqliteFile } from '../sqlite/sqlite-connection.ts';
 import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
 
 /**
- * The thread with the writing connection to the sample file. One transaction per batch; a power failure may lose the
- * last batch, but does not damage the file.
+ * The thread with the writing connection to the sample file. It writes each batch in one transaction. A power failure
+ * may lose the last batches, but does not damage the file.
  */
 
 export interface SampleWriterOptions {
@@ -16,22 +16,22 @@ export interface SampleWriterOptions {
 }
 
 export type ToSampleWriter =
-  /** Row by row: the time, then the measures in schema order; NaN for null. */
+  /** `values` has the time and the measures in schema order, row by row. NaN represents null. */
   | { readonly id: number; readonly kind: 'insert'; readonly nodes: readonly string[]; readonly values: Float64Array }
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
 
-/** An answer, with the chunks that exist after the request. */
+/** An answer with the chunks that exist after the request. */
 export type FromSampleWriter = { readonly id: number; readonly chunks: readonly Chunk[] } & (
   | object
   | { readonly code: string | undefined; readonly message: string }
 );
 
-/** Version of the file layout; a newer release writes a larger one. */
+/** Version of the file layout. Increased by releases that change the layout. */
 const layout = 1;
 
 const port = parentPort;
-if (!port) throw new Error('This file runs as a worker thread');
+if (!port) throw new Error('This file must run as a worker thread');
 const options = workerData as SampleWriterOptions;
 
 const db = opened();
@@ -43,7 +43,7 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
-    // Takes effect only in a new file, before the first write.
+    // Has an effect only in a new file, before the first write.
     connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
@@ -53,14 +53,14 @@ function opened(): Connection {
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    // Suggests no remedy for a busy file, missing permissions, or a full disk: the file is intact and can be opened later.
+    // If the file is busy, cannot be accessed, or does not fit on the disk, it is intact and must not be moved.
     const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
-      ? '. It holds nothing but samples: with it, its -wal and its -shm moved out of the way a new one is begun.'
+      ? '. It contains only samples: move the file, its -wal, and its -shm away, and Muster creates a new one.'
       : '';
     throw new Error(`${file} cannot be opened: ${message}${remedy}`);
   }
   if (found > layout)
-    throw new Error(`${file} was written by a newer Muster: start that one, or move the file out of the way.`);
+    throw new Error(`A newer release of Muster wrote ${file}: start that release, or move the file away.`);
   return connection;
 }
 
@@ -78,7 +78,7 @@ const columns = measureNames
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
 
 function create(chunk: Chunk): void {
-  // Rows of one agent are adjacent, because they are read together.
+  // Without a rowid, the rows of an agent are adjacent. They are read together.
   db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
     primary key (node_id, collected_at)) strict, without rowid`);
   chunks = withChunk(chunks, chunk);
@@ -122,14 +122,16 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
-/** Pages freed per turn of the event loop, so that samples wait no longer than for a commit. */
+/**
+ * Number of pages to free per turn of the event loop. Takes about as long as a commit, for which samples wait anyway.
+ */
 const pagesPerTurn = 2_000;
-/** Maximum share of free pages in the file. They are not returned to the file system, because the next chunks reuse them. */
+/** Maximum share of free pages in the file. They remain in the file, because the next chunks reuse them. */
 const maxFreeShare = 0.25;
 const minFreedPages = 1_000;
 let vacuuming = false;
 
-/** Shrinks the file when many pages are free, such as after a change to a shorter retention or with fewer agents. */
+/** Shrinks the file if many pages are free, such as after the retention was shortened or agents were removed. */
 function vacuum(): void {
   if (!db.open) return;
   try {
@@ -138,7 +140,7 @@ function vacuum(): void {
     vacuuming = free > minFreedPages && (free > pages * maxFreeShare || vacuuming);
     if (!vacuuming) return;
     db.pragma(`incremental_vacuum(${pagesPerTurn})`);
-    // Older files lack the page map that incremental vacuuming needs, and keep their size.
+    // Files of earlier releases lack the page map for incremental vacuuming, and keep their size.
     vacuuming = (db.pragma('freelist_count', { simple: true }) as number) < free;
     // The file only shrinks at a checkpoint.
     if (vacuuming) db.pragma('wal_checkpoint(passive)');
@@ -158,7 +160,7 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
     commit.run();
   } catch (error) {
     if (db.inTransaction) rollback.run();
-    // Created and dropped tables were rolled back, so statements must be prepared again.
+    // Created and dropped tables were rolled back, so their statements are no longer valid.
     chunks = before;
     inserts.clear();
     return { id: message.id, chunks, code: (error as { code?: string }).code, message: (error as Error).message };
@@ -174,10 +176,10 @@ port.on('message', (message: ToSampleWriter) => {
   }
   vacuuming = false;
   try {
-    // If the file was moved away, closing does not checkpoint, and the log's content would be lost.
+    // If the file was moved away, closing does not checkpoint it, and the content of the log would be lost.
     db.pragma('wal_checkpoint(truncate)');
   } catch {
-    // For example, the disk is full. The log remains, and is read when the file is opened again.
+    // For example, the disk is full. The log remains and is read when the file is opened again.
   }
   db.close();
   port.postMessage({ id: message.id, chunks } satisfies FromSampleWriter);

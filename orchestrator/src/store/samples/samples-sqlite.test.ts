@@ -17,15 +17,15 @@ async function fileOf(make: (file: string) => unknown) {
   return { file, open: () => openSqliteSamples({ file, retentionSecs: 3600, onFatal }) };
 }
 
-test('leaves a file that is not a sample file unchanged, and reports the remedy', async () => {
+test('leaves a file that is not a sample file unchanged, and suggests moving it', async () => {
   const { file, open } = await fileOf((path) => writeFile(path, 'my diary\n'.repeat(1000)));
   await expect(open()).rejects.toThrow(
-    `${file} cannot be opened: file is not a database. It holds nothing but samples: with it, its -wal and its -shm moved`,
+    `${file} cannot be opened: file is not a database. It contains only samples: move the file, its -wal, and its -shm away`,
   );
   expect(await readFile(file, 'utf8')).toBe('my diary\n'.repeat(1000));
 });
 
-test('does not suggest moving a sample file that is not damaged', async () => {
+test('does not suggest moving a sample file that cannot be opened but is not damaged', async () => {
   const { file } = await fileOf(() => {});
   const nowhere = join(file, '..', 'gone', 'metrics.db');
   const opening = openSqliteSamples({ file: nowhere, retentionSecs: 3600, onFatal: () => {} });
@@ -41,10 +41,10 @@ test('leaves a sample file of a newer release unchanged', async () => {
     db.pragma('user_version = 99');
     db.close();
   });
-  await expect(open()).rejects.toThrow(`${file} was written by a newer Muster: start that one`);
+  await expect(open()).rejects.toThrow(`A newer release of Muster wrote ${file}: start that release`);
 });
 
-test('shrinks the sample file after a drop, keeps space for the next chunks, and loses no samples', async () => {
+test('shrinks the sample file after chunks are dropped, keeps space for the next chunks, and loses no samples', async () => {
   const { file, open } = await fileOf(() => {});
   const store = await open();
   const t0 = 1_800_000_000 - (1_800_000_000 % 600);

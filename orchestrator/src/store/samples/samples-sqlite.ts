@@ -17,29 +17,32 @@ import {
 import type { FromSampleWriter, SampleWriterOptions, ToSampleWriter } from './samples-sqlite-writer.ts';
 
 export interface SqliteSamplesOptions {
-  /** The sample file; its directory exists. */
+  /** The sample file. Its directory must exist. */
   readonly file: string;
   readonly retentionSecs: number;
-  /** Called when the writer is lost. Samples can be read until the store is closed, but not stored. */
+  /** Called when the writer is lost. Until the store is closed, samples can be read but not stored. */
   readonly onFatal: (reason: Error) => void;
 }
 
 type Row = Record<keyof Sample, number | null>;
 type LatestRow = Row & { node_id: string };
 
-/** Agents looked up in one turn of the event loop. */
+/** Maximum number of agents to look up in one turn of the event loop. */
 const agentsPerTurn = 500;
-/** Maximum rows read in one turn of the event loop. */
+/** Maximum number of rows to read in one turn of the event loop. */
 const rowsPerTurn = 2000;
-/** Seconds of one agent's samples that are averaged in one turn of the event loop. */
+/** Maximum length in seconds of the range to average in one turn of the event loop. */
 const secsPerTurn = 2 * 86_400;
 
-/** Columns of a bucket. A zero-padded time before the value makes the value of the latest row the maximum. */
+/**
+ * Columns of a bucket. To get the latest value of a counter, takes the maximum of the values prefixed with a
+ * zero-padded time.
+ */
 const columns = bucketColumns(
   (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
 );
 
-/** Opens the sample file, creates it if missing, and starts its writer. */
+/** Opens or creates the sample file, and starts its writer thread. */
 export async function openSqliteSamples(options: SqliteSamplesOptions): Promise<SampleStore> {
   const writerOptions: SampleWriterOptions = {
     file: options.file,
@@ -91,7 +94,7 @@ class SqliteSamples implements SampleStore {
     };
     worker.on('message', (message: FromSampleWriter) => this.#hear(message));
     worker.on('error', lose);
-    worker.on('exit', (code) => lose(new Error(`The writer of samples ended with code ${code}`)));
+    worker.on('exit', (code) => lose(new Error(`The sample writer ended with code ${code}`)));
   }
 
   add(nodeId: string, samples: readonly Sample[]): Promise<void> {
@@ -155,12 +158,12 @@ class SqliteSamples implements SampleStore {
     const buckets = new Set<number>();
     for (const chunk of this.#newestFirst(since))
       for (let before = chunk.end; before > Math.max(chunk.start, since); before -= secsPerTurn) {
-        // The oldest bucket may be incomplete: its start can be in the next older chunk.
+        // The oldest bucket may be incomplete, because it may begin in the next older chunk.
         if (buckets.size > limit || !this.#has(chunk)) break;
         const rows = this.#read(
           chunk,
           'averages',
-          // The driver binds numbers as floating point, so integers must be cast.
+          // The driver binds numbers as floating point, so the integer is cast.
           (table) => `select collected_at - collected_at % cast(? as integer) as bucket, ${columns}
           from ${table} where node_id = ? and collected_at >= ? and collected_at < ? group by bucket order by bucket`,
           [step, nodeId, Math.max(since, before - secsPerTurn), before],
@@ -176,7 +179,7 @@ class SqliteSamples implements SampleStore {
     const found = new Map<string, Sample>();
     for (let start = 0; start < nodeIds.length; start += agentsPerTurn) {
       let missing = nodeIds.slice(start, start + agentsPerTurn);
-      // Most agents have a sample in the newest chunk. Only the other agents are looked up in older chunks.
+      // Most agents have a sample in the newest chunk. Looks up only the others in older chunks.
       for (const chunk of this.#newestFirst(since)) {
         const rows = this.#read(
           chunk,
@@ -198,7 +201,7 @@ class SqliteSamples implements SampleStore {
   async dropBefore(time: number): Promise<number> {
     const old = chunksBefore(this.#chunks, time);
     if (old.length === 0) return 0;
-    // Stop reads of the old chunks first.
+    // Prevents further reads of the old chunks before they are dropped.
     this.#chunks = this.#chunks.filter((chunk) => !old.includes(chunk));
     for (const key of this.#prepared.keys())
       if (old.some((chunk) => key.startsWith(`${tableOf(chunk)} `))) this.#prepared.delete(key);
@@ -206,7 +209,9 @@ class SqliteSamples implements SampleStore {
     return old.length;
   }
 
-  /** Iterates over a copy, because chunks may change while a reader yields. */
+  /**
+   * Iterates over the chunks that may have samples since a time. Uses a copy, because chunks may change between reads.
+   */
   *#newestFirst(since: number): Generator<Chunk> {
     for (const chunk of [...this.#chunks].reverse()) if (chunk.end > since && this.#has(chunk)) yield chunk;
   }
@@ -216,7 +221,7 @@ class SqliteSamples implements SampleStore {
   }
 
   #read(chunk: Chunk, kind: string, sql: (table: string) => string, values: unknown[]): unknown[] {
-    if (this.#closing) throw new MusterError('draining', 'The store of samples is being closed');
+    if (this.#closing) throw new MusterError('draining', 'The sample store is being closed');
     const table = tableOf(chunk);
     const key = `${table} ${kind}`;
     try {
@@ -228,7 +233,7 @@ class SqliteSamples implements SampleStore {
       return statement.all(...values);
     } catch (error) {
       if (sqliteFailure(error).kind === 'bug') throw error;
-      throw new MusterError('storage_unavailable', `failed to read samples: ${(error as Error).message}`);
+      throw new MusterError('storage_unavailable', `Samples could not be read: ${(error as Error).message}`);
     }
   }
 
@@ -246,6 +251,6 @@ class SqliteSamples implements SampleStore {
 function errorOf({ code, message }: { code: string | undefined; message: string }): Error {
   const { kind } = sqliteFailure({ code });
   if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of these were kept');
-  if (kind === 'bug' || kind === 'constraint') return new Error(`failed to write samples: ${message}`);
+  if (kind === 'bug' || kind === 'constraint') return new Error(`Samples could not be written: ${message}`);
   return new MusterError('storage_unavailable', `The sample file refused the write: ${message}`);
 }

@@ -3,7 +3,7 @@ import { describeDatabases } from '../../../test/databases/databases.ts';
 import { sampleAt, samplesFixture } from '../../../test/samples.ts';
 
 const hour = 3600;
-/** A full hour, at which the chunks of a day start. */
+/** A full hour, at which chunks for a retention of one day start. */
 const t0 = 1_800_000_000 - (1_800_000_000 % hour);
 const node = (n: number) => n.toString(16).padStart(32, '0');
 const all = Number.MAX_SAFE_INTEGER;
@@ -39,7 +39,7 @@ describeDatabases('samples', (fixture) => {
     expect(await again.since(node(1), 0, all)).toHaveLength(3);
   });
 
-  test('keeps the first sample of each agent and time', async () => {
+  test('keeps the first of two samples of an agent with the same time', async () => {
     const store = await stores.open();
     await store.add(node(1), [sampleAt(t0, { uptime: 1 }), sampleAt(t0, { uptime: 2 })]);
     await Promise.all([
@@ -49,7 +49,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.since(node(1), 0, all)).toEqual([sampleAt(t0 - 60, { uptime: 4 }), sampleAt(t0, { uptime: 1 })]);
   });
 
-  test('returns at most the newest samples from a start time, across chunks', async () => {
+  test('returns samples since a start time across chunks, and only the newest up to a limit', async () => {
     const store = await stores.open();
     const times = Array.from({ length: 30 }, (_, n) => t0 + n * 1000);
     await store.add(
@@ -99,7 +99,7 @@ describeDatabases('samples', (fixture) => {
 
   test('returns the last value of counters in a bucket, even after a restart of the machine', async () => {
     const store = await stores.open();
-    // Two chunks, and a bucket that spans both.
+    // The samples are in two chunks, and one bucket spans both.
     const step = 7200;
     const first = Math.floor((t0 + 7200) / step) * step;
     await store.add(node(1), [
@@ -206,7 +206,7 @@ describeDatabases('samples', (fixture) => {
     expect(commits).toBeLessThan(5);
   });
 
-  test('on close, stores accepted samples and refuses new ones', async () => {
+  test('stores accepted samples on close, and refuses new ones', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const adding = store.add(node(1), [sampleAt(t0)]);

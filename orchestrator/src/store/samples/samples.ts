@@ -1,25 +1,25 @@
 import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, type Sample } from '@muster/protocol';
 
 /**
- * Samples of machine metrics. They are numerous and individually unimportant, so they are stored separately: on SQLite
- * in a second file that is not synced at each commit, on PostgreSQL in partitions.
+ * A store of machine metrics. Samples are numerous, and losing a few is acceptable, so they are stored separately: on
+ * SQLite in a second file that is not synced at each commit, on PostgreSQL in partitions.
  */
 export interface SampleStore {
   /**
-   * Stores samples of one agent; samples of many agents share a commit. An existing time is not overwritten, so
-   * resending is safe. Resolves after the commit.
+   * Stores samples of one agent, and resolves after the commit, which samples of many agents share. An existing sample
+   * of the same time is not overwritten, so resending is safe.
    *
-   * Rejects with `storage_full` or `storage_unavailable`, and then stores none of the samples.
+   * If it rejects, with `storage_full` or `storage_unavailable`, none of the samples are stored.
    */
   add(nodeId: string, samples: readonly Sample[]): Promise<void>;
-  /** The newest samples at or after a time, oldest first. */
+  /** Returns the newest samples at or after a time, oldest first. */
   since(nodeId: string, since: number, limit: number): Promise<Sample[]>;
   /**
-   * The newest buckets of `step` seconds, oldest first. Gauges: the average of the non-null values. Counters: the last
-   * non-null value, since an average across a restart of the machine would be meaningless.
+   * Returns the newest buckets of `step` seconds, oldest first. A gauge is the average of its non-null values. A
+   * counter is its last non-null value, because an average across a restart of the machine would be meaningless.
    */
   averages(nodeId: string, since: number, step: number, limit: number): Promise<Sample[]>;
-  /** The newest sample of each agent, for agents that have one since a time. */
+  /** Returns the newest sample of each agent, if it is not older than a time. */
   latest(nodeIds: readonly string[], since: number): Promise<Map<string, Sample>>;
   /** Drops chunks that end before a time. @returns the number of dropped chunks */
   dropBefore(time: number): Promise<number>;
@@ -34,17 +34,17 @@ export interface SampleStats {
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
-  /** The reason why samples cannot be stored or the last commit failed; null: no error. */
+  /** The reason why samples cannot be stored or the last commit failed; null if there is none. */
   readonly trouble: string | null;
 }
 
-/** A bucket of one measure; null if no sample had a value. */
+/** The values of each measure in a bucket. A value is null if no sample has one. */
 export type BucketRow = { readonly bucket: number } & {
   readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };
 
 /**
- * The select list of a {@link BucketRow} without the bucket itself.
+ * Returns the select list of a {@link BucketRow}, without the bucket itself.
  * @param last returns SQL for the latest value of a column that is not null
  */
 export const bucketColumns = (last: (column: string) => string): string =>
@@ -55,7 +55,7 @@ export const bucketColumns = (last: (column: string) => string): string =>
     })
     .join(', ');
 
-/** Merges buckets of adjacent chunks: the two parts of a bucket become one. */
+/** Merges the two parts of a bucket that spans adjacent chunks. */
 export function mergeBuckets(rows: readonly BucketRow[]): Sample[] {
   const merged: Sample[] = [];
   for (let first = 0; first < rows.length; ) {
@@ -75,7 +75,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
     let count = 0;
     for (const row of rows) {
       if (countingMeasures.has(name)) {
-        // Parts are in order of time, so the later value wins.
+        // The rows are in order of time, so the last value wins.
         if (row[`${name}_count`] > 0) sum = row[`${name}_value`] ?? 0;
         count ||= Math.min(1, row[`${name}_count`]);
         continue;

@@ -14,8 +14,8 @@ import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
  * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
- * transaction, so a kill leaves the schema of before or after a migration. A file with data is copied first.
- * @throws SchemaRefused when the file is newer than the code, or not a Muster database
+ * transaction, so a kill never leaves a partial migration. A file with data is copied first.
+ * @throws SchemaRefused if the file is newer than this release, or is not a Muster database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
   const db = openSqliteFile(file);
@@ -25,7 +25,7 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
     if (due.length === 0) return { from, to: from, backup: null };
     const backup = from > 0 && options.backup !== false ? backUp(db, file, from, options.now()) : null;
     configureSqlite(db);
-    // Rebuilding a table must not delete its children; the check below replaces the constraint.
+    // Rebuilding a table must not delete its child rows. `foreign_key_check` below verifies them instead.
     db.pragma('foreign_keys = off');
     let to = from;
     for (const migration of due) to = apply(db, migration, file, options);
@@ -42,7 +42,7 @@ function versionOf(db: Database, file: string): number {
   if (tables.length === 0) return 0;
   if (!tables.some((table) => table.name === 'schema_version'))
     throw new SchemaRefused(
-      `${file} is a database of something else: it has no table schema_version. Choose another data directory.`,
+      `${file} is not a Muster database: it has no table schema_version. Choose another data directory.`,
     );
   const row = db.prepare<[], { version: number | null }>('select max(version) as version from schema_version').get();
   return row?.version ?? 0;
@@ -67,7 +67,7 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
     const broken = db.pragma('foreign_key_check') as unknown[];
     if (broken.length > 0)
       throw new Error(
-        `Migration ${migration.version} (${migration.name}) leaves ${broken.length} rows without their parent`,
+        `Migration ${migration.version} (${migration.name}) leaves ${broken.length} rows without a parent row`,
       );
     db.prepare('insert into schema_version (version, name, applied_at) values (?, ?, ?)').run(
       migration.version,
@@ -80,7 +80,7 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
 }
 
 /**
- * Copies the database file. The copy is renamed to its final name when it is complete and synced.
+ * Copies the database file. The copy gets its final name when it is complete and synced.
  * @returns path of the copy
  */
 function backUp(db: Database, file: string, version: number, now: number): string {
@@ -91,7 +91,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     if (name.startsWith(`${basename(file)}.v`) && name.endsWith('.partial')) rmSync(join(directory, name));
   const target = join(directory, `${prefix}${stamp}.backup`);
   const partial = `${target}.partial`;
-  // Creates an empty file with its final mode, which SQLite fills, so that no other user can ever read it.
+  // SQLite fills an existing empty file. Creates it with its final mode, so that no other user can ever read it.
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     db.prepare('vacuum into ?').run(partial);

@@ -6,34 +6,34 @@ import Sqlite, { type Database } from 'better-sqlite3';
 /** Milliseconds to wait for a lock that another process holds, such as a backup or an operator's SQLite shell. */
 const busyTimeoutMs = 5_000;
 
-/** The single executable contains SQLite's native addon, and extracts it next to the database. */
+/** The standalone executable contains SQLite's native addon, and extracts it next to the database. */
 function native(file: string): { nativeBinding?: string } {
   const addon = executable()?.addon('sqlite', dirname(file));
-  // The types allow only a path, but a loaded addon works as well.
+  // The declared type is a path, but better-sqlite3 also accepts a loaded addon.
   return addon === undefined ? {} : { nativeBinding: addon as string };
 }
 
 /**
- * Opens the file for writing. A new file is readable by its owner only, and so are its log and index, which SQLite
- * creates with the same mode.
+ * Opens the file for writing. Only the owner can read a new file, and its log and index, which SQLite creates with the
+ * same mode.
  */
 export function openSqliteFile(file: string): Database {
   closeSync(openSync(file, 'a', 0o600));
   return new Sqlite(file, { timeout: busyTimeoutMs, ...native(file) });
 }
 
-/** Settings of a writing connection: commits are durable, and foreign keys are enforced. */
+/** Configures a writing connection: commits are durable, and foreign keys are enforced. */
 export function configureSqlite(db: Database): void {
   db.pragma('journal_mode = wal');
   db.pragma('synchronous = full');
   db.pragma('foreign_keys = on');
   db.pragma('cache_size = -16000');
   db.pragma('temp_store = memory');
-  // Truncates a log that grew during a long read, at the next checkpoint.
+  // A checkpoint truncates a log that grew beyond this size during a long read.
   db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
 }
 
-/** Opens the file for reading only, after a writing connection has opened it. */
+/** Opens the file for reading. A writing connection must have opened it before. */
 export function openSqliteReader(file: string): Database {
   const db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs, ...native(file) });
   db.pragma('query_only = on');

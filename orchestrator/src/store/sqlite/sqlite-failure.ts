@@ -3,8 +3,9 @@ import type { ConstraintViolation } from '../database.ts';
 /**
  * The consequence of an SQLite error for its transaction.
  *
- * After `lost_sync`, the process must exit: it is unknown which part of the commit reached the disk, so a restart must
- * read the database again. `bug` is an error in Muster: SQL that does not match the tables, or a value of a wrong type.
+ * After `lost_sync`, it is unknown which part of the commit reached the disk. The process must exit, so that the next
+ * start reads the database again. `bug` is an error in Muster, such as SQL that does not match the tables or a value of
+ * the wrong type.
  */
 export type SqliteFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }
@@ -42,7 +43,7 @@ export function sqliteFailure(error: unknown): SqliteFailure {
   if (code.startsWith('SQLITE_CONSTRAINT')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === 'SQLITE_FULL') return { kind: 'full' };
   if (code === 'SQLITE_IOERR_FSYNC' || code === 'SQLITE_IOERR_DIR_FSYNC') return { kind: 'lost_sync' };
-  // Extended codes are the primary code, an underscore, and a suffix: SQLITE_IOERR_WRITE.
+  // An extended code is the primary code with a suffix, such as SQLITE_IOERR_WRITE.
   const primary = code.split('_').slice(0, 2).join('_');
   return { kind: unavailable.has(primary) ? 'unavailable' : 'bug' };
 }

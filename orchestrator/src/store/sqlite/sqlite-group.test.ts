@@ -8,7 +8,7 @@ import type { WireUnit } from './sqlite-message.ts';
 
 let directory = '';
 let db: Database;
-/** Results of the next commits: an SQLite code, or null for success. */
+/** Results of the next commits: an SQLite error code, or null for success. */
 let disk: (string | null)[] = [];
 let groups: UnitGroups;
 
@@ -88,7 +88,7 @@ describe('UnitGroups', () => {
 
   test('retries a refused write if the write that caused the refusal was rolled back', () => {
     disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
-    // The second write is refused because of the first, which is then rolled back.
+    // The first write causes the refusal of the second one, and is then rolled back.
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -108,7 +108,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('b');
   });
 
-  test('fails the whole group immediately while another process holds the lock, and loses no write', () => {
+  test('answers every write of a group immediately as unavailable while another process holds the lock', () => {
     const other = new Sqlite(join(directory, 'muster.db'));
     other.exec('begin immediate');
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b')]));

@@ -2,10 +2,10 @@ import type { Database, Statement } from 'better-sqlite3';
 import { sqliteFailure } from './sqlite-failure.ts';
 import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 
-/** A sync failed. It is unknown which part of the commit is on disk, so the process must restart. */
+/** A sync failed. It is unknown which part of the commit is on the disk, so the process must exit. */
 export class LostSync extends Error {}
 
-/** The answers of a group of writes, and the number of its transactions. */
+/** The answers to a group of writes, and the number of committed transactions. */
 export interface GroupOutcome {
   readonly answers: Answer[];
   readonly commits: number;
@@ -16,7 +16,7 @@ interface Prepared {
   readonly writes: boolean;
 }
 
-/** A failure of the whole transaction, not of a single write. */
+/** A failure of the whole transaction rather than of a single write. */
 class GroupFailure extends Error {
   readonly failure: unknown;
   constructor(failure: unknown) {
@@ -26,11 +26,11 @@ class GroupFailure extends Error {
 }
 
 /**
- * Runs writes on one connection, many in one transaction, each atomic on its own.
+ * Runs writes on one connection. Many writes share a transaction, but each is atomic.
  *
- * Answers, including refusals, are sent after the commit: a write may be refused because of another write in the same
- * group, whose commit may still fail. If the transaction fails, each write is retried in a separate transaction, so that
- * one large write does not fail the others on a full disk.
+ * Even refusals are answered after the commit, because the write that caused a refusal may be in the same group, and
+ * its commit may fail. If the transaction fails, each write is retried in a separate transaction, so that on a full
+ * disk one large write does not fail the others.
  */
 export class UnitGroups {
   readonly #db: Database;
@@ -44,7 +44,7 @@ export class UnitGroups {
   readonly #release: Statement;
   readonly #undo: Statement;
 
-  /** @param beforeCommit runs before every commit; tests and benchmarks use it for delays */
+  /** @param beforeCommit runs before each commit; tests and benchmarks use it for delays */
   constructor(db: Database, beforeCommit: () => void = () => {}) {
     this.#db = db;
     this.#beforeCommit = beforeCommit;
@@ -79,7 +79,7 @@ export class UnitGroups {
       return { answers, commits: 1 };
     } catch (error) {
       if (error instanceof LostSync) throw error;
-      // If the transaction could not begin, the writes of this group are taken from the caller now.
+      // If the transaction could not begin, no write has been taken from the caller yet.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
       return this.#oneByOne(units, error);
     }
@@ -88,7 +88,7 @@ export class UnitGroups {
   #oneByOne(units: readonly WireUnit[], groupError: unknown): GroupOutcome {
     const answers: Answer[] = [];
     let commits = 0;
-    // Another process holds the lock: each single write would wait for the same time without success.
+    // If another process holds the lock, each write would wait just as long without success.
     const hopeless = units.length === 1 || (groupError as { code?: unknown }).code === 'SQLITE_BUSY';
     for (const unit of units) {
       if (hopeless) {
@@ -116,10 +116,10 @@ export class UnitGroups {
       return result;
     } catch (error) {
       const cause = error instanceof GroupFailure ? error.failure : error;
-      // SQLite may have rolled back automatically.
+      // After some errors, SQLite rolls back automatically.
       if (this.#db.inTransaction) this.#rollback.run();
       if (sqliteFailure(cause).kind === 'lost_sync')
-        throw new LostSync(`A commit could not be made durable: ${messageOf(cause)}`);
+        throw new LostSync(`failed to sync a commit to the disk: ${messageOf(cause)}`);
       throw cause;
     }
   }
@@ -128,7 +128,7 @@ export class UnitGroups {
     const results: WireResult[] = [];
     const { statements } = unit;
     const last = statements.length - 1;
-    // A savepoint is needed only once a statement has written data that a later failure must undo.
+    // A savepoint is needed only before a statement whose changes a later failure may have to undo.
     let open = false;
     try {
       for (let index = 0; index <= last; index++) {
@@ -158,7 +158,7 @@ export class UnitGroups {
       return { id: unit.id, outcome: 'committed', results };
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // Only a constraint or a bug fails a single write, and only while the transaction is open.
+      // Other errors, and errors that ended the transaction, fail the whole group.
       if ((kind !== 'constraint' && kind !== 'bug') || !this.#db.inTransaction) throw new GroupFailure(error);
       if (open) this.#takeBack();
       return failed(unit.id, error);
@@ -190,6 +190,6 @@ function failed(id: number, error: unknown): Answer {
   const failure = sqliteFailure(error);
   const message = messageOf(error);
   if (failure.kind === 'constraint') return { id, outcome: 'constraint', constraint: failure.constraint, message };
-  // A lost sync does not reach this line, because it was thrown as LostSync.
+  // Only the types allow `lost_sync` here: a lost sync is thrown as LostSync.
   return { id, outcome: failure.kind === 'lost_sync' ? 'unavailable' : failure.kind, message };
 }

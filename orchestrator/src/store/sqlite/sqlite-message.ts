@@ -2,7 +2,7 @@ import type { ConstraintViolation } from '../database.ts';
 import type { BoundValue } from '../params.ts';
 import type { StatementResult } from '../transaction.ts';
 
-/** Messages between the main thread and the writer thread. They are small tuples, because each is cloned. */
+/** Messages between the main thread and the writer thread. They are compact, because each is cloned. */
 
 /** 0 none, 1 changed, 2 row, 3 no_row. */
 export type WireExpectation = 0 | 1 | 2 | 3;
@@ -17,13 +17,13 @@ export interface WireUnit {
 export type ToWriter =
   | {
       readonly kind: 'units';
-      /** Queries that were not sent to the writer before. */
+      /** Queries that the writer does not know yet. */
       readonly queries: readonly (readonly [id: number, sql: string])[];
       readonly units: readonly WireUnit[];
     }
   | { readonly kind: 'close' };
 
-/** The result of a statement: its number of changes if it returned no rows. */
+/** The result of a statement. For a statement without `returning`, only the number of changes. */
 export type WireResult = number | StatementResult;
 
 export type Answer =

@@ -4,8 +4,8 @@ import { LostSync, UnitGroups } from './sqlite-group.ts';
 import type { FromWriter, ToWriter, WireUnit } from './sqlite-message.ts';
 
 /**
- * The thread with the only writing connection. It commits all queued writes together, and answers after the commit.
- * The next group gathers during a commit, so a slow disk causes larger groups, and the main thread never waits.
+ * The thread with the only writing connection. It commits all queued writes together, and answers them after the
+ * commit. Writes that arrive during a commit form the next group, so a slow disk leads to larger groups.
  */
 
 export interface WriterOptions {
@@ -17,19 +17,19 @@ export interface WriterOptions {
   readonly commitDelayMs: number;
 }
 
-/** Number of log pages from which a checkpoint starts: while the writer is idle, and in any case. */
+/** Minimum number of log pages for a checkpoint while the writer is idle, and while it is busy. */
 const checkpointIdlePages = 1_000;
 const checkpointBusyPages = 8_000;
 
 const port = parentPort;
-if (!port) throw new Error('This file runs as a worker thread');
+if (!port) throw new Error('This file must run as a worker thread');
 const options = workerData as WriterOptions;
 
 const say = (message: FromWriter) => port.postMessage(message);
 
 const db = openSqliteFile(options.file);
 configureSqlite(db);
-// Checkpoints run after a group is answered, not inside a commit.
+// Checkpoints run after the answers to a group instead of within a commit.
 db.pragma('wal_autocheckpoint = 0');
 const logSize = db.prepare<[], { log: number; checkpointed: number }>('pragma wal_checkpoint(noop)');
 const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
@@ -40,7 +40,7 @@ const groups = new UnitGroups(
   options.commitDelayMs > 0 ? () => void Atomics.wait(sleeper, 0, 0, options.commitDelayMs) : undefined,
 );
 
-/** Received writes that have not run. The array has a moving head, because writes are taken from the front. */
+/** Received writes. Those before `head` have been taken. */
 let queue: WireUnit[] = [];
 let head = 0;
 let closing = false;
@@ -58,7 +58,7 @@ function accept(message: ToWriter): void {
   for (const unit of message.units) queue.push(unit);
 }
 
-/** Receives pending messages without returning to the event loop. */
+/** Receives pending messages without waiting for the event loop. */
 function receive(): void {
   for (let received = receiveMessageOnPort(port!); received; received = receiveMessageOnPort(port!))
     accept(received.message as ToWriter);
@@ -88,7 +88,7 @@ function work(): void {
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {
-        // The log keeps all data, and the next checkpoint retries. Writes report a full disk.
+        // The log contains all data, and the next checkpoint retries. A full disk is reported by writes.
       }
     }
     if (closing) {

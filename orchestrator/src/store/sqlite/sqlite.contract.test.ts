@@ -50,8 +50,8 @@ const write = (to: Database, key: string, value = '') =>
   to.write({ name: 'settings/put', statements: [statement(put, { key, value })] });
 
 describe('the writer', () => {
-  test('commits queued writes together, up to the maximum', async () => {
-    // Practically no time limit, because a group may take longer than the default 20 ms on a busy machine.
+  test('commits queued writes together, up to the maximum number', async () => {
+    // A group may take longer than the default of 20 ms on a busy machine.
     const db = await open({ maxGroupMs: 600_000 });
     await Promise.all(Array.from({ length: 200 }, (_, n) => write(db, `k${n}`)));
     expect(db.stats()).toMatchObject({ unitsCommitted: 200, commits: 1 });
@@ -61,7 +61,7 @@ describe('the writer', () => {
     expect(bounded.stats()).toMatchObject({ unitsCommitted: 35, commits: 4 });
   });
 
-  test('commits writes in the order of their calls', async () => {
+  test('commits writes in the order in which they were submitted', async () => {
     const db = await open({ maxGroupUnits: 7 });
     const order: number[] = [];
     const count = defineQuery('settings/count', (builder, p: { key: string }) =>
@@ -84,7 +84,7 @@ describe('the writer', () => {
     expect(order).toEqual(Array.from({ length: 50 }, (_, n) => n));
   });
 
-  test('reads do not wait for a commit', async () => {
+  test('reads the database without waiting for a commit', async () => {
     const db = await open({ commitDelayMs: 150 });
     const events: string[] = [];
     const writing = write(db, 'k').then(() => events.push('written'));

@@ -16,12 +16,12 @@ import type { Answer, FromWriter, ToWriter, WireExpectation, WireStatement, Wire
 import type { WriterOptions } from './sqlite-writer.ts';
 
 export interface SqliteOptions {
-  /** The database file; its directory exists. */
+  /** The database file. Its directory must exist. */
   readonly file: string;
   /** Returns the current time in Unix seconds, for the record of migrations. */
   readonly now: () => number;
   /**
-   * Called when the writer is lost. The process must exit with an error: it is unknown whether open writes were committed.
+   * Called when the writer is lost. The process must exit, because it is unknown whether open writes were committed.
    */
   readonly onFatal: (reason: Error) => void;
   /** Called after a commit with the number of writes that shared the transaction, and its duration. */
@@ -29,19 +29,19 @@ export interface SqliteOptions {
   readonly onProgress?: (progress: MigrationProgress) => void;
   readonly onMigrated?: (report: MigrationReport) => void;
   readonly limits?: WriteQueueLimits;
-  /** Maximum writes in one commit. */
+  /** Maximum number of writes in one commit. */
   readonly maxGroupUnits?: number;
-  /** Milliseconds that one commit may gather writes. */
+  /** Maximum milliseconds to gather writes for one commit. */
   readonly maxGroupMs?: number;
-  /** For tests and benchmarks: minimum duration of a commit in milliseconds. */
+  /** Minimum duration of a commit in milliseconds. For tests and benchmarks. */
   readonly commitDelayMs?: number;
-  /** For tests: replaces the writer thread. */
+  /** Replaces the script of the writer thread. For tests. */
   readonly writer?: URL;
-  /** For tests: replaces the migrations of this release. */
+  /** Replaces the migrations of this release. For tests. */
   readonly migrations?: readonly Migration[];
 }
 
-/** A write that was sent to the writer and not answered. */
+/** A write that was sent to the writer but not answered. */
 interface Waiting {
   readonly unit: Unit;
   readonly bytes: number;
@@ -50,8 +50,8 @@ interface Waiting {
 }
 
 /**
- * Maximum answers resolved in one turn of the event loop. Each answer wakes a caller that has work to do, and a whole
- * group in one turn would block all other work.
+ * Maximum number of answers to pass on in one turn of the event loop. Each answer wakes a caller, so a whole group
+ * would block other work for too long.
  */
 const answersPerTurn = 100;
 
@@ -64,8 +64,8 @@ const listAsJson = (list: readonly string[] | readonly number[]): BoundValue =>
   JSON.stringify(list.map((item) => (typeof item === 'string' ? storableText(item) : item)));
 
 /**
- * Opens the embedded database: migrates the file, starts the writer thread, opens the reading connection.
- * @throws SchemaRefused when the file is from a newer release
+ * Migrates the database file, starts the writer thread, and opens the reading connection.
+ * @throws SchemaRefused if the file is from a newer release
  */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   const report = migrateSqlite(options.file, {
@@ -105,18 +105,19 @@ class SqliteDatabase implements Database {
   readonly #begin: Prepared<unknown[]>;
   readonly #commit: Prepared<unknown[]>;
   /**
-   * True while reads share a snapshot. After every commit, a new snapshot must find its pages again, which costs far more
-   * than the reads when there are many writes. The snapshot ends before any write of this process is answered, so that
-   * callers see their writes, and after `snapshotMs`, so that writes of other processes become visible.
+   * Whether reads share a snapshot. During many writes, a new snapshot for each read would cost far more than the
+   * reads, because it must find all pages again after every commit. The snapshot ends before any write of this process
+   * is answered, so that callers see their writes, and after `snapshotMs`, so that writes of other processes become
+   * visible.
    */
   #inSnapshot = false;
   #snapshotTimer: NodeJS.Timeout | undefined;
-  /** Ids of queries that were sent to the writer. */
+  /** Ids of queries whose SQL was sent to the writer. */
   readonly #told = new Set<number>();
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Received answers. Those from `#nextAnswer` on are not resolved yet. */
+  /** Received answers. Those from `#nextAnswer` on have not been passed on. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -168,7 +169,7 @@ class SqliteDatabase implements Database {
       return run(prepared, values);
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // A write that is run as a read is also a bug.
+      // SQLITE_READONLY means that a write was run as a read.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
@@ -178,12 +179,12 @@ class SqliteDatabase implements Database {
   #endSnapshot(): void {
     if (!this.#inSnapshot) return;
     this.#inSnapshot = false;
-    // A failed read may have ended the transaction already.
+    // A failed read may have ended the transaction.
     if (this.#reader.inTransaction) this.#commit.run();
   }
 
   async write(unit: Unit): Promise<UnitResult> {
-    if (this.#lost) throw new MusterError('storage_unavailable', 'The database writer is gone; nothing was changed');
+    if (this.#lost) throw new MusterError('storage_unavailable', 'The database writer has failed; nothing was changed');
     let bytes = 0;
     const statements = unit.statements.map(({ query, params, expect }): WireStatement => {
       const values = bind(query, 'sqlite', params, listAsJson);
@@ -218,7 +219,7 @@ class SqliteDatabase implements Database {
     if (message.kind === 'answers') {
       this.#commits += message.commits;
       if (message.commits > 0) this.#onCommit?.(message.answers.length / message.commits, message.ms / message.commits);
-      // Answers are resolved in a later turn, because many messages may arrive in one.
+      // Answers are passed on in later turns, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of message.answers) this.#answers.push(answer);
     } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
@@ -229,7 +230,7 @@ class SqliteDatabase implements Database {
   }
 
   #passOn(limit: number): void {
-    // Callers that are answered now must see their writes.
+    // The callers that receive these answers must see their writes.
     this.#endSnapshot();
     const end = Math.min(this.#answers.length, this.#nextAnswer + limit);
     while (this.#nextAnswer < end) this.#settle(this.#answers[this.#nextAnswer++]!);
@@ -259,13 +260,13 @@ class SqliteDatabase implements Database {
     reject(errorOf(unit, answer));
   }
 
-  /** Ends the use of a lost writer. The process must exit, and open writes are rejected. */
+  /** Rejects open writes, whose outcome is unknown. The process must exit. */
   #lose(reason: Error): void {
     if (this.#lost) return;
     this.#lost = reason;
     this.#intake.close();
     this.#outbox = [];
-    // Writes that the writer has answered are committed.
+    // The outcome of answered writes is known.
     this.#passOn(Number.POSITIVE_INFINITY);
     this.#onFatal(reason);
     for (const { unit, reject } of this.#waiting.values()) reject(new OutcomeUnknown(unit.name, reason.message));
@@ -297,7 +298,7 @@ class SqliteDatabase implements Database {
     });
     if (!this.#lost) {
       this.#send();
-      // Closes the reader first, because only the last connection that closes can checkpoint the log.
+      // Closes the reader first, because only the last open connection checkpoints the log when it closes.
       this.#reader.close();
       this.#post({ kind: 'close' });
       await closed;

@@ -5,7 +5,10 @@ import { isUlid } from '@muster/protocol';
 
 const ending = '.cast';
 
-/** The files `ID.cast` of a directory. An id that is not a ULID has no file, because it could refer to another path. */
+/**
+ * The transcript files of a directory, named `ID.cast`. Every id must be a ULID, because another text could be a path
+ * to another file.
+ */
 export class TranscriptFiles {
   readonly #directory: string;
 
@@ -20,7 +23,8 @@ export class TranscriptFiles {
   }
 
   /**
-   * Creates the file of a session that has none. The name of the file survives a power failure.
+   * Creates the file of a session, which must not exist. Syncs the directory, so that the file survives a power
+   * failure.
    * @returns the path of the file, and a handle for appending
    */
   async create(sessionId: string): Promise<{ path: string; handle: FileHandle }> {
@@ -48,7 +52,7 @@ export class TranscriptFiles {
     }
   }
 
-  /** Iterates over the first bytes. Opens the file at the first read, so that an unread iterator need not be closed. */
+  /** Iterates over the first bytes. The file is opened at the first read, so an unread iterator need not be closed. */
   async *beginning(sessionId: string, length: number): AsyncGenerator<Uint8Array> {
     if (length > 0) yield* createReadStream(this.#pathOf(sessionId), { end: length - 1 }) as AsyncIterable<Buffer>;
   }
@@ -93,7 +97,7 @@ export class TranscriptFiles {
   }
 }
 
-/** Makes the name of a new file survive a power failure. */
+/** Makes a new file in the directory survive a power failure. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
   try {

@@ -1,8 +1,8 @@
 import { beginsExact, CastReplay, maxLineBytes } from '../cast.ts';
 
 /**
- * Reads the output bytes from a transcript. Skips lines that are not events or are too long, so at most one piece and one
- * line are in memory.
+ * Reads the output bytes from a transcript. Skips invalid and overlong lines, so that at most one piece and one line
+ * are in memory.
  */
 export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const replay = new CastReplay();
@@ -41,7 +41,7 @@ class Lines {
     this.#keep(piece.subarray(from));
   }
 
-  /** The text after the last line end; empty if it is too long for a line. */
+  /** The text after the last line end; empty if it exceeds the maximum length of a line. */
   get rest(): string {
     return this.#length > maxLineBytes ? '' : Buffer.concat(this.#begun).toString('utf8');
   }

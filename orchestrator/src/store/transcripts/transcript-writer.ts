@@ -4,33 +4,35 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 
 /** Hash and size of a complete transcript. */
 export interface TranscriptDigest {
-  /** Hash of the file, in hex. */
+  /** Hash of the file, hex. */
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** A transcript that is being written. Appended lines count as recorded when they are in the file. */
+/** A transcript that is being written. Appended lines are recorded when they have been written to the file. */
 export interface Recording {
-  /** Bytes in the file, which contains only whole lines. */
+  /** Bytes in the file, all of whole lines. */
   readonly written: number;
   /** Bytes in the file and in the queue. */
   readonly size: number;
   /**
-   * Appends whole lines. After a failure, writes nothing and does not call `done`.
-   * @param done called when the lines are in the file, in the order of the calls
+   * Appends whole lines. Does nothing after a failure.
+   * @param done called when the lines have been written; in the order of the calls
    */
   append(lines: string, done?: () => void): void;
-  /** Writes and syncs the remaining lines, and closes the file. After a failure, the digest covers the bytes in the file. */
+  /**
+   * Writes and syncs the remaining lines, and closes the file. After a failure, the digest covers the lines that were
+   * written.
+   */
   finish(): Promise<TranscriptDigest>;
 }
 
-/** Interval in milliseconds. Together with the duration of a sync, a power failure loses less than a second of output. */
+/**
+ * Interval in milliseconds. A power failure loses the output of this time and of the sync itself, less than a second.
+ */
 const syncMs = 500;
 
-/**
- * Syncs files every `syncMs`: one timer for all recordings, one file after the other, so that syncs never block every
- * I/O thread.
- */
+/** Syncs changed recordings every `syncMs`, one file after the other, so that syncs never block all I/O threads. */
 export class TranscriptSync {
   readonly #clock: Clock;
   readonly #dirty = new Set<{ sync(): Promise<void> }>();
@@ -69,7 +71,7 @@ export interface FileRecordingParts {
   readonly handle: FileHandle;
   readonly path: string;
   readonly sync: TranscriptSync;
-  /** Called once, when the file can no longer be written or synced. */
+  /** Called at most once, when the file can no longer be written or synced. */
   readonly onFailure: (reason: Error) => void;
   readonly onWritten: (bytes: number) => void;
 }
@@ -85,7 +87,7 @@ export class FileRecording implements Recording {
   #failed = false;
   #closed = false;
 
-  /** @param parts contains an empty file that is open for appending */
+  /** @param parts its handle must be an empty file that is open for appending */
   constructor(parts: FileRecordingParts) {
     this.#parts = parts;
   }
@@ -118,14 +120,14 @@ export class FileRecording implements Recording {
     const written = this.#written;
     await handle.datasync();
     sync.count++;
-    // Writes to a deleted or replaced file would succeed, but record nothing.
+    // Writes to a deleted or replaced file succeed, but their data is lost.
     const ours = await handle.stat();
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;
     });
     if (found?.ino !== ours.ino || found.dev !== ours.dev) throw new Error('the transcript file was removed');
-    if (ours.size < written) throw new Error('the transcript file was cut short');
+    if (ours.size < written) throw new Error('the transcript file was truncated');
   }
 
   async finish(): Promise<TranscriptDigest> {
@@ -134,13 +136,13 @@ export class FileRecording implements Recording {
     await this.sync();
     this.#closed = true;
     this.#parts.sync.forget(this);
-    // Cuts off a partial line, which was not shown and which the hash does not cover.
+    // Removes a partial line, which was not shown and which the hash does not cover.
     if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
   }
 
-  /** Appends that arrive during a write share the next one. */
+  /** Writes the queue. Appends that arrive during a write share the next one. */
   async #write(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#failed) {
       const batch = this.#waiting;
@@ -155,7 +157,7 @@ export class FileRecording implements Recording {
       } catch (error) {
         failure = error as Error;
       }
-      // A full disk may store part of a batch. Appends that it stored completely count as recorded, because a batch may
+      // A full disk may store part of a batch. Appends that it stored completely are recorded, because a batch may
       // contain all output of a session.
       let whole = 0;
       let end = 0;

@@ -70,7 +70,7 @@ test('refuses ids that refer to a path outside the directory', async () => {
   expect(existsSync(join(root, `${id}.cast`))).toBe(true);
 });
 
-test('finds the length of an incomplete UTF-8 character', () => {
+test('finds the length of an incomplete UTF-8 character at the end of bytes', () => {
   for (const [bytes, count] of [
     ['', 0],
     ['61', 0],
@@ -167,7 +167,7 @@ test('returns the output of a truncated file and skips invalid lines', async () 
   expect(replay.take(resizeLine(1, 7, 8).trim())).toEqual([{ cols: 7, rows: 8 }]);
 });
 
-test('repairs a file that a kill truncated, without changing its output', async () => {
+test('repairs a file that a killed process left incomplete, without changing its output', async () => {
   const directory = join(root, 'repaired');
   const transcripts = await openTranscripts(directory, new ManualClock());
   const file = join(directory, `${id}.cast`);
@@ -192,7 +192,7 @@ test('repairs a file that a kill truncated, without changing its output', async 
   await transcripts.repair(id);
   expect(readFileSync(file, 'utf8') === strange).toBe(true);
   rmSync(file);
-  // A transcript that is being written is not changed.
+  // A transcript that is being written is not repaired.
   const recording = await transcripts.create(id, never);
   await new Promise<void>((done) => recording.append('{}\n[0,', done));
   await transcripts.repair(id);
@@ -200,7 +200,7 @@ test('repairs a file that a kill truncated, without changing its output', async 
   await recording.finish();
 });
 
-test('does not hold a huge line of a hostile file in memory', async () => {
+test('does not read a huge line of a hostile file into memory', async () => {
   const before = process.memoryUsage().arrayBuffers;
   let maxBytes = 0;
   async function* endless() {

@@ -5,29 +5,29 @@ import { TranscriptFiles } from './transcript-files.ts';
 import { shownBytes, wholeLines } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
-/** Transcripts of terminal sessions: a file `ID.cast` in the data directory for each; see `cast.ts`. */
+/** Transcripts of terminal sessions. Each is a file `ID.cast` in the format of `cast.ts`. */
 export interface Transcripts {
   /**
-   * Starts the transcript of a session that has none.
-   * @param onFailure called once when the file can no longer be written or synced
+   * Starts the transcript of a session, which must not have one.
+   * @param onFailure called at most once, when the file can no longer be written or synced
    * @throws an error of the file system
    */
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
-  /** Whether the session has a transcript. */
+  /** Reports whether the session has a transcript. */
   has(sessionId: string): Promise<boolean>;
-  /** The output bytes as they were shown; null without a transcript. */
+  /** Returns the output bytes as they were shown; null without a transcript. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** The content of the file as far as it was written; null without a transcript. */
+  /** Returns the content of the file as far as it was written; null without a transcript. */
   cast(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Bytes `from` to `to` of the file, or fewer at its end. @throws an error of the file system */
+  /** Returns bytes `from` to `to` of the file, or fewer at its end. @throws an error of the file system */
   part(sessionId: string, from: number, to: number): Promise<Uint8Array>;
-  /** Cuts off an incomplete last line that a killed process left, which was never shown. */
+  /** Removes an incomplete last line, which a killed process wrote but never showed. */
   repair(sessionId: string): Promise<void>;
-  /** The digest of the file; null without a transcript. */
+  /** Returns the digest of the file; null without a transcript. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
   /** Removes the transcript of the session, if any. */
   remove(sessionId: string): Promise<void>;
-  /** Ids of the sessions that have a transcript. */
+  /** Returns the ids of the sessions that have a transcript. */
   ids(): Promise<string[]>;
   /** Number of bytes recorded since the start of the process. */
   readonly recorded: number;
@@ -43,7 +43,10 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
   const sync = new TranscriptSync(clock);
   const recordings = new Map<string, Recording>();
   let recorded = 0;
-  /** Number of bytes that may be read: for a recording in progress, only whole lines. Null without a transcript. */
+  /**
+   * Returns the number of bytes that may be read, which excludes a line that is being written; null without a
+   * transcript.
+   */
   const lengthOf = async (sessionId: string): Promise<number | null> =>
     recordings.get(sessionId)?.written ?? (await files.size(sessionId));
   const cast = async (sessionId: string) => {
@@ -81,7 +84,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       if (length === null || recordings.has(sessionId)) return;
       const from = Math.max(0, length - 2 * maxLineBytes);
       const end = from + wholeLines(await files.part(sessionId, from, length));
-      // Muster never writes a line of this length, so another program wrote the file.
+      // Muster never writes a line of this length, so another program changed the file.
       if (end === length || (end === from && from > 0)) return;
       await files.truncate(sessionId, end);
     },

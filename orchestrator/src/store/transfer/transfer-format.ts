@@ -6,13 +6,13 @@ import { TransferRefused, type TransferRow } from './transfer-table.ts';
  *
  *     {"muster_export":1,"schema_version":8,"muster_version":"0.1.0","created_at":"…"}
  *     {"table":"agents","columns":["node_id",…]}
- *     ["3f8c…",…]                                   a row, its values in the order of the columns
+ *     ["3f8c…",…]                                   a row with its values in the order of the columns
  *     {"end":"agents","rows":1,"counted":null,"sha256":"…"}
  *     …
  *     {"trailer":{"tables":21,"rows":1,"sha256":"…"}}
  *
- * The `sha256` of a table covers the lines of its rows, in key order. The `sha256` of the trailer covers all bytes before it.
- * `counted` is the last number that the table's counter produced.
+ * The `sha256` of a table covers the lines of its rows, which are in key order. The `sha256` of the trailer covers all
+ * bytes before it. `counted` is the last number that the table's counter generated.
  */
 
 export const formatVersion = 1;
@@ -44,7 +44,7 @@ const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
 const maxLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 
-/** The digest of the rows of one table. */
+/** Computes the digest of the rows of one table. */
 export class RowDigest {
   readonly #hash = createHash('sha256');
   rows = 0;
@@ -84,7 +84,7 @@ export class ExportWriter {
 }
 
 /**
- * Reads the lines of an export, and checks that the export is complete.
+ * Reads the lines of an export, and verifies that the export is complete.
  * @throws TransferRefused if the text is truncated, modified, or not an export
  */
 export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Exclude<Line, Trailer>> {
@@ -102,7 +102,9 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
       value = JSON.parse(decoder.decode(line)) as Line;
     } catch {
       throw new TransferRefused(
-        count === 1 ? 'this is not a Muster export' : `line ${count} is broken: the export is damaged or cut off`,
+        count === 1
+          ? 'this is not a Muster export'
+          : `line ${count} cannot be parsed: the export is damaged or cut off`,
       );
     }
     if (count === 1) refuseHeader(value);
@@ -141,9 +143,9 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer
     }
     if (rest.length === 0) continue;
     length += rest.length;
-    if (length > maxLineBytes) throw new TransferRefused('a line is longer than any that Muster writes');
+    if (length > maxLineBytes) throw new TransferRefused(`a line exceeds ${maxLineBytes} bytes: the export is damaged`);
     pieces.push(rest);
   }
-  // A last line without a line end was cut off, even if it is valid JSON.
+  // Without its line end, the last line was cut off, even if it is valid JSON.
   if (pieces.length > 0) throw new TransferRefused('the last line has no end: the export is cut off');
 }

@@ -15,11 +15,14 @@ import {
   type TransferType,
 } from './transfer-table.ts';
 
-/** The caller holds the lock of the database, so that no other process uses it. Only a snapshot needs no lock. */
+/**
+ * Transfer of PostgreSQL databases. Except for a snapshot, the caller must hold the lock of the database, so that no
+ * other process uses it.
+ */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Number of rows in the first batch, from which the length of rows is estimated. Later batches have about `batchCharacters`. */
+/** Number of rows in the first batch. The size of each later batch is estimated from the rows before it. */
 const firstRows = 8;
 const batchCharacters = 4 * 1024 * 1024;
 /** Approximate maximum characters of one insert. */
@@ -45,7 +48,7 @@ class PostgresDatabase implements TransferTarget {
   readonly #now: () => number;
   readonly #aside: string | null;
 
-  /** @param aside the schema name under which existing data is kept; null: the database must be empty */
+  /** @param aside new name of the schema with existing data; null if the database must be empty */
   constructor(client: Client, place: string, now: () => number, aside: string | null) {
     this.#client = client;
     this.place = `${place} (PostgreSQL)`;
@@ -64,7 +67,10 @@ class PostgresDatabase implements TransferTarget {
     return newest?.version ?? 0;
   }
 
-  /** Omits partitioned tables: samples are kept for a day only, and are in a separate file on SQLite. */
+  /**
+   * Omits samples, the only partitioned table, because they are kept for a limited time only and are in a separate file
+   * on SQLite.
+   */
   async tables(): Promise<readonly TransferTable[]> {
     const found = await this.#all<{
       name: string;
@@ -87,7 +93,7 @@ class PostgresDatabase implements TransferTarget {
         name,
         columns: columns.map((column) => {
           const type = types[column.type];
-          if (!type) throw new Error(`${name}.${column.name} has a type that is not known: ${column.type}`);
+          if (!type) throw new Error(`${name}.${column.name} has an unknown type: ${column.type}`);
           return { name: column.name, type };
         }),
         key: key ?? columns.map((column) => column.name),
@@ -128,7 +134,7 @@ class PostgresDatabase implements TransferTarget {
   }
 
   async begin(version: number): Promise<void> {
-    // Creates schema and rows in one transaction, so that an import that fails leaves nothing behind and moves nothing aside.
+    // The schema and its rows are created in one transaction, so that a failed import changes nothing.
     await this.#client.query('begin isolation level repeatable read');
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
@@ -214,7 +220,10 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
     this.#id = id;
   }
 
-  /** Uses a separate transaction with the same snapshot, because a partition that is being read cannot be dropped. */
+  /**
+   * Uses a separate, shorter transaction with the same snapshot, because a partition cannot be dropped while it is
+   * locked for reading.
+   */
   async *samples(): AsyncGenerator<readonly TransferRow[]> {
     const client = await connect(connectionSettings({ url: this.#url, applicationName: snapshotName }));
     try {
@@ -231,7 +240,7 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
 const snapshotName = 'muster-backup';
 
 /**
- * Opens a snapshot of the database, without its lock, while an orchestrator uses it.
+ * Opens a snapshot of the database, which an orchestrator may be using.
  * @param place its name in messages
  */
 export async function postgresSnapshot(url: string, place: string): Promise<Snapshot> {
@@ -266,7 +275,7 @@ export async function postgresSource(url: string, place: string, applicationName
 
 /**
  * @param now   returns Unix seconds, for the record of migrations
- * @param aside the schema that keeps existing data after the commit; null: the database must be empty
+ * @param aside new name of the schema with existing data; null if the database must be empty
  */
 export const postgresTarget = (
   url: string,
@@ -276,7 +285,7 @@ export const postgresTarget = (
   aside: string | null = null,
 ): Promise<TransferTarget> => opened(url, place, applicationName, now, aside);
 
-/** @returns whether Muster's tables exist, and the value of a setting in them */
+/** @returns whether Muster's tables exist, and the value of a setting */
 export async function postgresHolds(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
   const client = await connect(connectionSettings({ url }));
   try {

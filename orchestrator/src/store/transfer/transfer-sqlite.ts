@@ -18,7 +18,8 @@ import {
 } from './transfer-table.ts';
 
 /**
- * The caller holds the lock of the data directory, so that no other process uses the file. Only a snapshot needs no lock.
+ * Transfer of SQLite databases. Except for a snapshot, the caller must hold the lock of the data directory, so that no
+ * other process uses the file.
  */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
@@ -41,7 +42,7 @@ class SqliteSource implements TransferSource {
   constructor(file: string, place = file, open = openSqliteFile) {
     this.place = `${place} (SQLite)`;
     this.db = open(file);
-    // Node's default mangles large integers.
+    // Returns integers as numbers.
     this.db.defaultSafeIntegers(false);
   }
 
@@ -72,7 +73,7 @@ class SqliteSource implements TransferSource {
       name,
       columns: columns.map((column) => {
         const type = types[column.type.toUpperCase()];
-        if (!type) throw new Error(`${name}.${column.name} has a type that is not known: ${column.type}`);
+        if (!type) throw new Error(`${name}.${column.name} has an unknown type: ${column.type}`);
         return { name: column.name, type };
       }),
       key: (key.length > 0 ? key : columns).map((column) => column.name),
@@ -116,8 +117,8 @@ class SqliteSource implements TransferSource {
 }
 
 /**
- * Reads in one transaction, which neither blocks other connections nor sees their writes. Until it ends, the write-ahead
- * log cannot be checkpointed.
+ * Reads in one transaction, which neither blocks other connections nor sees their writes. While it is open, the
+ * write-ahead log cannot be fully checkpointed.
  */
 class SqliteSnapshot extends SqliteSource implements Snapshot {
   readonly #samples: Database | null;
@@ -125,7 +126,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   constructor(file: string, samplesFile: string | null) {
     super(file, file, openSqliteReader);
     this.#samples = samplesFile !== null && existsSync(samplesFile) ? openSqliteReader(samplesFile) : null;
-    // A transaction's snapshot begins with its first read.
+    // The snapshot of a transaction begins with its first read.
     for (const db of [this.db, this.#samples])
       if (db) {
         db.exec('begin');
@@ -161,7 +162,7 @@ class SqliteSnapshot extends SqliteSource implements Snapshot {
   }
 }
 
-/** Fills a temporary file, which is renamed to its final name when it is complete and synced. */
+/** Fills a temporary file, which gets its final name when it is complete and synced. */
 class SqliteTarget extends SqliteSource implements TransferTarget {
   readonly #file: string;
   readonly #now: () => number;
@@ -215,7 +216,7 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     this.db.exec('commit');
     this.db.close();
     const filling = `${this.#file}.importing`;
-    // The file is new: there is nothing to back up.
+    // The file is new, so a migration needs no backup.
     migrateSqlite(filling, { migrations, now: this.#now, backup: false });
     sync(filling);
     removeDatabase(this.#file);
@@ -243,19 +244,19 @@ function sync(path: string): void {
   }
 }
 
-/** @throws TransferRefused when the file does not exist */
+/** @throws TransferRefused if the file does not exist */
 export function sqliteSource(file: string): TransferSource {
   if (!existsSync(file)) throw new TransferRefused(`no database found at ${file}`);
   return new SqliteSource(file);
 }
 
-/** @param now Unix seconds, for the record of migrations */
+/** @param now returns Unix seconds, for the record of migrations */
 export const sqliteTarget = (file: string, now: () => number): TransferTarget => new SqliteTarget(file, now);
 
 /**
- * Opens a snapshot of both files while an orchestrator writes to them.
- * @param samplesFile null: without samples
- * @throws TransferRefused when the database does not exist
+ * Opens a snapshot of both files, to which an orchestrator may write.
+ * @param samplesFile null for a snapshot without samples
+ * @throws TransferRefused if the database does not exist
  */
 export function sqliteSnapshot(file: string, samplesFile: string | null): Snapshot {
   if (!existsSync(file)) throw new TransferRefused(`no database found at ${file}`);

@@ -1,4 +1,4 @@
-/** A table of a database, and the interfaces to move its rows to another database. */
+/** Interfaces that move the rows of all tables from one database to another. */
 
 export type TransferType = 'text' | 'integer' | 'number' | 'bytes';
 
@@ -10,7 +10,9 @@ export interface TransferColumn {
 export interface TransferTable {
   readonly name: string;
   readonly columns: readonly TransferColumn[];
-  /** The columns that define the same row order in both databases: the primary key, or all columns. */
+  /**
+   * Columns by which rows are sorted, so that both databases return the same order: the primary key, or all columns.
+   */
   readonly key: readonly string[];
   /** Tables whose rows must be inserted first. */
   readonly parents: readonly string[];
@@ -18,44 +20,47 @@ export interface TransferTable {
   readonly counter: string | null;
 }
 
-/** A row in the order of the columns; bytes as base64. */
+/** The values of a row in the order of the columns. Bytes are in base64. */
 export type TransferRow = readonly (string | number | null)[];
 
-/** A database, used by no other process, that is opened to read all of its rows. */
+/** A database that no other process uses, opened to read all of its rows. */
 export interface TransferSource {
   /** Location of the database, for messages; contains no password. */
   readonly place: string;
-  /** Schema version; 0: the database is empty. */
+  /** Returns the schema version; 0 if the database is empty. */
   version(): Promise<number>;
-  /** Every table except the record of migrations, parents before their children. */
+  /** Returns every table except the record of migrations, parents before their children. */
   tables(): Promise<readonly TransferTable[]>;
-  /** All rows in key order, in batches. */
+  /** Iterates over batches of all rows, in key order. */
   rows(table: TransferTable): AsyncIterable<readonly TransferRow[]>;
-  /** The last number that the table's counter produced; null: none yet, or no counter. */
+  /** Returns the last number that the table's counter generated; null if there is none or no counter. */
   counted(table: TransferTable): Promise<number | null>;
-  /** Closes the database. A target discards uncommitted data. */
+  /** Closes the database. A target discards data that is not committed. */
   close(): Promise<void>;
 }
 
-/** A database as it was at one moment, while others may write to it. */
+/** The state of a database at one moment, although other processes may write to the database. */
 export interface Snapshot extends TransferSource {
-  /** Samples of machines: node id, time, and the measures in schema order; the rows are unordered. */
+  /**
+   * Iterates over samples in no particular order. Each row has the node id, the time, and the measures in schema order.
+   */
   samples(): AsyncIterable<readonly TransferRow[]>;
 }
 
 /** An empty database that is filled in one transaction. */
 export interface TransferTarget extends TransferSource {
   /**
-   * Creates the schema of this version without rows, and begins. @throws TransferRefused unless the database is empty
+   * Begins the transaction, and creates the schema of this version without rows.
+   * @throws TransferRefused unless the database is empty
    */
   begin(version: number): Promise<void>;
   insert(table: TransferTable, rows: readonly TransferRow[]): Promise<void>;
   setCounted(table: TransferTable, last: number): Promise<void>;
-  /** Makes everything durable and migrates the schema to the newest version. */
+  /** Commits all data durably, and migrates the schema to the newest version. */
   commit(): Promise<void>;
 }
 
-/** An export or import was refused, and nothing was changed. The message is for operators. */
+/** An export or import was refused. Nothing was changed. The message is for operators. */
 export class TransferRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -71,7 +76,7 @@ export function parentsFirst(tables: readonly TransferTable[]): TransferTable[] 
     const free = [...left.values()].filter(({ name, parents }) =>
       parents.every((parent) => parent === name || !left.has(parent)),
     );
-    if (free.length === 0) throw new Error(`tables refer to each other in a circle: ${[...left.keys()].join(', ')}`);
+    if (free.length === 0) throw new Error(`tables refer to each other in a cycle: ${[...left.keys()].join(', ')}`);
     for (const table of free) {
       sorted.push(table);
       left.delete(table.name);

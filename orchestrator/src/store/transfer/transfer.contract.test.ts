@@ -24,7 +24,7 @@ import {
 const now = () => testTime;
 const about = { musterVersion: '0.0.0-test', now: new Date(testTime * 1000) };
 
-/** Text that breaks careless code: quotes, line ends, characters beyond the BMP, JSON, and SQL. */
+/** Text with quotes, line ends, characters beyond the BMP, JSON, and SQL. */
 const nasty = [
   '',
   "it's",
@@ -41,7 +41,10 @@ const nasty = [
   'x'.repeat(3000),
 ];
 
-/** Creates valid rows for a table: keys are unique, and a child row refers to a row of its parent by equal column names. */
+/**
+ * Creates valid rows for a table. Keys are unique, and the reference of a child row has the column name of its parent's
+ * key.
+ */
 function rowsFor(table: TransferTable, count: number, all: readonly TransferTable[]): TransferRow[] {
   const shared = (name: string) =>
     all.filter(({ columns }) => columns.some((column) => column.name === name)).length > 1;
@@ -62,7 +65,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   const tables = await target.tables();
   for (const table of tables) {
     await target.insert(table, rowsFor(table, count, tables));
-    // Simulates pruned rows, whose numbers must not be reused.
+    // Simulates deleted rows, whose numbers must not be reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
   }
   await target.commit();
@@ -212,12 +215,12 @@ describe('a transfer between databases', () => {
       [
         'is of a newer schema',
         () => text.replace(`"schema_version":${migrations.length}`, '"schema_version":999'),
-        /use the Muster that wrote it/,
+        /use the release that wrote it/,
       ],
       [
         'is not UTF-8',
         () => Buffer.concat([Buffer.from(lines()[0] as string), Buffer.from([0x0a, 0xff, 0x0a])]),
-        /line 2 is broken/,
+        /line 2 cannot be parsed/,
       ],
     ];
     function withoutTable(name: string): string {

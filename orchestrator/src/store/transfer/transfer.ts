@@ -22,18 +22,18 @@ export interface TransferReport {
 }
 
 export interface TransferProgress {
-  /** Called when the transfer of a table is complete. */
+  /** Called after each table with its report. */
   readonly onTable?: ((table: TableReport) => void) | undefined;
 }
 
-/** Maximum rows of one insert. */
+/** Maximum number of rows in one insert. */
 const insertRows = 500;
 const insertCharacters = 4_000_000;
 
 /**
- * Writes the whole database to an export. Reads a few rows at a time.
- * @param write receives text, and resolves when it can accept more
- * @throws TransferRefused when the database is empty or from a newer release
+ * Exports the whole database. Reads a batch of rows at a time.
+ * @param write writes text, and resolves when it can accept more
+ * @throws TransferRefused if the database is empty or from a newer release
  */
 export async function exportDatabase(
   source: TransferSource,
@@ -73,8 +73,8 @@ export async function exportDatabase(
 }
 
 /**
- * Fills an empty database from an export, completely or not at all, and reads every row back.
- * @throws TransferRefused when the export is incomplete or does not fit, or the database is not empty
+ * Fills an empty database from an export, completely or not at all. Verifies the imported rows before the commit.
+ * @throws TransferRefused if the export is incomplete or does not match its schema, or if the database is not empty
  */
 export async function importDatabase(
   bytes: AsyncIterable<Uint8Array>,
@@ -86,7 +86,7 @@ export async function importDatabase(
   return report;
 }
 
-/** {@link importDatabase} without the commit. The caller commits. */
+/** Does the same as {@link importDatabase}, except for the commit. */
 export async function fillDatabase(
   bytes: AsyncIterable<Uint8Array>,
   target: TransferTarget,
@@ -110,7 +110,7 @@ export async function fillDatabase(
     if (Array.isArray(line)) {
       const row = line as TransferRow;
       if (!open || row.length !== open.table.columns.length || !row.every(isValue))
-        throw new TransferRefused('a row is out of place or does not fit its table');
+        throw new TransferRefused('a row is not in a table or does not match its columns: the export is damaged');
       batch.push(row);
       for (const value of row) characters += typeof value === 'string' ? value.length : 8;
       if (batch.length >= insertRows || characters > insertCharacters) await flush();
@@ -121,12 +121,14 @@ export async function fillDatabase(
     } else if ('table' in line) {
       const table = tables.find(({ name }) => name === line.table);
       if (!table || open || done.has(line.table))
-        throw new TransferRefused(`the table ${line.table} is out of place in the export`);
+        throw new TransferRefused(
+          `the table ${line.table} is unknown, repeated, or within another table: the export is damaged`,
+        );
       open = { table: reordered(table, line.columns), digest: new RowDigest() };
     } else if ('end' in line) {
       await flush();
       if (!open || open.table.name !== line.end || open.digest.rows !== line.rows || open.digest.end() !== line.sha256)
-        throw new TransferRefused(`the rows of ${line.end} differ from the exported ones`);
+        throw new TransferRefused(`the rows of ${line.end} differ from the exported rows: the export is damaged`);
       if (line.counted !== null) await target.setCounted(open.table, line.counted);
       done.set(line.end, { table: open.table, end: line });
       open = null;
@@ -139,7 +141,7 @@ export async function fillDatabase(
   return { schema_version: version, rows: sum(report), tables: report };
 }
 
-/** Reads all rows back and compares digests. */
+/** Reads all rows back, and compares their digests with those of the export. */
 async function compared(
   tables: Iterable<{ table: TransferTable; end: TableEnd }>,
   target: TransferTarget,
@@ -154,7 +156,7 @@ async function compared(
     const counted = await target.counted(table);
     if (rows !== end.rows || sha256 !== end.sha256 || counted !== end.counted)
       throw new TransferRefused(
-        `${table.name} in ${target.place} differs from the import (${rows} rows of ${end.rows}); nothing was kept`,
+        `${table.name} in ${target.place} differs from the export (${rows} of ${end.rows} rows); nothing was kept`,
       );
     report.push({ table: table.name, rows, sha256 });
     about.onTable?.({ table: table.name, rows, sha256 });
@@ -168,7 +170,8 @@ const isValue = (value: unknown): boolean =>
 const sum = (tables: readonly TableReport[]): number => tables.reduce((total, { rows }) => total + rows, 0);
 
 function versionOf({ schema_version: version }: Header): number {
-  if (!Number.isInteger(version) || version < 1) throw new TransferRefused('the export does not name its schema');
+  if (!Number.isInteger(version) || version < 1)
+    throw new TransferRefused('the export does not state its schema version');
   refuseNewer(version, 'the export');
   return version;
 }
@@ -176,13 +179,13 @@ function versionOf({ schema_version: version }: Header): number {
 function refuseNewer(version: number, what: string): void {
   if (version > migrations.length)
     throw new TransferRefused(
-      `${what} is at schema version ${version}, this Muster knows versions up to ${migrations.length}: use the Muster that wrote it`,
+      `${what} has schema version ${version}, but this release of Muster supports versions up to ${migrations.length}: use the release that wrote it`,
     );
 }
 
 function reordered(table: TransferTable, columns: readonly string[]): TransferTable {
   const found = columns.map((name) => table.columns.find((column) => column.name === name));
   if (found.length !== table.columns.length || new Set(found).size !== found.length || found.includes(undefined))
-    throw new TransferRefused(`the columns of ${table.name} in the export are not those of its schema`);
+    throw new TransferRefused(`the columns of ${table.name} in the export differ from its schema`);
   return { ...table, columns: found as TransferTable['columns'] };
 }
