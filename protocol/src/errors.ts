@@ -1,10 +1,10 @@
 /**
- * Every error that Muster answers with: its stable code, its HTTP status, whether the same request may succeed later,
- * and what to do. `docs/errors.md` is generated from it.
+ * Every error that Muster responds with: its stable code, its HTTP status, whether the same request may succeed later,
+ * and a remedy. `docs/errors.md` is generated from this table.
  */
 export interface ErrorKind {
   readonly status: number;
-  /** True if the identical request may succeed later without a change. */
+  /** Whether the same request may succeed later. */
   readonly retry: boolean;
   readonly title: string;
   /** Instructions for the operator. */
@@ -20,12 +20,17 @@ const kind = (status: number, retry: boolean, title: string, remedy: string): Er
 
 export const errorKinds = {
   // Input
-  invalid_input: kind(400, false, 'The request is not valid', 'Fix the fields that `errors` names, and send it again.'),
+  invalid_input: kind(
+    400,
+    false,
+    'The request is not valid',
+    'Fix the fields that `errors` names, and send the request again.',
+  ),
   malformed_request: kind(
     400,
     false,
     'The HTTP request is malformed',
-    'Fix the address or the headers; a percent sign in an address starts an escape of two hexadecimal digits.',
+    'Fix the address or the headers. In an address, write a percent sign as `%25`.',
   ),
   malformed_json: kind(
     400,
@@ -36,32 +41,32 @@ export const errorKinds = {
   module_invalid: kind(
     400,
     false,
-    'The module has faults',
-    'Fix each fault at the line that `errors` names; `muster modules validate` shows them without uploading.',
+    'The module is not valid',
+    'Fix each fault at the line that `errors` names. `muster modules validate` shows the faults without uploading the module.',
   ),
   module_unresolved: kind(
     400,
     false,
     'The modules do not resolve for this agent',
-    'See `errors` for the clause, variant or expression; compare with the attributes of the agent.',
+    'Compare the clauses, variants, and expressions that `errors` names with the attributes of the agent.',
   ),
   module_conflict: kind(
     400,
     false,
-    'Two modules declare the same thing differently',
-    'Keep the resource in one of the two modules that `errors` names, or make both equal.',
+    'Two modules declare the same resource differently',
+    'Keep the resource in one of the two modules that `errors` names, or make both declarations equal.',
   ),
   selector_invalid: kind(
     400,
     false,
     'The selector does not parse',
-    'See `errors` for the column; terms look like key=value, key!=value, key in (a,b), key, !key.',
+    'Fix the selector at the column that `errors` names. Its terms have the form key=value, key!=value, key in (a,b), key, or !key.',
   ),
   key_invalid: kind(
     400,
     false,
     'The key is not a usable Ed25519 public key',
-    'Send 64 hexadecimal characters; create a key with `muster operator init`.',
+    'Send the key as 64 hexadecimal characters. `muster operator init` creates a key.',
   ),
   signature_malformed: kind(
     400,
@@ -72,10 +77,15 @@ export const errorKinds = {
   unknown_module: kind(
     400,
     false,
-    'A module is not known',
-    'Upload it first, or fix its name; `muster modules list` lists the modules.',
+    'A module does not exist',
+    'Upload the module first, or fix its name. `muster modules list` lists the modules.',
   ),
-  name_required: kind(400, false, 'A name is required', 'Give the agent a name when approving it for the first time.'),
+  name_required: kind(
+    400,
+    false,
+    'A name is required',
+    'Give the agent a name when you approve it for the first time.',
+  ),
   // Identity
   unauthenticated: kind(
     401,
@@ -86,57 +96,57 @@ export const errorKinds = {
   signature_invalid: kind(
     401,
     false,
-    'The signature does not verify',
-    'Ask for a new challenge and sign its 32 bytes, not their hex, with the key you named.',
+    'The signature is not valid',
+    'Request a new challenge, and sign its 32 bytes, not their hexadecimal form, with the key that you named.',
   ),
   login_code_invalid: kind(
     401,
     false,
     'The sign-in code was used or has expired',
-    'A code works once, for 60 seconds. Create a new link with `muster web-login`.',
+    'Create a new link with `muster web-login`. A code works once, for 60 seconds.',
   ),
   ticket_invalid: kind(
     401,
     false,
     'The ticket was used, has expired, or is for another terminal session',
-    'A ticket is valid for one connection to its terminal session, within 30 seconds. Attach to the terminal session again to get a new ticket.',
+    'Attach to the terminal session again to get a new ticket. A ticket is valid for one connection within 30 seconds.',
   ),
-  forbidden: kind(403, false, 'Not allowed', 'This needs the role admin; ask an admin.'),
+  forbidden: kind(403, false, 'The request requires the role admin', 'Ask an admin to send the request.'),
   terminal_of_another: kind(
     403,
     false,
-    'The terminal session is another operator’s',
+    'The terminal session belongs to another operator',
     'Open your own terminal session, or ask an admin.',
   ),
   origin_refused: kind(
     403,
     false,
     'The request comes from a page on another host',
-    'Use the address of the orchestrator. A proxy in front must pass on `Host`, be listed in `trusted_proxies`, or have the address in `public_url`.',
+    'Use the address of the orchestrator. A proxy in front of it must forward `Host` or be listed in `trusted_proxies`; otherwise, set `public_url` to the address of the proxy.',
   ),
   plaintext_refused: kind(
     403,
     false,
     'Secrets are not accepted over plain HTTP',
-    'Use HTTPS, or send it from the orchestrator’s machine. If a proxy terminates TLS, set `trust_proxy_tls`.',
+    'Use HTTPS, or send the request from the orchestrator’s machine. If a proxy terminates TLS, set `trust_proxy_tls`.',
   ),
   sign_in_unbound: kind(
     403,
     false,
     'The signature would not be bound to this server',
-    'Update the client: this orchestrator takes sign-ins of form 2 only (sign_in.require_bound), whose signature names the server. docs/sign-in-by-hand.md shows it.',
+    'Update the client. This orchestrator accepts only sign-ins of form 2 (`sign_in.require_bound`), whose signature names the server; docs/sign-in-by-hand.md describes them.',
   ),
   sign_in_server_unknown: kind(
     403,
     false,
     'The signature names another server',
-    'Check the address that you signed in at. If it leads to this orchestrator, set `public_url`, or add its origin, or the key of the proxy there, to `sign_in.origins` of the orchestrator.',
+    'Check the address at which you signed in. If it leads to this orchestrator, set `public_url`, or add the origin of the address or the key of its proxy to `sign_in.origins`.',
   ),
   operator_unknown: kind(
     403,
     false,
-    'This key may not sign in',
-    'Use another key, or ask an admin to add this one as an operator. The key of a removed operator cannot be added again.',
+    'The key does not belong to an operator',
+    'Use another key, or ask an admin to add an operator with this key. The key of a removed operator cannot be added again.',
   ),
   // Objects that do not exist
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for all routes.'),
@@ -144,10 +154,10 @@ export const errorKinds = {
     404,
     false,
     'No such operator',
-    'Use GET /api/v1/operators; `include_removed=true` includes removed operators.',
+    'List the operators with `GET /api/v1/operators?include_removed=true`, which includes removed ones.',
   ),
   agent_not_found: kind(404, false, 'No such agent', 'List the agents with `muster agents list`.'),
-  tag_not_found: kind(404, false, 'The agent has no such tag', 'See its tags with `muster agents list`.'),
+  tag_not_found: kind(404, false, 'The agent has no such tag', 'List the tags of the agent with `muster agents list`.'),
   module_not_found: kind(404, false, 'No such module', 'List the modules with `muster modules list`.'),
   assignment_not_found: kind(404, false, 'No such assignment', 'List the assignments.'),
   operation_not_found: kind(404, false, 'No such operation', 'List the operations with `muster operations list`.'),
@@ -159,13 +169,13 @@ export const errorKinds = {
     404,
     true,
     'The agent is not connected',
-    'See when it was last seen with `muster agents list`; a terminal needs a connected agent.',
+    'See when the agent was last seen with `muster agents list`. A terminal requires a connected agent.',
   ),
   package_not_found: kind(
     404,
     false,
     'No such file to install from',
-    'Install the orchestrator from its package, which contains the file; in a clone, build first.',
+    'Install the orchestrator from its package, which contains the file. In a clone, run the build first.',
   ),
   terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
   secret_not_found: kind(404, false, 'No such secret', 'List the secrets with `muster secrets list`.'),
@@ -175,82 +185,97 @@ export const errorKinds = {
     404,
     false,
     'No such notification',
-    'List the notifications with `muster notifications list`; old ones are deleted.',
+    'List the notifications with `muster notifications list`. Old notifications are deleted.',
   ),
   method_not_allowed: kind(
     405,
     false,
-    'This address does not take that method',
+    'The address does not support the method',
     'Use one of the methods in the `Allow` header.',
   ),
-  request_timeout: kind(408, true, 'The request took too long to arrive', 'Send it again, over a better connection.'),
+  request_timeout: kind(
+    408,
+    true,
+    'The request took too long to arrive',
+    'Send the request again over a faster connection.',
+  ),
   // Conflict
   name_taken: kind(409, false, 'The name is in use', 'Choose another name.'),
   key_taken: kind(
     409,
     false,
     'The key is in use',
-    'A key belongs to one operator permanently, even after removal. Create a new key.',
+    'Create a new key. A key belongs to one operator permanently, even after the operator is removed.',
   ),
   agent_named: kind(
     409,
     false,
     'The agent already has another name',
-    'Names are immutable; approve it under the name it has.',
+    'Approve the agent under its present name. Names cannot be changed.',
   ),
-  agent_not_rejected: kind(409, false, 'Only a rejected agent can be removed', 'Reject it first.'),
-  agent_not_approved: kind(409, false, 'The agent is not approved', 'Approve it first: `muster agents approve`.'),
+  agent_not_rejected: kind(409, false, 'Only a rejected agent can be removed', 'Reject the agent first.'),
+  agent_not_approved: kind(
+    409,
+    false,
+    'The agent is not approved',
+    'Approve the agent first with `muster agents approve`.',
+  ),
   assignment_changed: kind(
     409,
     true,
-    'The assignment changed at the same moment',
+    'The assignment was changed at the same time',
     'Check its present state, then repeat the change if it is still needed.',
   ),
   agent_changed: kind(
     409,
     true,
-    'The agent changed at the same moment',
+    'The agent was changed at the same time',
     'Check its present state, then repeat the change if it is still needed.',
   ),
   secret_changed: kind(
     409,
     true,
-    'The secret changed at the same moment',
+    'The secret was changed at the same time',
     'Check its present state, then repeat the change if it is still needed.',
   ),
   module_in_use: kind(
     409,
     false,
     'An assignment names the module',
-    'Take it out of the assignments that `detail` names first.',
+    'Remove the module from the assignments that `detail` names first.',
   ),
   assignment_audits: kind(
     409,
     false,
-    'The assignment only audits',
-    'Plan it, or create another one with mode enforce.',
+    'The assignment is in audit mode',
+    'Plan it instead, or create an assignment with the mode `enforce`.',
   ),
   nothing_applied: kind(
     409,
     false,
     'No module has been applied to this agent yet',
-    'Apply a module first; drift is measured against the last successful apply.',
+    'Apply a module first. Drift is measured against the last successful apply.',
   ),
-  not_drifted: kind(409, false, 'The record found no drift', 'There is nothing to accept: look at the newest record.'),
+  not_drifted: kind(
+    409,
+    false,
+    'The record found no drift',
+    'See the newest record of the agent. There is nothing to accept in this one.',
+  ),
   drift_superseded: kind(
     409,
     false,
-    'There is a newer state of the agent than this record',
-    'Look at the newest record of the agent, and accept or repair its drift.',
+    'A newer check or apply has superseded the record',
+    'See the newest record of the agent, and accept or repair its drift.',
   ),
   plan_stale: kind(
     409,
     false,
-    'The plan no longer fits',
-    'Plan again: the machine, its desired state, or a secret has changed since.',
+    'The plan is stale',
+    'Plan again. The machine, its desired state, or a secret has changed since the plan.',
   ),
   too_many_channels: kind(409, false, 'There are too many channels', 'Remove a channel that is not needed.'),
-  operation_finished: kind(409, false, 'The operation has ended', 'Nothing is left to cancel.'),
+  operation_finished: kind(409, false, 'The operation has ended', 'There is nothing to cancel.'),
   terminal_disabled: kind(
     409,
     false,
@@ -261,44 +286,44 @@ export const errorKinds = {
   terminal_shell_refused: kind(
     409,
     false,
-    'The agent does not let the shell be chosen',
-    'Drop `shell`, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
+    'The agent does not allow operators to choose the shell',
+    'Omit `shell`, or set `remote_terminal.allow_operator_shell_override` in the configuration of the agent.',
   ),
   terminal_taken_over: kind(
     409,
     false,
     'The terminal was taken over by another connection',
-    'Attach again to take it back, or to view it.',
+    'Attach to the terminal session again to take it over or to view it.',
   ),
   terminal_closed: kind(
     409,
     false,
     'The terminal session was ended',
-    'See `detail` for the operator that ended it; open another terminal session.',
+    'Open another terminal session. `detail` names the operator who ended this one.',
   ),
   terminal_idle: kind(
     409,
     false,
     'The terminal received no input for too long',
-    'Open another; `terminals.idle_limit` is the limit.',
+    'Open another terminal session. `terminals.idle_limit` sets the limit.',
   ),
   terminal_full: kind(
     409,
     false,
     'The output of the terminal session exceeds the limit',
-    'Open another; `terminals.transcript_limit` is the limit.',
+    'Open another terminal session. `terminals.transcript_limit` sets the limit.',
   ),
   terminal_interrupted: kind(
     409,
     true,
     'The terminal session was interrupted',
-    'The agent or the orchestrator was lost; read the transcript, and open another terminal session.',
+    'Read the transcript, and open another terminal session. The agent or the orchestrator was lost.',
   ),
   terminal_too_slow: kind(
     409,
     true,
     'The connection reads the output of the terminal too slowly',
-    'Attach again; only viewers are disconnected for this.',
+    'Attach again. Only viewers are disconnected for this reason.',
   ),
   terminal_ended: kind(
     409,
@@ -306,99 +331,109 @@ export const errorKinds = {
     'The terminal session has ended',
     'Read the transcript, or open another terminal session.',
   ),
-  run_finished: kind(409, false, 'The run has ended', 'Nothing is left to cancel.'),
+  run_finished: kind(409, false, 'The run has ended', 'There is nothing to cancel.'),
   last_admin: kind(409, false, 'The last admin cannot be removed', 'Add another admin first.'),
   // Limits
-  body_too_large: kind(413, false, 'The body is too large', 'Bodies are up to 1 MiB, modules up to 2 MiB.'),
+  body_too_large: kind(413, false, 'The body is too large', 'Send at most 1 MiB, or at most 2 MiB for a module.'),
   unsupported_media_type: kind(415, false, 'The content type is not supported', 'Send application/json.'),
-  headers_too_large: kind(431, false, 'The headers are too large', 'Headers and address together are up to 16 KiB.'),
+  headers_too_large: kind(
+    431,
+    false,
+    'The headers are too large',
+    'Send at most 16 KiB of headers and address together.',
+  ),
   upgrade_required: kind(
     426,
     false,
     'This address accepts only WebSocket connections',
-    'Connect with a WebSocket; a proxy on the way must forward `Upgrade` and `Connection`.',
+    'Connect with a WebSocket. A proxy in between must forward `Upgrade` and `Connection`.',
   ),
-  pending_full: kind(429, true, 'Too many agents wait for approval', 'Approve or reject some of them.'),
-  rate_limited: kind(429, true, 'Too many requests', 'Wait for the seconds in `Retry-After`.'),
+  pending_full: kind(429, true, 'Too many agents wait for approval', 'Approve or reject some of the agents.'),
+  rate_limited: kind(
+    429,
+    true,
+    'Too many requests',
+    'Wait for the number of seconds in `Retry-After`, then send the request again.',
+  ),
   // Internal errors, and errors of other systems.
   internal: kind(
     500,
     true,
     'Internal error',
-    'The orchestrator’s log has the cause under the `instance` of this answer.',
+    'Find the cause in the log of the orchestrator by the `instance` of this response.',
   ),
   discovery_failed: kind(
     500,
     true,
     'The datagram could not be sent',
-    'See `detail`; check the address and the network.',
+    'See `detail`, and check the address and the network.',
   ),
   channel_failed: kind(
     502,
     true,
     'The channel did not accept the message',
-    'See `detail` for the status or the error.',
+    'See `detail` for the HTTP status or the error.',
   ),
   terminal_failed: kind(
     502,
     true,
     'The agent could not start the shell',
-    'See `detail`, and the log of the agent; check `remote_terminal` in its configuration.',
+    'See `detail` and the log of the agent, and check `remote_terminal` in its configuration.',
   ),
-  draining: kind(503, true, 'The orchestrator is stopping', 'Try again in a few seconds.'),
+  draining: kind(503, true, 'The orchestrator is stopping', 'Send the request again in a few seconds.'),
   unit_too_large: kind(
     507,
     false,
     'One write is too large',
-    'A report of an agent exceeds the limit: find the operation in the log, and split its modules.',
+    'Find the operation in the log, and split its modules. A report of its agent exceeds the limit.',
   ),
   storage_unavailable: kind(
     503,
     true,
-    'The database cannot be used',
-    'Check the disk of the orchestrator, or its PostgreSQL server; nothing was changed.',
+    'The database is unavailable',
+    'Check the disk of the orchestrator or its PostgreSQL server. Nothing was changed.',
   ),
   outcome_unknown: kind(
     503,
     false,
     'The outcome of the request is unknown',
-    'The connection to the database was lost before the commit was confirmed. Check the outcome before you send it again.',
+    'Check the outcome before you send the request again. The connection to the database was lost before the commit was confirmed.',
   ),
   secrets_locked: kind(
     503,
     false,
     'A key for secrets is missing',
-    'Restore the key, and restart the orchestrator; docs/operations.md lists its possible places.',
+    'Restore the key, and restart the orchestrator. docs/operations.md lists where keys can be stored.',
   ),
   agent_not_connected: kind(
     504,
     true,
     'The agent is not connected',
-    'See when it was last seen with `muster agents list`, or send `Prefer: respond-async` to queue the work.',
+    'See when the agent was last seen with `muster agents list`, or send `Prefer: respond-async` to queue the operation.',
   ),
   agent_timeout: kind(
     504,
     true,
-    'The agent did not answer in time',
-    'See when it was last seen with `muster agents list`, then try again.',
+    'The agent did not respond in time',
+    'See when the agent was last seen with `muster agents list`, then try again.',
   ),
   terminal_unrecorded: kind(
     507,
     true,
     'The terminal cannot be recorded',
-    'Check the disk of the orchestrator. The terminal session was ended, since terminals require a recording.',
+    'Check the disk of the orchestrator. The terminal session was ended, because every terminal session must be recorded.',
   ),
   storage_full: kind(
     507,
     true,
     'No space left for the database',
-    'Free space on the disk of the orchestrator; nothing was changed.',
+    'Free space on the disk of the orchestrator. Nothing was changed.',
   ),
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof errorKinds;
 
-/** A fault of an input. `path` is a JSON pointer. `line` and `column` (from 1) are present for module text. */
+/** A fault of an input. `path` is a JSON pointer. For module text, `line` and `column` are present and count from 1. */
 export interface Fault {
   path: string;
   message: string;
@@ -406,15 +441,15 @@ export interface Fault {
   column?: number;
 }
 
-/** An error of the table, answered to the client. Any other thrown error is a bug: 500. */
+/** An error of the table, which is sent to the client. Any other error is a bug and is sent as `internal`. */
 export class MusterError extends Error {
   readonly code: ErrorCode;
   readonly errors: readonly Fault[] | undefined;
 
   /**
    * @param code   entry of the table
-   * @param detail details of this case, for the operator; must not contain a secret value
-   * @param errors one entry for each fault, for input that does not validate
+   * @param detail what happened in this case, for the operator; must not contain a secret value
+   * @param errors one entry for each fault of invalid input
    */
   constructor(code: ErrorCode, detail?: string, errors?: readonly Fault[]) {
     super(detail ?? errorKinds[code].title);
