@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Types of operations, used by the API, the link, and the store. */
+/** Operations and their results, as used by the API, the link, and the store. */
 
 export const operationKinds = ['apply', 'plan', 'drift'] as const;
 export type OperationKind = (typeof operationKinds)[number];
@@ -16,7 +16,7 @@ export const operationStatuses = [
 ] as const;
 export type OperationStatus = (typeof operationStatuses)[number];
 
-/** True once the status of the operation is final. */
+/** Reports whether the status of an operation is final. */
 export function hasEnded(status: OperationStatus): boolean {
   return status !== 'queued' && status !== 'running';
 }
@@ -27,22 +27,22 @@ export type ResourceAction = (typeof resourceActions)[number];
 export const resourceStatuses = ['unchanged', 'changed', 'would_change', 'failed', 'skipped', 'unknown'] as const;
 export type ResourceStatus = (typeof resourceStatuses)[number];
 
-/** Maximum length of a diff, in characters; a longer diff is cut, and its last line says so. */
+/** Maximum length of a diff, in characters. A longer diff is cut and ends with a line that states this. */
 export const maxDiffLength = 64 * 1024;
 
-/** Text that every database stores unchanged, so that it always identifies the same object. */
+/** Text that every database stores unchanged, so that it can identify an object. */
 const name = (length: number) =>
   z
     .string()
     .max(length)
     .refine((text) => text.isWellFormed() && !text.includes('\u0000'), 'must be well-formed text without U+0000');
 
-/** Maximum length of the names in a result, in characters. */
+/** Maximum lengths of the names in a result, in characters. */
 export const nameLengths = { module: 128, id: 256, type: 64, identity: 4096 } as const;
 
 /**
- * A name in a result or an output: well-formed, without U+0000, and cut to `length`. Agent and orchestrator both use
- * this function, so that the names in a report can be compared with those in the operation.
+ * Converts a name for a result or an output: makes it well-formed, replaces U+0000, and cuts it to `length`. Agent and
+ * orchestrator both use this function, so that names in reports and in operations can be compared.
  */
 export function toldName(text: string, length: number): string {
   const whole = (text.isWellFormed() ? text : text.toWellFormed()).replaceAll('\u0000', '\ufffd');
@@ -51,8 +51,8 @@ export function toldName(text: string, length: number): string {
 
 export const fieldChangeSchema = z.strictObject({
   field: z.string().max(128),
-  from: z.string().max(4096).nullable().describe('null: absent before, or not known'),
-  to: z.string().max(4096).nullable().describe('null: absent after, or not known'),
+  from: z.string().max(4096).nullable().describe('null if it was absent or is unknown'),
+  to: z.string().max(4096).nullable().describe('null if it is absent or unknown'),
 });
 export type FieldChange = z.infer<typeof fieldChangeSchema>;
 
@@ -70,8 +70,11 @@ export const resourceResultSchema = z
       .max(maxDiffLength + 256)
       .nullable()
       .describe('unified diff of the content'),
-    triggered_by: z.array(z.string().max(256)).max(256).describe('ids of the resources whose change fired this'),
-    corrective: z.boolean().describe('the change repairs drift; false if the desired state is new'),
+    triggered_by: z
+      .array(z.string().max(256))
+      .max(256)
+      .describe('ids of the resources whose changes triggered the action'),
+    corrective: z.boolean().describe('whether the change repairs drift; false if the desired state is new'),
     message: z.string().max(8192).nullable(),
     duration_ms: z.number().nonnegative(),
     sensitive: z.boolean(),
@@ -84,9 +87,9 @@ export const summarySchema = z
   .strictObject({
     total: count,
     unchanged: count,
-    changed: count.describe('in a plan: what would change'),
+    changed: count.describe('in a plan, the number of resources that would change'),
     removed: count,
-    failed: count.describe('also counts `unknown`: resources that may be partly applied'),
+    failed: count.describe('includes resources with the status `unknown`, which may be partly applied'),
     skipped: count,
   })
   .meta({ id: 'Summary', description: 'Each resource is counted once.' });

@@ -11,7 +11,7 @@ export type AgentSort = (typeof agentSorts)[number];
 export const agentSchema = z
   .strictObject({
     node_id: z.string(),
-    name: z.string().nullable().describe('given at the first approval; permanent'),
+    name: z.string().nullable().describe('name given at the first approval, which cannot be changed'),
     status: z.enum(agentStatuses),
     agent_version: z.string(),
     attributes: textMap,
@@ -24,7 +24,9 @@ export const agentSchema = z
     initial_ip: z.string(),
     pin_source: z
       .enum(['flag', 'pinned', 'first_use', 'discovery'])
-      .describe('how the agent got the orchestrator’s key; with `first_use` it accepted the key unverified'),
+      .describe(
+        'source of the orchestrator key that the agent pins; `first_use`: the agent accepted the key without verification',
+      ),
   })
   .meta({ id: 'Agent' });
 export type Agent = z.infer<typeof agentSchema>;
@@ -62,12 +64,12 @@ export const listAgents = route({
   access: 'operator',
   query: z.strictObject({
     status: z.enum(agentStatuses).optional(),
-    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
-    q: z.string().max(256).optional().describe('text within names and hostnames'),
-    sort: z.enum(agentSorts).optional().describe('`-` reverses the order; agents without a name come last'),
+    filter: z.string().max(2048).optional().describe('selector of the agents; the empty selector matches all'),
+    q: z.string().max(256).optional().describe('text that the name or the hostname contains'),
+    sort: z.enum(agentSorts).optional().describe('order; `-` reverses it, and agents without a name come last'),
     limit: queryInteger(100_000)
       .optional()
-      .describe('at most this many, all when absent; more than 100000 is read as 100000'),
+      .describe('maximum number of agents; values above 100000 are read as 100000; default: all'),
     offset: pageQuery(0, 0).offset,
   }),
   paged: true,
@@ -96,7 +98,7 @@ export const setAgentStatus = route({
   tag: 'Agents',
   summary: 'Approve or reject an agent',
   description:
-    'The first approval gives the name. A rejected agent’s link is closed and its running work cancelled; approved again, it keeps its name. Repeating the present state changes nothing.',
+    'The first approval gives the agent its name. Rejection closes the link of the agent and cancels its operations; if the agent is approved again, it keeps its name. Setting the present status changes nothing.',
   access: 'operator',
   params: nodeParams,
   body: z.strictObject({ status: z.enum(['approved', 'rejected']), name: optional(z.string()) }),

@@ -19,18 +19,18 @@ export const auditEventSchema = z
 export type AuditEvent = z.infer<typeof auditEventSchema>;
 
 const link = {
-  place: z.number().int().describe('1 is the first event; 0 is before it'),
+  place: z.number().int().describe('position in the chain; 1 is the first event, and 0 is the position before it'),
   hash: z.string().describe('SHA-256, hex'),
 };
 const linkSchema = z.strictObject(link).meta({ id: 'AuditLink' });
 
-/** An event with its position in the chain, as in exports and the live stream. */
+/** An event with its position in the chain, as exports and the live stream contain it. */
 export const chainedEventSchema = z
   .strictObject({ ...link, ...auditEventSchema.shape })
   .meta({ id: 'ChainedAuditEvent' });
 export type ChainedEvent = z.infer<typeof chainedEventSchema>;
 
-/** Consecutive events as text. The API description names their schema. */
+/** Schema of events as text. In the OpenAPI document, it refers to the schema of an event. */
 export const textOfEvents = (contentMediaType: string) =>
   z.string().meta({
     override: {
@@ -57,16 +57,12 @@ export const chainedExample: ChainedEvent = {
 };
 
 const filter = {
-  agent: z
-    .string()
-    .max(64)
-    .optional()
-    .describe('node id or name: events of which the agent is the target or the actor'),
+  agent: z.string().max(64).optional().describe('node id or name of an agent that is the target or the actor'),
   operator: z.string().max(64).optional().describe('operator id or username'),
   event_type: z.string().max(64).optional(),
-  category: z.string().max(64).optional().describe('the part of the type before its dot'),
-  after: z.string().max(64).optional().describe('RFC 3339, inclusive'),
-  before: z.string().max(64).optional().describe('RFC 3339, exclusive'),
+  category: z.string().max(64).optional().describe('part of the event type before the dot'),
+  after: z.string().max(64).optional().describe('start of the period, RFC 3339, inclusive'),
+  before: z.string().max(64).optional().describe('end of the period, RFC 3339, exclusive'),
 };
 
 export const listAudit = route({
@@ -98,13 +94,13 @@ export const exportAudit = route({
   method: 'GET',
   path: '/audit/export',
   tag: 'Audit',
-  summary: 'Export the log as JSON lines, in the order of its chain',
+  summary: 'Export the audit log as JSON lines, in the order of its chain',
   description:
-    'One `ChainedAuditEvent` a line, up to the end of the chain at the time of the request. Events get their places within a ' +
-    'fraction of a second; events without one are left out.',
+    'Each line is a `ChainedAuditEvent`. The export ends with the end of the chain at the time of the request. ' +
+    'Events that are not chained yet are omitted; they are chained within a fraction of a second.',
   access: 'operator',
   query: z.strictObject(filter),
-  answers: { 200: textOfEvents('application/jsonl').describe('one ChainedAuditEvent a line') },
+  answers: { 200: textOfEvents('application/jsonl').describe('lines of ChainedAuditEvent') },
   media: { 200: 'application/jsonl' },
   errors: [],
   example: { query: { category: 'agent' }, answer: `${JSON.stringify(chainedExample)}\n` },
@@ -115,23 +111,23 @@ export const verifyAudit = route({
   method: 'GET',
   path: '/audit/verify',
   tag: 'Audit',
-  summary: 'Verify the chain of the log',
+  summary: 'Verify the chain of the audit log',
   description:
-    'Recomputes every hash, from the oldest event to the newest. Keep `head` elsewhere: a log that was ' +
-    'rewritten as a whole is consistent, but no longer has that hash at that position.',
+    'Recomputes all hashes, from the oldest event to the newest. Keep `head` in another place: a log that was ' +
+    'rewritten as a whole is consistent, but has another hash at that position.',
   access: 'operator',
   answers: {
     200: z
       .strictObject({
         ok: z.boolean(),
-        verified: z.number().int().describe('intact events, counted from the oldest'),
-        anchor: linkSchema.describe('the newest event that was pruned, where the chain begins'),
-        head: linkSchema.describe('the newest event in the chain'),
-        unchained: z.number().int().describe('recorded events that are not in the chain'),
+        verified: z.number().int().describe('number of intact events, from the oldest'),
+        anchor: linkSchema.describe('newest event that was pruned, after which the chain begins'),
+        head: linkSchema.describe('newest event in the chain'),
+        unchained: z.number().int().describe('number of recorded events that are not in the chain yet'),
         fault: z
           .strictObject({ place: z.number().int(), event_id: z.string().nullable(), message: z.string() })
           .nullable()
-          .describe('the first position with a fault'),
+          .describe('first position with a fault; null if there is none'),
       })
       .meta({ id: 'AuditVerdict' }),
   },
@@ -155,12 +151,12 @@ export const pruneAudit = route({
   tag: 'Audit',
   summary: 'Remove old events',
   description:
-    'Removes the beginning of the chain, and keeps its last hash, so that the rest can still be verified. Stops at the ' +
-    'first event that is not older. With `dry_run` it only counts them.',
+    'Removes the beginning of the chain up to the first event that is not older. Keeps the last removed hash, so that ' +
+    'the remaining chain can be verified.',
   access: 'admin',
   query: z.strictObject({
     before: z.string().max(64).describe('RFC 3339, exclusive'),
-    dry_run: z.enum(['true', 'false']).optional().describe('`true`: count the events, but do not remove them'),
+    dry_run: z.enum(['true', 'false']).optional().describe('`true` counts the events without removing them'),
   }),
   answers: { 200: z.strictObject({ deleted: z.number().int() }).meta({ id: 'AuditPruned' }) },
   errors: [],
@@ -169,7 +165,11 @@ export const pruneAudit = route({
 
 const retentionSchema = z
   .strictObject({
-    retention_days: z.number().int().nullable().describe('null: the configuration’s `audit.retention_days` applies'),
+    retention_days: z
+      .number()
+      .int()
+      .nullable()
+      .describe('retention in days; null if `audit.retention_days` of the configuration applies'),
   })
   .meta({ id: 'AuditRetention' });
 
@@ -178,7 +178,7 @@ export const getAuditRetention = route({
   method: 'GET',
   path: '/audit/retention',
   tag: 'Audit',
-  summary: 'Show for how many days events are kept, if that was set here',
+  summary: 'Show the retention of events, if an admin has set it',
   access: 'operator',
   answers: { 200: retentionSchema },
   errors: [],
@@ -190,8 +190,8 @@ export const setAuditRetention = route({
   method: 'PUT',
   path: '/audit/retention',
   tag: 'Audit',
-  summary: 'Set for how many days events are kept',
-  description: 'Without a value, the configuration’s `audit.retention_days` applies again.',
+  summary: 'Set the retention of events',
+  description: 'Without a value, `audit.retention_days` of the configuration applies again.',
   access: 'admin',
   body: z.strictObject({ retention_days: optional(z.number().int().min(1)) }),
   bodyOptional: true,

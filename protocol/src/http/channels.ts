@@ -3,33 +3,35 @@ import { optional, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { operatorId } from './operators.ts';
 
-/** Types of notification channels, and their configuration. */
+/** Types of notification channels. */
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
-/** Replaces secrets in answers. A client that sends it back keeps the stored value. */
+/** Replaces secrets in responses. A client that sends it back keeps the stored value. */
 export const maskedSecret = '••••';
 
-const address = z.string().min(1).max(2048).describe('http or https');
+const address = z.string().min(1).max(2048).describe('http or https address');
 /** A header value: one line of printable ASCII characters. */
-const headerText = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be 1 to 512 printable ASCII characters, no spaces');
-// The mask is not ASCII, and a client may send it back instead of a secret.
+const headerText = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,512}$/, 'must be 1 to 512 printable ASCII characters without spaces');
+// Accepts the mask, which is not ASCII, because a client may send it back instead of a secret.
 const secretText = z.union([z.literal(maskedSecret), headerText]);
 
 export const channelConfigs = {
   webhook: z.strictObject({
-    url: address.describe('where each event is posted as JSON'),
-    secret: optional(z.string().min(1).max(512)).describe('key of the signature `X-Signature-256`'),
+    url: address.describe('address to which each event is posted as JSON'),
+    secret: optional(z.string().min(1).max(512)).describe('key for the signature in `X-Signature-256`'),
   }),
   discord: z.strictObject({ webhook_url: address }),
   slack: z.strictObject({ webhook_url: address }),
   ntfy: z.strictObject({
-    url: optional(address).describe('the server; https://ntfy.sh when absent'),
-    topic: z.string().regex(/^[-_A-Za-z0-9]{1,64}$/, 'must be 1 to 64 letters, digits, - or _'),
+    url: optional(address).describe('address of the server; default: https://ntfy.sh'),
+    topic: z.string().regex(/^[-_A-Za-z0-9]{1,64}$/, 'must be 1 to 64 letters, digits, "-", or "_"'),
     token: optional(secretText).describe('access token'),
   }),
 } as const;
-/** Undefined fields were not given. */
+/** Configurations by channel type. Fields that were not given are undefined. */
 export interface ChannelConfigs {
   webhook: { url: string; secret?: string | undefined };
   discord: { webhook_url: string };
@@ -43,7 +45,7 @@ const name = z
   .string()
   .min(1)
   .max(64)
-  .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters')
+  .regex(/^[^\p{Cc}]*$/u, 'must not contain control characters')
   .refine((text) => text.trim() === text && text !== '', 'must not begin or end with a space');
 
 export const channelSchema = z
@@ -51,7 +53,7 @@ export const channelSchema = z
     id: z.string(),
     name: z.string(),
     channel_type: z.enum(channelTypes),
-    config: z.record(z.string(), z.string()).describe(`secrets in it are shown as ${maskedSecret}`),
+    config: z.record(z.string(), z.string()).describe(`configuration, with secrets replaced by ${maskedSecret}`),
     created_at: unixSeconds,
     created_by: z.string(),
   })
@@ -101,9 +103,9 @@ export const createChannel = route({
   method: 'POST',
   path: '/channels',
   tag: 'Channels',
-  summary: 'Add a channel for all later events',
+  summary: 'Add a channel, which receives all later events',
   description:
-    'Addresses are http or https. Link-local, metadata, multicast and unspecified addresses are refused: literal ones here, resolved ones at each connection.',
+    'Addresses are http or https. Link-local, metadata, multicast, and unspecified addresses are refused: literal ones by this request, and resolved ones at each connection.',
   access: 'admin',
   body: z.discriminatedUnion('channel_type', [
     created('webhook'),
@@ -129,12 +131,14 @@ export const updateChannel = route({
   path: '/channels/{id}',
   tag: 'Channels',
   summary: 'Change a channel',
-  description: `config replaces the whole configuration; a secret that is sent back as ${maskedSecret} keeps its value. Waiting messages are sent immediately.`,
+  description: `\`config\` replaces the whole configuration. A secret that is sent as ${maskedSecret} keeps its value. Waiting messages are sent immediately.`,
   access: 'admin',
   params,
   body: z.strictObject({
     name: optional(name),
-    config: optional(z.record(z.string().max(64), z.json())).describe('all fields, as for a new channel of its type'),
+    config: optional(z.record(z.string().max(64), z.json())).describe(
+      'all fields of the configuration, as for a new channel of this type',
+    ),
   }),
   bodyOptional: true,
   answers: { 200: channelSchema },
@@ -151,7 +155,7 @@ export const removeChannel = route({
   method: 'DELETE',
   path: '/channels/{id}',
   tag: 'Channels',
-  summary: 'Remove a channel with its waiting messages',
+  summary: 'Remove a channel and its waiting messages',
   access: 'admin',
   params,
   answers: { 204: null },
@@ -165,14 +169,14 @@ export const testChannel = route({
   path: '/channels/{id}/test',
   tag: 'Channels',
   summary: 'Send a test message to a channel',
-  description: 'One attempt of at most 10 seconds, also in a maintenance window.',
+  description: 'Makes one attempt of at most 10 seconds, even in a maintenance window.',
   access: 'admin',
   params,
   answers: {
     200: z
       .strictObject({
         delivered: z.literal(true),
-        status: z.number().int().describe('HTTP status that the channel answered'),
+        status: z.number().int().describe('HTTP status of the response'),
       })
       .meta({ id: 'ChannelTest' }),
   },

@@ -7,7 +7,7 @@ import { operationId, resultExample } from './operations.ts';
 
 export const acceptanceSchema = z
   .strictObject({
-    by: z.string().describe('operator_id'),
+    by: z.string().describe('operator_id of the operator who accepted the drift'),
     at: unixSeconds,
     reason: z.string(),
   })
@@ -29,11 +29,11 @@ export const driftRecordSchema = z
     checked_at: unixSeconds,
     snapshot_operation_id: z.string(),
     summary: summarySchema,
-    resources: z.array(resourceResultSchema).describe('the resources that drifted'),
+    resources: z.array(resourceResultSchema).describe('results of the resources that have drifted'),
     error: z.string().nullable(),
     accepted: acceptanceSchema
       .nullable()
-      .describe('who accepted the drift; null if it is not accepted, or if there is no drift'),
+      .describe('acceptance of the drift; null if it is not accepted or there is no drift'),
   })
   .meta({ id: 'DriftRecord' });
 export type DriftRecord = z.infer<typeof driftRecordSchema>;
@@ -88,7 +88,7 @@ export const listLatestDrift = route({
   query: z.strictObject({
     ...pageQuery(50, 500),
     status: z.enum(driftStatuses).optional(),
-    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
+    filter: z.string().max(2048).optional().describe('selector of the agents; the empty selector matches all'),
   }),
   paged: true,
   answers: { 200: z.array(driftRecordSchema) },
@@ -101,7 +101,7 @@ export const latestDrift = route({
   method: 'GET',
   path: '/agents/{node_id}/drift/latest',
   tag: 'Drift',
-  summary: 'Show the newest drift record of an agent, or null',
+  summary: 'Show the newest drift record of an agent, or null if there is none',
   access: 'operator',
   params: nodeParams,
   answers: { 200: driftRecordSchema.nullable() },
@@ -129,13 +129,13 @@ export const acceptDrift = route({
   method: 'POST',
   path: '/drift/{drift_id}/accept',
   tag: 'Drift',
-  summary: 'Accept a drift',
+  summary: 'Accept drift',
   description:
-    'Applies to the newest record that found drift, from applied state or from an audit assignment. Later checks that find the same ' +
-    'drift, or part of it, keep the acceptance: they raise no event, and the agent is not in `GET /reconcile`. It ends when a check finds ' +
-    'other drift, when one finds the agent in sync, with a successful apply, and by `DELETE`. An apply still ' +
-    'repairs the drift. A hidden value is compared in its hidden form, so a further change of it ' +
-    'is not noticed.',
+    'The record must be the newest one that found drift from applied state, or from an audit assignment. Later checks that find the same ' +
+    'drift, or a part of it, keep the acceptance: they raise no event, and `GET /reconcile` omits the agent. The acceptance ends when a check finds ' +
+    'other drift or finds the agent in sync, after a successful apply, and with `DELETE`. An apply ' +
+    'repairs accepted drift as well. Hidden values are compared in their hidden form, so a further change of such a value ' +
+    'is not detected.',
   access: 'operator',
   params: driftParams,
   body: z.strictObject({ reason: z.string().trim().min(1).max(1024) }),
@@ -153,8 +153,8 @@ export const unacceptDrift = route({
   method: 'DELETE',
   path: '/drift/{drift_id}/accept',
   tag: 'Drift',
-  summary: 'Withdraw the acceptance of a drift',
-  description: 'Has no effect on a drift that is not accepted.',
+  summary: 'Withdraw the acceptance of drift',
+  description: 'Has no effect on drift that is not accepted.',
   access: 'operator',
   params: driftParams,
   answers: { 200: driftRecordSchema },

@@ -33,16 +33,22 @@ export const createEnrolmentToken = route({
   method: 'POST',
   path: '/enrolment-tokens',
   tag: 'Enrolment',
-  summary: 'Create a token that enrolls an agent, with the command to paste on its machine',
-  description: 'The token is shown once. A name needs a token with a single use.',
+  summary: 'Create an enrolment token, and the command to run on the machine to enroll',
+  description: 'Only this response contains the token. A token with a `name` must have a single use.',
   access: 'admin',
   bodyOptional: true,
   body: z.strictObject({
-    expires_in: optional(z.number().int().min(60).max(31_536_000)).describe('seconds; default 3600'),
-    uses: optional(z.number().int().min(1).max(10_000)).describe('default 1'),
+    expires_in: optional(z.number().int().min(60).max(31_536_000)).describe(
+      'validity of the token in seconds; default: 3600',
+    ),
+    uses: optional(z.number().int().min(1).max(10_000)).describe(
+      'maximum number of agents that the token enrolls; default: 1',
+    ),
     name: optional(z.string()),
     tags: optional(textMap),
-    approve: optional(z.boolean()).describe('approve at once, under `name` or the hostname; default true'),
+    approve: optional(z.boolean()).describe(
+      'whether the agent is approved immediately, under `name` or its hostname; default: true',
+    ),
   }),
   answers: {
     201: enrolmentToken
@@ -50,9 +56,9 @@ export const createEnrolmentToken = route({
         token: z.string(),
         command: z
           .string()
-          .describe('command to paste on the machine; installs the agent if possible, and connects it'),
-        connect_command: z.string().describe('command for a machine where the program is installed'),
-        note: z.string().nullable().describe('why `command` does not install, or another remark'),
+          .describe('command to run on the machine, which installs the agent if possible and connects it'),
+        connect_command: z.string().describe('command for a machine on which Muster is installed'),
+        note: z.string().nullable().describe('remark on `command`, such as why it does not install the agent'),
       })
       .meta({ id: 'NewEnrolmentToken' }),
   },
@@ -74,14 +80,14 @@ export const listEnrolmentTokens = route({
   method: 'GET',
   path: '/enrolment-tokens',
   tag: 'Enrolment',
-  summary: 'List enrolment tokens, without their values, newest first',
+  summary: 'List enrolment tokens without their values, newest first',
   access: 'admin',
   query: z.strictObject({
     ...pageQuery(100, 1000),
     include_ended: z
       .enum(['true', 'false'])
       .optional()
-      .describe('also tokens that were used up, revoked or expired in the last 30 days'),
+      .describe('whether to include tokens that were used up, were revoked, or expired in the last 30 days'),
   }),
   paged: true,
   answers: { 200: z.array(enrolmentToken) },

@@ -9,37 +9,33 @@ export const followEvents = route({
   method: 'GET',
   path: '/events',
   tag: 'Events',
-  summary: 'Events as they happen, as Server-Sent Events',
+  summary: 'Stream events as they happen, as Server-Sent Events',
   description:
     'Each event of the audit log is sent as `data`, a `ChainedAuditEvent`, with its position in the chain as `id`. A client that reconnects ' +
-    'sends the last id it received as `Last-Event-ID` and receives all later events. If some of them were pruned or never existed, ' +
+    'sends the last received id as `Last-Event-ID`, and receives all later events. If some of them were pruned or never existed, ' +
     'an `event: gap` with `{after, next, reason}` comes first. The stream also announces changes, without an id, and does not repeat them: ' +
     '`event: operation` with `{operation_id, node_id, run_id, status}` when an operation ends, and with the status `running` when it ' +
-    'starts and when it has further results (a drift check has the id of its record); `event: run` with `{run_id}`; `event: agent` with `{node_id, change}`, where ' +
-    '`change` is `connected`, `disconnected`, `attributes`, `changed` (status, name or tags) or `removed`; `event: window` with `{}`; ' +
+    'starts and when it has further results (for a drift check, the id is that of its record); `event: run` with `{run_id}`; `event: agent` with `{node_id, change}`, where ' +
+    '`change` is `connected`, `disconnected`, `attributes`, `changed` (status, name, or tags), or `removed`; `event: window` with `{}`; ' +
     'and `event: notification` with `{}` when the operator of the stream has read notifications. A client should read the changed object again. ' +
     'Beyond 20 of one kind in half a second, `event: agents` with `{agents: [{node_id, change}]}` and `event: operations` with `{operations: [..]}` ' +
-    'announce the others together, with the last change of each; null instead of the list means that there were too many or that some were lost: read all of them again. ' +
-    'Changes that are neither in the audit log nor in this list, such as samples, have to be polled. With the category `output` or with `node_id`, the stream also sends `event: output` with ' +
-    '`{operation_id, node_id, resource}`, at most once a second for an agent, while a program prints: read the output of the operation. The stream ends with its sign-in session, if the client leaves too much unread, and when the orchestrator stops.',
+    'announce the others together, with the last change of each. If the list is null, there were too many or some were lost: read all agents or operations again. ' +
+    'Changes that are neither in the audit log nor announced, such as samples, must be polled. With the category `output` or with `node_id`, the stream also sends `event: output` with ' +
+    '`{operation_id, node_id, resource}`, at most once a second for an agent, while a program writes output: read the output of the operation. The stream ends with its sign-in session, if the client reads too slowly, and when the orchestrator stops.',
   access: 'operator',
   query: z.strictObject({
     category: z
       .string()
       .max(256)
       .optional()
-      .describe('the part of the type before its dot; several with commas between them'),
-    node_id: z
-      .string()
-      .max(64)
-      .optional()
-      .describe('node id or name: events of which the agent is the target or the actor'),
+      .describe('part of the event type before the dot, or several such parts separated by commas'),
+    node_id: z.string().max(64).optional().describe('node id or name of an agent that is the target or the actor'),
     last_event_id: place.describe(
-      'the same as the header, for clients that cannot send headers; the header takes precedence',
+      'alternative to the header `Last-Event-ID` for clients that cannot send headers; the header takes precedence',
     ),
   }),
-  headers: z.object({ 'last-event-id': place.describe('position of the last event that was received') }),
-  answers: { 200: textOfEvents('text/event-stream').describe('events, each ended by an empty line') },
+  headers: z.object({ 'last-event-id': place.describe('position of the last received event') }),
+  answers: { 200: textOfEvents('text/event-stream').describe('events that each end with an empty line') },
   media: { 200: 'text/event-stream' },
   errors: [],
   example: {

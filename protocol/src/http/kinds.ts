@@ -6,8 +6,10 @@ export const kindSchema = z
   .strictObject({
     name: z.string(),
     summary: z.string(),
-    platforms: z.array(z.enum(['linux', 'macos', 'windows'])).describe('machines that it is for'),
-    executable: z.boolean().describe('whether agents of this release apply it; others only check it'),
+    platforms: z
+      .array(z.enum(['linux', 'macos', 'windows']))
+      .describe('platforms of the machines that the kind is for'),
+    executable: z.boolean().describe('whether agents of this release apply the kind'),
     field_count: z.number().int(),
   })
   .meta({ id: 'Kind' });
@@ -18,14 +20,17 @@ export const kindFieldSchema = z
     name: z.string(),
     type: z
       .enum(['text', 'integer', 'boolean', 'choice', 'list', 'map', 'ids'])
-      .describe('`list`: of texts; `map`: of names to texts; `ids`: a list of ids of resources'),
+      .describe('`list` is a list of texts, `map` a map of names to texts, and `ids` a list of resource ids'),
     required: z.boolean(),
-    identity: z.boolean().describe('whether it is a part of the identity of a resource'),
-    default: z.string().nullable().describe('the value that an absent field has; null: an absent field is not managed'),
-    values: z.array(z.string()).nullable().describe('of a choice; null: any value of the type'),
+    identity: z.boolean().describe('whether the field is a part of the identity of a resource'),
+    default: z.string().nullable().describe('value of an absent field; null if an absent field is not managed'),
+    values: z
+      .array(z.string())
+      .nullable()
+      .describe('allowed values of a choice; null if any value of the type is allowed'),
     minimum: z.number().nullable(),
     maximum: z.number().nullable(),
-    sensitive: z.boolean().describe('never shown'),
+    sensitive: z.boolean().describe('whether the value is never shown, even if it contains no secret'),
     description: z.string(),
   })
   .meta({ id: 'KindField' });
@@ -34,7 +39,7 @@ export type KindField = z.infer<typeof kindFieldSchema>;
 export const kindWithFieldsSchema = kindSchema
   .extend({
     fields: z.array(kindFieldSchema),
-    exclusive: z.array(z.array(z.string())).describe('at most one field of each group may be given'),
+    exclusive: z.array(z.array(z.string())).describe('groups of fields, of which at most one may be given'),
   })
   .meta({ id: 'KindWithFields' });
 export type KindWithFields = z.infer<typeof kindWithFieldsSchema>;
@@ -46,7 +51,7 @@ const key: KindField = {
   ...{ name: 'key', type: 'text', required: true, identity: true, default: null, values: null },
   ...{ minimum: null, maximum: null, sensitive: false, description: 'Name of the parameter' },
 };
-const value: KindField = { ...key, name: 'value', identity: false, description: 'Its value' };
+const value: KindField = { ...key, name: 'value', identity: false, description: 'Value of the parameter' };
 const ensure: KindField = {
   ...{ ...value, name: 'ensure', type: 'choice', required: false, default: 'present', values: ['present', 'absent'] },
   description: 'Desired presence of the resource; default: present',

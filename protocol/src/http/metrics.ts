@@ -4,7 +4,7 @@ import { nodeExample } from './agents.ts';
 import { nodeParams, queryInteger } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 
-/** Maximum number of samples in one answer. */
+/** Maximum number of samples in one response. */
 export const mostSamples = 100_000;
 
 export const sampleExample: Sample = {
@@ -27,20 +27,22 @@ export const listSamples = route({
   method: 'GET',
   path: '/agents/{node_id}/metrics',
   tag: 'Metrics',
-  summary: 'Samples of an agent, oldest first',
+  summary: 'List samples of an agent, oldest first',
   description:
-    '204 if the period contains no samples. With `step`, each sample is the average of one bucket, and `collected_at` is the beginning of the bucket, a multiple of `step`. `uptime`, `net_rx_bytes` and `net_tx_bytes` are counters: they have the last value of the bucket. Null values are ignored; a measure is null if all its values in the bucket are null. The orchestrator keeps at most one sample of an agent for each second: the first it received. Samples of a removed agent are not shown, and are deleted at the same age as other samples.',
+    '204 if there are no samples in the period. With `step`, each sample is the average of a bucket, and `collected_at` is the beginning of the bucket, a multiple of `step`. The counters `uptime`, `net_rx_bytes`, and `net_tx_bytes` have their last value in the bucket. Null values are ignored; a measure is null if all of its values in the bucket are null. The orchestrator keeps only the first sample that it received for a second. Samples of a removed agent are not shown, and are deleted at the same age as other samples.',
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
     since: queryInteger(Number.MAX_SAFE_INTEGER)
       .optional()
-      .describe('samples at or after this Unix second; default: as far back as samples are kept'),
-    limit: queryInteger(mostSamples, mostSamples).optional().describe('maximum number; keeps the newest samples'),
+      .describe('start of the period, Unix seconds; default: the oldest sample'),
+    limit: queryInteger(mostSamples, mostSamples)
+      .optional()
+      .describe('maximum number of samples; older samples are omitted'),
     step: queryInteger(31_536_000)
       .refine((value) => value >= 1, 'must be at least 1')
       .optional()
-      .describe('seconds: averages over buckets of this length'),
+      .describe('length of a bucket in seconds; default: no averages'),
   }),
   answers: { 200: z.strictObject({ node_id: z.string(), samples: z.array(sampleSchema) }), 204: null },
   errors: ['agent_not_found', 'storage_unavailable'],
@@ -56,8 +58,8 @@ export const latestSample = route({
   method: 'GET',
   path: '/agents/{node_id}/metrics/latest',
   tag: 'Metrics',
-  summary: 'The newest sample of an agent',
-  description: '204 if there is none.',
+  summary: 'Show the newest sample of an agent',
+  description: '204 if there is no sample.',
   access: 'operator',
   params: nodeParams,
   answers: { 200: sampleSchema, 204: null },
@@ -70,11 +72,11 @@ export const latestSamples = route({
   method: 'GET',
   path: '/metrics/latest',
   tag: 'Metrics',
-  summary: 'The newest sample of each agent',
-  description: 'Sorted by node id, without agents that have no sample.',
+  summary: 'Show the newest sample of each agent',
+  description: 'Maps node ids to samples. Omits agents without a sample.',
   access: 'operator',
   query: z.strictObject({
-    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
+    filter: z.string().max(2048).optional().describe('selector of the agents; the empty selector matches all'),
   }),
   answers: { 200: z.record(z.string(), sampleSchema) },
   errors: ['selector_invalid', 'storage_unavailable'],

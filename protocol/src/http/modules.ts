@@ -31,7 +31,7 @@ export const faultSchema = z
   })
   .meta({ id: 'Fault' });
 
-const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536; // the text may double when escaped as JSON
+const moduleBodyLimit = 2 * 1024 * 1024 * 2 + 65_536; // Escaping as JSON may double the text.
 
 export const listModules = route({
   id: 'listModules',
@@ -117,7 +117,7 @@ export const removeModule = route({
   path: '/modules/{name}',
   tag: 'Modules',
   summary: 'Remove a module',
-  description: 'Its resources stay on machines until the next apply there.',
+  description: 'Machines keep its resources until their next apply.',
   access: 'operator',
   params: nameParams,
   answers: { 204: null },
@@ -130,7 +130,7 @@ export const validateModule = route({
   method: 'POST',
   path: '/modules/validate',
   tag: 'Modules',
-  summary: 'Check a module without storing it',
+  summary: 'Validate a module without storing it',
   access: 'operator',
   body: z.strictObject({ content: z.string() }),
   bodyLimit: moduleBodyLimit,
@@ -141,7 +141,7 @@ export const validateModule = route({
   example: { body: { content: contentExample }, answer: { valid: true, faults: [], warnings: [] } },
 });
 
-const places = z.array(z.number().int()).describe('positions in this list, from 0');
+const places = z.array(z.number().int()).describe('positions of resources in this list, from 0');
 export const moduleOrderSchema = z
   .strictObject({
     modules: z.array(z.string()),
@@ -152,13 +152,15 @@ export const moduleOrderSchema = z
           id: z.string().nullable(),
           type: z.string().nullable(),
           identity: z.string().nullable(),
-          depends_on: places.describe('dependencies, including triggers, as positions in this list, from 0'),
+          depends_on: places.describe(
+            'positions in this list, from 0, of the dependencies, including those of triggers',
+          ),
           reload_on: places,
           restart_on: places,
           rerun_on: places,
         }),
       )
-      .describe('in the order of execution'),
+      .describe('resources in execution order'),
   })
   .meta({ id: 'ModuleOrder' });
 export type ModuleOrder = z.infer<typeof moduleOrderSchema>;
@@ -168,9 +170,9 @@ export const orderModules = route({
   method: 'POST',
   path: '/modules/deps',
   tag: 'Modules',
-  summary: 'Show the order of the resources of modules, and their dependencies',
+  summary: 'Show the execution order of the resources of modules, and their dependencies',
   description:
-    'With `agent`, or with attributes and tags of a possible agent, the modules are resolved together, without the modules of assignments. Otherwise, the modules are not resolved: a resource whose variants differ has no type or identity, and expressions are not evaluated.',
+    'With `agent`, or with `attributes` and `tags`, the modules are resolved together for that agent, without the modules of its assignments. Otherwise, expressions are not evaluated, and a resource whose variants differ has no type or identity.',
   access: 'operator',
   body: z.strictObject({
     modules: z.array(z.string().max(128)).min(1).max(256),

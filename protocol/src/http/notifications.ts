@@ -3,7 +3,7 @@ import type { EventType } from './definition/event-types.ts';
 import { listQuery } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 
-/** The events that notify operators. */
+/** Types of events that cause notifications. */
 export const notifyingEvents = [
   'agent.pending',
   'agent.lost',
@@ -25,19 +25,21 @@ export const notifyingEvents = [
 ] as const satisfies readonly EventType[];
 export type NotifyingEvent = (typeof notifyingEvents)[number];
 
-/** Maximum of the count of unread notifications. */
+/** Maximum count of unread notifications. More are not counted. */
 export const mostUnreadCounted = 1000;
 
 export const notificationSchema = z
   .strictObject({
     id: z.string(),
-    event_id: z.string().describe('id of the audit event'),
+    event_id: z.string().describe('id of the event in the audit log'),
     event_type: z.string(),
     severity: z.enum(['info', 'warning', 'critical']),
     summary: z.string(),
     timestamp_ms: z.number().int().describe('Unix milliseconds'),
     read: z.boolean(),
-    suppressed: z.boolean().describe('occurred in a maintenance window and was not sent to channels'),
+    suppressed: z
+      .boolean()
+      .describe('whether the event occurred in a maintenance window, so that it was not sent to channels'),
   })
   .meta({ id: 'Notification' });
 export type Notification = z.infer<typeof notificationSchema>;
@@ -58,17 +60,17 @@ export const listNotifications = route({
   path: '/notifications',
   tag: 'Notifications',
   summary: 'List notifications, newest first',
-  description: 'Each operator has an own read state; notifications from before an operator was added count as read.',
+  description: 'Each operator has separate read marks. Notifications from before an operator was added count as read.',
   access: 'operator',
   query: z.strictObject({
-    unread: z.enum(['true', 'false']).optional().describe('only unread notifications'),
+    unread: z.enum(['true', 'false']).optional().describe('`true` lists only unread notifications'),
     ...listQuery(50, 500),
   }),
   answers: {
     200: z
       .strictObject({
         notifications: z.array(notificationSchema),
-        unread_count: z.number().int().describe(`counted up to ${mostUnreadCounted}`),
+        unread_count: z.number().int().describe(`number of unread notifications, at most ${mostUnreadCounted}`),
       })
       .meta({ id: 'NotificationPage' }),
   },
@@ -81,7 +83,7 @@ export const readAllNotifications = route({
   method: 'POST',
   path: '/notifications/read-all',
   tag: 'Notifications',
-  summary: 'Mark all as read, for yourself',
+  summary: 'Mark all notifications as read, for the requesting operator',
   access: 'operator',
   answers: { 204: null },
   errors: [],
@@ -93,7 +95,7 @@ export const readNotification = route({
   method: 'POST',
   path: '/notifications/{id}/read',
   tag: 'Notifications',
-  summary: 'Mark one as read, for yourself',
+  summary: 'Mark a notification as read, for the requesting operator',
   access: 'operator',
   params: z.strictObject({ id: z.string() }),
   answers: { 204: null },

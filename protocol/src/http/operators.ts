@@ -41,7 +41,7 @@ export const tokenSchema = z.strictObject({ token: z.string(), expires_at: unixS
 export const sessionSchema = z
   .strictObject({ operator_id: z.string(), username: z.string(), role: z.enum(roles) })
   .meta({ id: 'Session' });
-/** A new sign-in session with its operator, which saves the client a request. */
+/** A new sign-in session. Includes the operator, to save the client a request. */
 export const signedInSchema = tokenSchema.extend({ operator: sessionSchema }).meta({ id: 'SignedIn' });
 const tokenExample = { token: 'qT3Zr0qkUu3ZVwYzN2m1yJ8w5v4b7c9d0e1f2g3h4i5', expires_at: 1795003600 };
 const signedInExample = {
@@ -60,11 +60,11 @@ export const challenge = route({
   tag: 'Sign-in',
   summary: 'Request a nonce to sign',
   description:
-    'A nonce is valid once, for 60 seconds. With `form: 2` the signature is bound to the server; the answer repeats `form`. Otherwise up to eight nonces are valid for a key and a network; any of them may be answered.',
+    'A nonce is valid once, for 60 seconds. With `form: 2`, the signature is bound to the server, and the response repeats `form`. Without it, up to eight nonces are valid at the same time for a key and a network.',
   access: 'anyone',
   body: z.strictObject({
     public_key: z.string().describe('Ed25519 public key, 64 hexadecimal characters'),
-    form: optional(z.literal(2)).describe('2: the signature will name the server'),
+    form: optional(z.literal(2)).describe('2 if the signature will name the server'),
   }),
   answers: {
     200: z.strictObject({ nonce: hex(32), form: z.literal(2).optional().describe('the requested form') }),
@@ -81,15 +81,15 @@ export const verify = route({
   method: 'POST',
   path: '/auth/verify',
   tag: 'Sign-in',
-  summary: 'Answer the challenge and get a session token',
+  summary: 'Answer a challenge, and receive a session token',
   description:
-    'Bound (`form: 2`): the signature is over four lines, each ended by a newline: the text "muster sign-in 2", `server`, `public_key` and `nonce` in lower-case hexadecimal. `server` is what the client itself sees: `tls:` and the SHA-256 of the SubjectPublicKeyInfo of the certificate, or `origin:` and the origin of the address. Without `server` the signature is over the 32 bytes of the nonce themselves; another server can relay such a signature, so `sign_in.require_bound` refuses it.',
+    'With `form: 2`, the signature covers four lines that each end with a newline: the text "muster sign-in 2", `server`, `public_key`, and `nonce`, both in lower-case hexadecimal. `server` names the server that the client sees: `tls:` and the SHA-256 of the SubjectPublicKeyInfo of the certificate, or `origin:` and the origin of the address. Without `server`, the signature covers only the 32 bytes of the nonce. Another server can relay such a signature, so `sign_in.require_bound` refuses it.',
   access: 'anyone',
   body: z.strictObject({
     public_key: z.string(),
     signature: z.string().describe('128 hexadecimal characters'),
-    server: optional(z.string().regex(serverPattern)).describe('the server that the signature names'),
-    nonce: optional(z.string().regex(/^[0-9a-f]{64}$/)).describe('the nonce that was signed; with `server`'),
+    server: optional(z.string().regex(serverPattern)).describe('server that the signature names'),
+    nonce: optional(z.string().regex(/^[0-9a-f]{64}$/)).describe('nonce that was signed; required with `server`'),
   }),
   answers: { 200: signedInSchema },
   errors: ['key_invalid', 'signature_malformed', 'signature_invalid', 'sign_in_unbound', 'sign_in_server_unknown'],
@@ -122,7 +122,7 @@ export const renew = route({
   path: '/auth/renew',
   tag: 'Sign-in',
   summary: 'Exchange a valid token for a new one',
-  description: 'Possible up to 12 hours after the sign-in; the old token becomes invalid.',
+  description: 'Possible until 12 hours after the sign-in. The old token becomes invalid.',
   access: 'operator',
   answers: { 200: tokenSchema },
   errors: [],
@@ -135,7 +135,7 @@ export const getSession = route({
   path: '/auth/session',
   tag: 'Sign-in',
   summary: 'Show the operator of this session',
-  description: 'For a client that has only a token; a sign-in returns the operator with the token.',
+  description: 'For clients that have only a token. A sign-in returns the operator with the token.',
   access: 'operator',
   answers: { 200: sessionSchema },
   errors: [],
@@ -149,9 +149,9 @@ export const webLogin = route({
   method: 'POST',
   path: '/auth/web-login',
   tag: 'Sign-in',
-  summary: 'Create a code that signs a browser in as you',
+  summary: 'Create a code to sign in to a browser as the requesting operator',
   description:
-    'The code is valid once, for 60 seconds, and no longer than this session. `url` is the link to open; the code is in its fragment, which is not sent to servers.',
+    'The code is valid once, for 60 seconds, and not longer than this session. `url` is the link to open. Its fragment contains the code, because browsers do not send fragments to servers.',
   access: 'operator',
   answers: { 200: z.strictObject({ code: z.string(), url: z.string() }).meta({ id: 'WebLogin' }) },
   errors: [],
@@ -165,7 +165,7 @@ export const redeemWebLogin = route({
   method: 'POST',
   path: '/auth/web-login/redeem',
   tag: 'Sign-in',
-  summary: 'Exchange the code of a web sign-in for a session token',
+  summary: 'Exchange the code of a web login for a session token',
   access: 'anyone',
   body: z.strictObject({ code: z.string().max(256) }),
   answers: { 200: signedInSchema },
@@ -222,7 +222,7 @@ export const removeOperator = route({
   tag: 'Operators',
   summary: 'Remove an operator',
   description:
-    'The record stays. From the answer on, the operator’s sessions, streams and terminals have no effect, and its codes for web sign-ins and its valid enrollment tokens are void. `POST /operators/{operator_id}/remove` does the same and lists them.',
+    'The record remains. Ends the operator’s sign-in sessions, streams, and terminals, and revokes its web login codes and enrollment tokens, all before the response. `POST /operators/{operator_id}/remove` does the same and lists them.',
   access: 'admin',
   params: operatorParams,
   answers: { 204: null },
@@ -235,32 +235,30 @@ export const removedOperatorSchema = z
     operator: operatorSchema,
     ended: z
       .strictObject({
-        sessions: z.int().describe('sign-in sessions, with their streams'),
-        web_logins: z.int().describe('codes for a web sign-in'),
+        sessions: z.int().describe('number of sign-in sessions, which ended with their streams'),
+        web_logins: z.int().describe('number of web login codes'),
         enrolment_tokens: z
           .array(z.strictObject({ id: z.string(), name: z.string().nullable() }))
-          .describe('valid tokens that the operator created; the oldest 500, the event has the total number'),
-        terminals: z.array(z.string()).describe('session_id of each terminal that was open'),
+          .describe('valid tokens that the operator created, at most the oldest 500; the event has their number'),
+        terminals: z.array(z.string()).describe('session_id of each open terminal'),
       })
-      .describe('what the removal ended; empty if the operator was removed before'),
+      .describe('objects that the removal ended; empty if the operator had already been removed'),
     operators_added: z
       .array(z.strictObject({ operator_id: z.string(), username: z.string() }))
       .describe(
-        'operators that this one added and who can still sign in; also those added by removed operators that it had added',
+        'operators who can still sign in and whom this operator added, or a removed operator whom it had added',
       ),
     left: z
       .strictObject({
-        modules: z.array(z.string()).describe('names of modules whose newest revision it uploaded'),
-        assignments: z.array(z.string()).describe('names'),
+        modules: z.array(z.string()).describe('names of modules whose newest revision was uploaded by these operators'),
+        assignments: z.array(z.string()).describe('names of assignments'),
         channels: z.array(z.strictObject({ id: z.string(), name: z.string() })),
-        runs: z.array(z.string()).describe('run_id of each run that continues'),
+        runs: z.array(z.string()).describe('run_id of each open run'),
         operations: z
           .array(z.string())
-          .describe(
-            'operation_id of each operation that continues or waits for its agent, outside of runs; the oldest 500',
-          ),
+          .describe('operation_id of each open operation outside of runs, at most the oldest 500'),
       })
-      .describe('objects that stay, created by this operator or by removed operators that it had added: review them'),
+      .describe('remaining objects of this operator, and of removed operators whom it had added, to be reviewed'),
   })
   .meta({ id: 'RemovedOperator' });
 
@@ -269,8 +267,8 @@ export const removeOperatorReporting = route({
   method: 'POST',
   path: '/operators/{operator_id}/remove',
   tag: 'Operators',
-  summary: 'Remove an operator, and list what ended with it',
-  description: 'Like `DELETE /operators/{operator_id}`, and lists what ended.',
+  summary: 'Remove an operator, and list what the removal ended',
+  description: 'Does the same as `DELETE /operators/{operator_id}`, and lists what the removal ended and what remains.',
   access: 'admin',
   params: operatorParams,
   answers: { 200: removedOperatorSchema },

@@ -3,7 +3,7 @@ import { unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { mostUnreadCounted } from './notifications.ts';
 
-/** The overview lists secrets that expire within this many days, or have expired. */
+/** Number of days before their expiry at which the overview begins to list secrets. */
 export const secretsExpiringWithinDays = 30;
 export const mostSecretsExpiring = 20;
 
@@ -16,36 +16,38 @@ export const overviewSchema = z
       pending: count,
       rejected: count,
       approved: count,
-      connected: count.describe('approved and connected now'),
-      lost: count.describe('approved and not seen for longer than allowed'),
+      connected: count.describe('number of approved agents that are connected'),
+      lost: count.describe('number of approved agents that have not been seen for too long'),
     }),
     drift: z
       .strictObject({
         in_sync: count,
         drifted: count,
-        accepted: count.describe('all drift was accepted'),
-        failed: count.describe('the newest check failed'),
-        unchecked: count.describe('nothing was applied or checked yet'),
+        accepted: count.describe('agents whose drift was all accepted'),
+        failed: count.describe('agents whose newest check failed'),
+        unchecked: count.describe('agents to which nothing was applied, or which were not checked, yet'),
       })
-      .describe('each approved agent once'),
+      .describe('number of approved agents by drift; each is counted once'),
     off: z
       .strictObject({
-        agents: count.describe('how many `GET /reconcile` lists'),
+        agents: count.describe('number of agents that `GET /reconcile` lists'),
         drifted: count,
         drift_failed: count,
         apply_failed: count,
         unapplied: count,
         pending_removals: count,
       })
-      .describe('approved agents by the reason why they are off; an agent may count several times'),
+      .describe(
+        'number of approved agents by the reason why they are not in their desired state; an agent may have several reasons',
+      ),
     runs_running: count,
     operations: z.strictObject({ queued: count, running: count }),
     secrets_expiring: z
       .array(z.strictObject({ name: z.string(), expires_at: z.string().describe('RFC 3339') }))
       .describe(
-        `within ${secretsExpiringWithinDays} days or past, the first ${mostSecretsExpiring}, the earliest first`,
+        `the first ${mostSecretsExpiring} secrets that expire within ${secretsExpiringWithinDays} days or have expired, earliest first`,
       ),
-    unread_notifications: count.describe(`of the requesting operator; counted up to ${mostUnreadCounted}`),
+    unread_notifications: count.describe(`number for the requesting operator, at most ${mostUnreadCounted}`),
   })
   .meta({ id: 'Overview' });
 export type Overview = z.infer<typeof overviewSchema>;

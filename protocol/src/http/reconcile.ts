@@ -6,7 +6,7 @@ import { route } from './definition/route.ts';
 import { acceptanceExample, acceptanceSchema, driftExample } from './drift.ts';
 import { operationId } from './operations.ts';
 
-/** Reasons why an agent is not in its desired state, the worst first. */
+/** Reasons why an agent is not in its desired state, worst first. */
 export const offReasons = ['apply_failed', 'drifted', 'drift_failed', 'unapplied', 'pending_removals'] as const;
 export type OffReason = (typeof offReasons)[number];
 
@@ -18,16 +18,16 @@ export const offAgentSchema = z
     last_seen_at: unixSeconds,
     reasons: z
       .array(z.enum(offReasons))
-      .describe('the worst first; empty if all drift was accepted and nothing else is off'),
+      .describe('reasons, worst first; empty if all drift was accepted and there is no other reason'),
     drift: z
       .array(
         z.strictObject({
-          drift_id: z.string().describe('the newest check that found it: `GET /drift/{drift_id}` has the resources'),
+          drift_id: z.string().describe('newest check that found the drift; `GET /drift/{drift_id}` has the resources'),
           assignment: z
             .string()
             .nullable()
             .describe(
-              'null: drift from applied state; otherwise from what this audit assignment declares, which no apply repairs',
+              'audit assignment from which the agent has drifted, which no apply repairs; null for drift from applied state',
             ),
           since: unixSeconds,
           checked_at: unixSeconds,
@@ -36,11 +36,11 @@ export const offAgentSchema = z
           accepted: acceptanceSchema.nullable(),
         }),
       )
-      .describe('drift from applied state first, then by assignment'),
+      .describe('drift from applied state, then drift from audit assignments by name'),
     failed_check: z
       .strictObject({ drift_id: z.string(), checked_at: unixSeconds, error: z.string().nullable() })
       .nullable()
-      .describe('the newest check, if it failed'),
+      .describe('newest check, if it failed'),
     failed_operation: z
       .strictObject({
         operation_id: z.string(),
@@ -51,9 +51,9 @@ export const offAgentSchema = z
         run_id: z.string().nullable(),
       })
       .nullable()
-      .describe('the newest finished apply, if it did not succeed'),
-    unapplied: z.number().int().describe('resources that the last apply failed to apply'),
-    pending_removals: z.number().int().describe('resources that are no longer desired but still present'),
+      .describe('newest apply that has ended, if it failed, was interrupted, or expired'),
+    unapplied: z.number().int().describe('number of resources that the last apply failed to apply'),
+    pending_removals: z.number().int().describe('number of resources that are no longer desired but still present'),
     modules: z.array(z.string()).describe('modules of the applied and desired resources'),
   })
   .meta({ id: 'OffAgent' });
@@ -64,17 +64,17 @@ export const listReconcile = route({
   method: 'GET',
   path: '/reconcile',
   tag: 'Fleet',
-  summary: 'List the approved agents that are not in their desired state, the worst first',
-  description: 'Leaves out agents whose drift was accepted and that have no other reason.',
+  summary: 'List the approved agents that are not in their desired state, worst first',
+  description: 'Omits agents whose drift was all accepted and that have no other reason.',
   access: 'operator',
   query: z.strictObject({
     ...pageQuery(50, 500),
-    filter: z.string().max(2048).optional().describe('a selector; empty matches every agent'),
-    reason: z.enum(offReasons).optional().describe('only agents with this reason'),
+    filter: z.string().max(2048).optional().describe('selector of the agents; the empty selector matches all'),
+    reason: z.enum(offReasons).optional().describe('lists only agents with this reason'),
     include_accepted: z
       .enum(['true', 'false'])
       .optional()
-      .describe('also agents whose drift was all accepted, after the others'),
+      .describe('`true` includes agents whose drift was all accepted, after the others'),
   }),
   paged: true,
   answers: { 200: z.array(offAgentSchema) },

@@ -11,13 +11,13 @@ export const runStatuses = ['running', 'succeeded', 'failed', 'halted', 'cancell
 export const runSchema = z
   .strictObject({
     run_id: z.string(),
-    assignment: z.string().nullable().describe('null for named agents'),
+    assignment: z.string().nullable().describe('name of the assignment; null for a run on named agents'),
     kind: z.enum(['apply', 'plan']),
     status: z.enum(runStatuses),
     started_at: unixSeconds,
     finished_at: unixSeconds
       .nullable()
-      .describe('when the last agent ended; a halted or cancelled run waits for running operations'),
+      .describe('time at which the last operation ended; a halted or cancelled run waits for its running operations'),
     requested_by: z.string(),
     results: z.array(
       z.strictObject({
@@ -66,34 +66,34 @@ const fanOut = (id: string, verb: 'apply' | 'plan', summary: string) =>
     example: { params: { name: 'base' }, body: { offline: 'queue' }, answer: { ...runExample, kind: verb } },
   }) as const;
 
-/** Number of agents. */
+/** Schema of a number of agents. */
 const agentCount = z.number().int().min(1).max(1_000_000);
 const fanOutBody = z.strictObject({
   batch: optional(
     z.union([
       agentCount,
-      z.string().regex(/^([1-9]\d?|100)%$/, 'must be a number of agents, or a share such as "25%"'),
+      z.string().regex(/^([1-9]\d?|100)%$/, 'must be a number of agents, or a percentage such as "25%"'),
     ]),
   ).describe(
-    'maximum number of agents at the same time: a number, or a share of all; the next one starts when another ends',
+    'maximum number of agents at the same time, as a number or as a percentage of all; when one ends, the next one starts',
   ),
   max_failures: optional(z.number().int().min(0).max(1_000_000)).describe(
-    'halt the run after more failures than this: remaining agents are not tried; default: no limit',
+    'halt the run after more failures than this, without trying the remaining agents; default: no limit',
   ),
   canary: optional(agentCount).describe(
-    'apply to this many agents first, and continue only if all succeed; otherwise the run is halted',
+    'run on this many agents first, and continue only if all of them succeed; otherwise, halt the run',
   ),
   offline: optional(z.enum(['report', 'queue'])).describe(
-    'for agents that are not connected: report as failed (default), or queue',
+    'whether agents that are not connected are reported as failed (`report`, the default), or queued',
   ),
-  ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for queued agents; default 86400'),
+  ttl: optional(z.number().int().min(1).max(31_536_000)).describe('seconds to wait for queued agents; default: 86400'),
   plan_run_id: optional(z.string().max(64)).describe(
-    'a plan of this assignment, which each agent applies exactly, or not at all if something has changed since',
+    'plan run of this assignment; each agent applies its plan exactly, or not at all if something has changed since',
   ),
 });
 
 export const applyAssignment = route({
-  ...fanOut('applyAssignment', 'apply', 'Apply on every agent the assignment matches'),
+  ...fanOut('applyAssignment', 'apply', 'Apply an assignment on all agents that it matches'),
   path: '/assignments/{name}/apply',
   body: fanOutBody,
   answers: { 200: runSchema, 202: runSchema },
@@ -101,7 +101,7 @@ export const applyAssignment = route({
 });
 
 export const planAssignment = route({
-  ...fanOut('planAssignment', 'plan', 'Plan on every agent the assignment matches'),
+  ...fanOut('planAssignment', 'plan', 'Plan an assignment on all agents that it matches'),
   path: '/assignments/{name}/plan',
   body: fanOutBody,
   answers: { 200: runSchema, 202: runSchema },
@@ -117,15 +117,15 @@ export const startRun = route({
   tag: 'Runs',
   summary: 'Plan or apply on named agents',
   description:
-    'Applies the assignments of each agent, then `modules`, as on each agent alone, in one run that continues by itself.',
+    'Each agent applies or plans its assignments and then `modules`, as with `POST /agents/{node_id}/apply`. The run continues without the client.',
   access: 'operator',
   respondAsync: true,
   body: fanOutBody.extend({
     kind: z.enum(['apply', 'plan']),
-    node_ids: z.array(z.string().max(64)).min(1).max(mostRunAgents).describe('in the order in which they start'),
+    node_ids: z.array(z.string().max(64)).min(1).max(mostRunAgents).describe('agents in the order in which they start'),
     modules: modulesField,
     plan_run_id: optional(z.string().max(64)).describe(
-      'a plan of named agents with the same modules, which each agent applies exactly, or not at all if something has changed since',
+      'plan run of named agents with the same modules; each agent applies its plan exactly, or not at all if something has changed since',
     ),
   }),
   answers: { 200: runSchema, 202: runSchema },
@@ -174,7 +174,7 @@ export const cancelRun = route({
   tag: 'Runs',
   summary: 'Cancel a run that has not ended',
   description:
-    'Agents that have not started are not tried; running operations end after their current resource. 200 if none is running, otherwise 202.',
+    'Agents that have not started are not tried, and running operations end after their current resource. 200 if no operation is running, otherwise 202.',
   access: 'operator',
   params: z.strictObject({ run_id: z.string() }),
   answers: { 200: runSchema, 202: runSchema },

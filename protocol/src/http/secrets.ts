@@ -13,11 +13,12 @@ const mostSecrets = 1000;
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * Unix milliseconds of an RFC 3339 time; NaN for invalid text, and for dates that do not exist, such as February 31.
+ * Returns the Unix milliseconds of an RFC 3339 time; NaN for invalid text and for dates that do not exist, such as
+ * February 31.
  */
 function instantOf(text: string): number {
   if (!rfc3339.test(text)) return Number.NaN;
-  // JavaScript parses February 31 as March 3.
+  // JavaScript parses February 31 as a date in March.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text.slice(0, 10)) return Number.NaN;
   return Date.parse(text.toUpperCase());
@@ -27,30 +28,33 @@ const time = z.string().describe('RFC 3339');
 const instant = z
   .string()
   .max(64)
-  .refine((text) => !Number.isNaN(instantOf(text)), 'must be a time like 2027-01-31T08:00:00Z')
+  .refine((text) => !Number.isNaN(instantOf(text)), 'must be a time such as 2027-01-31T08:00:00Z')
   .transform(instantOf)
   .meta({ override: { type: 'string', format: 'date-time' } });
 
 const secretNameSchema = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, "_" or "-", the first a letter or "_"');
+  .regex(
+    /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/,
+    'must be 1 to 64 letters, digits, "_", or "-", and begin with a letter or "_"',
+  );
 
 const value = z
   .string()
   .min(1, 'must not be empty')
   .refine((text) => new TextEncoder().encode(text).length <= maximumSecretBytes, 'must be at most 64 KiB of UTF-8')
   .meta({ maxLength: maximumSecretBytes })
-  .describe('any text, including line breaks and control characters, except U+0000');
+  .describe('text, which may contain line breaks and control characters except U+0000');
 
 const description = z
   .string()
   .max(1024)
-  .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters');
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
 
 export const restrictionSchema = z
   .strictObject({
     node_ids: z.array(z.string()).nullable(),
-    tags: z.string().nullable().describe('a selector'),
+    tags: z.string().nullable().describe('selector of the agents'),
   })
   .meta({ id: 'SecretRestriction' });
 export type SecretRestriction = z.infer<typeof restrictionSchema>;
@@ -65,15 +69,17 @@ const givenRestriction = z.strictObject({
           .transform((id) => id.toLowerCase()),
       )
       .max(10_000)
-      .describe('an empty list matches no agent'),
+      .describe('ids of the agents; an empty list matches no agent'),
   ),
   tags: optional(
     z
       .union([
         z.string().max(maximumSelectorLength),
-        z.record(tagKeySchema, tagValueSchema).refine((tags) => Object.keys(tags).length <= 64, 'at most 64 tags'),
+        z
+          .record(tagKeySchema, tagValueSchema)
+          .refine((tags) => Object.keys(tags).length <= 64, 'must have at most 64 tags'),
       ])
-      .describe('a selector, or tags that must all match; an empty one matches no agent'),
+      .describe('selector, or tags that must all match; an empty selector or map matches no agent'),
   ),
 });
 
@@ -103,14 +109,14 @@ const secretExample: Secret = {
 };
 
 const restrictionText =
-  'A restriction limits the agents that may use the value: they must satisfy every given part. Without parts, every approved agent may use it.';
+  'Only agents that satisfy all given parts of the restriction may use the value. Without a restriction, every approved agent may use it.';
 
 export const listSecrets = route({
   id: 'listSecrets',
   method: 'GET',
   path: '/secrets',
   tag: 'Secrets',
-  summary: 'List secrets, by name; never their values',
+  summary: 'List secrets by name, without their values',
   access: 'operator',
   query: z.strictObject(pageQuery(mostSecrets, mostSecrets)),
   paged: true,
@@ -125,7 +131,7 @@ export const createSecret = route({
   path: '/secrets',
   tag: 'Secrets',
   summary: 'Create a secret',
-  description: `The value is encrypted at rest and never returned; modules use it as \`\${{ secrets.NAME }}\`. ${restrictionText}`,
+  description: `The value is encrypted at rest and never returned. Modules use it as \`\${{ secrets.NAME }}\`. ${restrictionText}`,
   access: 'operator',
   confidential: true,
   body: z.strictObject({
@@ -154,7 +160,7 @@ export const getSecret = route({
   method: 'GET',
   path: '/secrets/{name}',
   tag: 'Secrets',
-  summary: 'Show a secret; never its value',
+  summary: 'Show a secret, without its value',
   access: 'operator',
   params: nameParams,
   answers: { 200: secretSchema },
@@ -168,14 +174,14 @@ export const updateSecret = route({
   path: '/secrets/{name}',
   tag: 'Secrets',
   summary: 'Change a secret',
-  description: `Absent fields stay unchanged. \`expires_at: null\` clears the expiry, an empty description the description, \`restriction: {}\` the restriction. ${restrictionText}`,
+  description: `Absent fields remain unchanged. \`expires_at: null\` removes the expiry, an empty \`description\` removes the description, and \`restriction: {}\` removes the restriction. ${restrictionText}`,
   access: 'operator',
   confidential: true,
   params: nameParams,
   body: z.strictObject({
     description: optional(description),
     value: optional(value),
-    expires_at: instant.nullish().describe('absent: unchanged; null: cleared'),
+    expires_at: instant.nullish().describe('null removes the expiry'),
     restriction: optional(givenRestriction),
   }),
   bodyOptional: true,
@@ -195,7 +201,7 @@ export const removeSecret = route({
   tag: 'Secrets',
   summary: 'Remove a secret',
   description:
-    'Files that contain its value stay on machines. A queued operation that needs the secret fails when it is dispatched.',
+    'Machines keep files that contain its value. A queued operation that needs the secret fails when it is dispatched.',
   access: 'operator',
   params: nameParams,
   answers: { 204: null },
@@ -208,20 +214,18 @@ export const rotateSecretsKey = route({
   method: 'POST',
   path: '/secrets/rotate-key',
   tag: 'Secrets',
-  summary: 'Re-encrypt every secret with a new key',
+  summary: 'Re-encrypt all secrets with a new key',
   description:
-    'If the keys are in the orchestrator’s own file, it creates a key, re-encrypts every value with it, and removes the old keys from the file. If the keys come from outside, it re-encrypts values with the first of them; the answer lists keys that are no longer needed. Values stay readable throughout, and after a crash the request can simply be repeated.',
+    'If the keys are in the orchestrator’s own file, creates a key, re-encrypts all values with it, and removes the old keys from the file. If the keys are provided from outside, re-encrypts all values with the first key. `retired` then lists keys to remove. Values remain readable throughout. After a crash, repeat the request.',
   access: 'admin',
   answers: {
     200: z.strictObject({
       key_id: z.string().describe('id of the key that encrypts all values'),
-      reencrypted: z.number().int().describe('secrets and channel configurations that were re-encrypted'),
+      reencrypted: z.number().int().describe('number of re-encrypted secrets and channel configurations'),
       retired: z.array(z.string()).describe('keys that are no longer needed'),
       unreadable: z
         .array(z.string())
-        .describe(
-          'secrets, and channels (`channel NAME`), that cannot be decrypted since their key is missing; they stay unchanged',
-        ),
+        .describe('secrets and channels (`channel NAME`) whose key is missing, so that they remain unchanged'),
     }),
   },
   errors: ['secrets_locked'],

@@ -3,10 +3,12 @@ import { route } from './definition/route.ts';
 
 export const settingsSchema = z
   .strictObject({
-    settings: z.record(z.string(), z.json()).describe('every key with its effective value; secrets are `••••`'),
+    settings: z
+      .record(z.string(), z.json())
+      .describe('all keys with their effective values; secrets are shown as `••••`'),
     sources: z
       .record(z.string(), z.enum(['default', 'file', 'environment', 'flag']))
-      .describe('source of each value, by its dotted key'),
+      .describe('sources of the values by dotted key'),
   })
   .meta({ id: 'Settings' });
 export type Settings = z.infer<typeof settingsSchema>;

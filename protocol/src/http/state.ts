@@ -11,15 +11,15 @@ const stateEntry = z.strictObject({
   identity: z.string(),
   operation_id: z.string(),
   since: unixSeconds,
-  reason: z.string().nullable().describe('shortened; the whole message is with the operation'),
+  reason: z.string().nullable().describe('shortened message; the operation has the whole message'),
 });
 export const stateSchema = z
   .strictObject({
     node_id: z.string(),
-    applied: z.array(stateEntry).describe('applied as declared, or kept from an earlier apply'),
-    pending_removals: z.array(stateEntry).describe('no longer desired, but still present'),
-    unapplied: z.array(stateEntry).describe('desired by the last apply, which failed to apply them'),
-    snapshot_operation_id: z.string().nullable().describe('the last successful apply, which drift is measured against'),
+    applied: z.array(stateEntry).describe('resources that were applied as declared, or kept from an earlier apply'),
+    pending_removals: z.array(stateEntry).describe('resources that are no longer desired but still present'),
+    unapplied: z.array(stateEntry).describe('resources that the last apply failed to apply'),
+    snapshot_operation_id: z.string().nullable().describe('last successful apply, against which drift is measured'),
     updated_at: unixSeconds,
   })
   .meta({ id: 'State' });

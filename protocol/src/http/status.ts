@@ -10,7 +10,7 @@ export const statusSchema = z
     reasons: z
       .array(z.enum(['database', 'secrets_key', 'metrics', 'disk']))
       .describe(
-        'why it is degraded: the database does not accept writes, a key for secrets is missing, samples cannot be stored, or the disk is nearly full',
+        'reasons for `degraded`: the database does not accept writes, a key for secrets is missing, samples cannot be stored, or the disk is nearly full',
       ),
   })
   .meta({ id: 'Status' });
@@ -24,19 +24,19 @@ export const healthSchema = z
     secrets_readable: z.boolean().describe('whether the key of every secret is present'),
     metrics: z
       .strictObject({
-        writable: z.boolean().describe('whether samples could be stored at the last attempt'),
-        trouble: z.string().nullable().describe('why not'),
+        writable: z.boolean().describe('whether the last attempt to store samples succeeded'),
+        trouble: z.string().nullable().describe('reason why samples cannot be stored'),
       })
-      .describe('while false, agents keep their samples'),
+      .describe('storage of samples; while it is not writable, agents keep their samples'),
     disk: z
       .strictObject({
         size_bytes: z.number().int(),
         free_bytes: z.number().int(),
-        reserve_bytes: z.number().int().describe('new work is refused below this; 0: never'),
+        reserve_bytes: z.number().int().describe('free space below which new work is refused; 0 if never'),
         low: z.boolean(),
       })
       .nullable()
-      .describe('file system of the data directory; null if it cannot be read'),
+      .describe('file system of the data directory; null if its free space cannot be read'),
   })
   .meta({ id: 'Health' });
 

@@ -51,13 +51,15 @@ export const listTags = route({
   method: 'GET',
   path: '/tags',
   tag: 'Tags',
-  summary: 'List every tag key in use with its values, and the number of agents of each',
+  summary: 'List all tag keys in use with their values, and the number of agents for each value',
   access: 'operator',
   answers: {
     200: z
       .strictObject({
         tags: z.record(z.string(), z.array(z.string())),
-        counts: z.record(z.string(), z.record(z.string(), z.number().int())).describe('agents, by key and value'),
+        counts: z
+          .record(z.string(), z.record(z.string(), z.number().int()))
+          .describe('number of agents by key and value'),
       })
       .meta({ id: 'Tags' }),
   },

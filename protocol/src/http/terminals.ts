@@ -21,11 +21,11 @@ const session = z.strictObject({
       z.strictObject({
         operator_id: z.string(),
         username: z.string(),
-        mode: z.enum(terminalModes).describe('`control`: may type; `view`: only sees output'),
+        mode: z.enum(terminalModes).describe('`control` may type, and `view` only receives output'),
         since: unixSeconds,
       }),
     )
-    .describe('connected operators; empty after the end'),
+    .describe('connected operators; empty after the end of the session'),
 });
 export const terminalSessionSchema = session.meta({ id: 'TerminalSession' });
 export type TerminalSession = z.infer<typeof session>;
@@ -41,21 +41,23 @@ const sessionExample: TerminalSession = {
 };
 
 const detail = session.extend({
-  end_reason: z.string().nullable().describe('why the session ended, as text for operators; null while it is open'),
-  transcript_path: z.string().nullable().describe('address of the transcript; null if none is kept'),
+  end_reason: z.string().nullable().describe('reason why the session ended, for operators; null while it is open'),
+  transcript_path: z.string().nullable().describe('address of the transcript; null if there is none'),
   transcript_sha256: z
     .string()
     .nullable()
-    .describe('SHA-256 of the asciicast transcript at the end of the session, as in the event `terminal.closed`'),
-  transcript_bytes: z.number().int().nullable().describe('bytes of that transcript'),
-  viewers: z.number().int().describe('number of connections'),
+    .describe(
+      'SHA-256 of the asciicast transcript at the end of the session; the event `terminal.closed` has it as well',
+    ),
+  transcript_bytes: z.number().int().nullable().describe('size of that transcript in bytes'),
+  viewers: z.number().int().describe('number of connections, in control or viewing'),
 });
 export type TerminalSessionDetail = z.infer<typeof detail>;
 
 const connection = z
   .strictObject({
     session_id: z.string(),
-    ws_url: z.string().describe('an absolute path with a ticket for one connection within 30 s'),
+    ws_url: z.string().describe('absolute path with a ticket, which is valid for one connection within 30 s'),
   })
   .meta({ id: 'TerminalConnection' });
 const connectionExample = {
@@ -64,9 +66,9 @@ const connectionExample = {
 };
 
 const frames =
-  '`ws_url` is opened as a WebSocket, without compression. Binary frames contain terminal output and, from a client in control, input; at most 64 KiB each. Text frames are JSON. The orchestrator sends `{"type":"resize","cols","rows"}` first and whenever the size changes, and at the end `{"type":"exit","code","signal"}` or `{"type":"error","code","message"}` with a code of the table of errors; then it closes the connection. A client in control sends `{"type":"resize","cols","rows"}`.';
+  'Open `ws_url` as a WebSocket without compression. Binary frames of at most 64 KiB contain terminal output and, from a client in control, input. Text frames are JSON. The orchestrator sends `{"type":"resize","cols","rows"}` first and whenever the size changes, and at the end `{"type":"exit","code","signal"}` or `{"type":"error","code","message"}` with an error code; then it closes the connection. A client in control sends `{"type":"resize","cols","rows"}`.';
 
-/** @param fallback length if the parameter is absent */
+/** Schema of a number of columns or rows. @param fallback default of the parameter */
 const length = (fallback: number) =>
   queryInteger(1000, fallback)
     .refine((value) => value >= 1, 'must be at least 1')
@@ -80,18 +82,18 @@ export const openTerminal = route({
   path: '/terminal/{node_id}',
   tag: 'Terminal',
   summary: 'Open a terminal on an agent',
-  description: `The answer comes when the shell runs; it is recorded. Without a connection in control the session continues for \`terminals.reattach_secs\`, then ends. ${frames}`,
+  description: `Responds when the shell runs. The session is recorded. Without a connection in control, it ends after \`terminals.reattach_secs\`. ${frames}`,
   access: 'operator',
   params: nodeParams,
   query: z.strictObject({
-    cols: length(80).describe('columns; more than 1000 is read as 1000'),
-    rows: length(24).describe('rows; more than 1000 is read as 1000'),
+    cols: length(80).describe('number of columns; values above 1000 are read as 1000'),
+    rows: length(24).describe('number of rows; values above 1000 are read as 1000'),
     shell: z
       .string()
       .max(256)
       .regex(/^\/[\x21-\x7e]*$/, 'must be an absolute path')
       .optional()
-      .describe('shell to use instead of the configured one, if the agent allows it'),
+      .describe('absolute path of a shell to use instead of the configured one, if the agent allows it'),
   }),
   answers: { 200: connection },
   errors: [
@@ -153,7 +155,7 @@ export const closeTerminal = route({
   path: '/terminal/session/{session_id}',
   tag: 'Terminal',
   summary: 'End a terminal session',
-  description: 'Succeeds also for an ended session. Only admins may end another operator’s session.',
+  description: 'Also succeeds for a session that has ended. Only admins may end the session of another operator.',
   access: 'operator',
   params: sessionParams,
   answers: { 204: null },
@@ -166,9 +168,9 @@ export const attachTerminal = route({
   method: 'POST',
   path: '/terminal/session/{session_id}/attach',
   tag: 'Terminal',
-  summary: 'Get another connection to a terminal session',
+  summary: 'Attach to a terminal session',
   description:
-    '`control` may type; `view` only sees output. One connection is in control at a time: a new one takes over, and the previous one receives `terminal_taken_over` and is closed. Every connection first receives the recent screen. Only admins may attach to the session of another operator. The frames are the same as for `openTerminal`.',
+    'With the mode `control`, a connection may type; with `view`, it only receives output. Only one connection is in control: a new one takes over, and the previous one receives `terminal_taken_over` and is closed. Every connection first receives the recent screen. Only admins may attach to the session of another operator. The frames are those of `openTerminal`.',
   access: 'operator',
   params: sessionParams,
   body: z.strictObject({ mode: z.enum(terminalModes) }),
@@ -184,10 +186,10 @@ export const getTranscript = route({
   tag: 'Terminal',
   summary: 'Get the transcript of a terminal session',
   description:
-    'The raw bytes, or the recording with times as asciicast v2, which terminal players read. Bytes that are not UTF-8 follow in an event of the kind `b`, as base64. Only admins may read another operator’s transcript.',
+    'Returns the raw bytes of the output, or a recording with times as asciicast v2, which terminal players read. In a recording, output that is not UTF-8 is followed by its bytes as base64 in an event of the kind `b`. Only admins may read the transcript of another operator.',
   access: 'operator',
   params: sessionParams,
-  query: z.strictObject({ format: z.enum(['raw', 'asciicast']).optional().describe('default raw') }),
+  query: z.strictObject({ format: z.enum(['raw', 'asciicast']).optional().describe('default: raw') }),
   answers: { 200: z.string() },
   media: { 200: ['application/octet-stream', 'application/x-asciicast'] },
   errors: ['terminal_not_found', 'terminal_of_another'],

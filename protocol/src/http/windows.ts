@@ -9,8 +9,8 @@ export const windowSchema = z
     ends_at: unixSeconds,
     reason: z.string(),
     created_by: z.string(),
-    selector: z.string().nullable().describe('agents of the window; null: all, the empty selector: none'),
-    warnings: z.array(z.string()).optional().describe('remarks on the selector; absent if there are none'),
+    selector: z.string().nullable().describe('agents of the window; null for all; the empty selector matches none'),
+    warnings: z.array(z.string()).optional().describe('warnings about the selector; absent if there are none'),
   })
   .meta({ id: 'Window' });
 export type Window = z.infer<typeof windowSchema>;
@@ -30,14 +30,14 @@ const reason = z
   .string()
   .min(1, 'must not be empty')
   .max(1024)
-  .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters');
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters');
 
 export const listWindows = route({
   id: 'listWindows',
   method: 'GET',
   path: '/maintenance-windows',
   tag: 'Maintenance windows',
-  summary: 'List maintenance windows, the latest start first',
+  summary: 'List maintenance windows, latest start first',
   access: 'operator',
   query: z.strictObject(pageQuery(500, 1000)),
   paged: true,
@@ -66,13 +66,15 @@ export const createWindow = route({
   tag: 'Maintenance windows',
   summary: 'Add a maintenance window',
   description:
-    'While it is open, notifications about its agents (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed, and assignments with `window_only` may be applied; an apply that was not sent to any agent before its end expires. It is open from `starts_at` until just before `ends_at`.',
+    'The window is open from `starts_at` until just before `ends_at`. While it is open, notifications about its agents (`agent.lost`, `agent.returned`, `drift.detected`) are suppressed, and assignments with `window_only` may be applied to them. An apply of such an assignment expires if it was not dispatched before the end of the window.',
   access: 'admin',
   body: z.strictObject({
     starts_at: unixTime,
     ends_at: unixTime,
     reason,
-    selector: optional(z.string().max(2048)).describe('absent: every agent; empty: none'),
+    selector: optional(z.string().max(2048)).describe(
+      'agents of the window; default: all; the empty selector matches none',
+    ),
   }),
   answers: { 201: windowSchema },
   errors: ['selector_invalid'],
@@ -108,7 +110,7 @@ export const removeWindow = route({
   path: '/maintenance-windows/{id}',
   tag: 'Maintenance windows',
   summary: 'Remove a maintenance window',
-  description: 'An open window ends.',
+  description: 'Ends the window if it is open.',
   access: 'admin',
   params: windowParams,
   answers: { 204: null },

@@ -24,7 +24,7 @@ test('shows the fields of the kind that the URL names', async () => {
   await open();
   expect(await fieldTexts()).toEqual([
     'keyrequiredidentitytextName of the parameter',
-    'valuerequiredtextIts value',
+    'valuerequiredtextValue of the parameter',
     'ensurepresent, absent · default presentDesired presence of the resource; default: present',
   ]);
   expect(api.received(getKind)).toMatchObject([{ params: { name: 'sysctl' } }]);

@@ -1,34 +1,31 @@
-/**
- * Every type of event in the audit log: for the code that writes events, the documentation, and readers of the log. New
- * types may be added; the meaning of a type never changes.
- */
+/** All types of events in the audit log. New types may be added, but the meaning of a type never changes. */
 
 export type EventSeverity = 'info' | 'warning' | 'critical';
 
 interface EventKind {
-  /** The usual severity first. */
+  /** Possible severities, the usual one first. */
   severity: readonly [EventSeverity, ...EventSeverity[]];
   when: string;
-  /** The type of the event's object; empty if it has none. */
+  /** Type of the event's target; empty if the event has no target. */
   target: string;
-  /** The possible fields of `metadata`. */
+  /** Possible fields of `metadata`. */
   metadata: readonly string[];
 }
 
-/** Fields of an event that counts several refusals. */
+/** Fields of an event that represents several refusals. */
 const counted = ['count', 'since'] as const;
 const operation = ['operation_id'] as const;
 
 export const eventTypes = {
   'agent.pending': {
     severity: ['info'],
-    when: 'a new agent waits for approval; above ten a minute, one event without a target counts the others',
+    when: 'a new agent waits for approval; after ten events in a minute, one event without a target counts further agents',
     target: 'agent',
     metadata: ['hostname', 'ip', 'pin_source', 'enrolment_token_id', ...counted],
   },
   'agent.approved': {
     severity: ['info'],
-    when: 'an operator approved an agent, or an enrolment token did',
+    when: 'an operator or an enrolment token approved an agent',
     target: 'agent',
     metadata: ['from', 'hostname', 'ip', 'pin_source', 'enrolment_token_id'],
   },
@@ -59,25 +56,25 @@ export const eventTypes = {
   },
   'agent.returned': {
     severity: ['info'],
-    when: 'an agent that was lost is connected again',
+    when: 'a lost agent has connected again',
     target: 'agent',
     metadata: ['ip', 'agent_version', 'lost_at'],
   },
   'agent.cloned': {
     severity: ['critical'],
-    when: 'a second machine uses the key of an agent that is connected; once an hour for each agent',
+    when: 'a second machine uses the key of a connected agent; at most once an hour for each agent',
     target: 'agent',
     metadata: ['ip', 'connected_from'],
   },
   'agent.key_rotated': {
     severity: ['warning'],
-    when: 'an agent has another key than before; the former one is good until `former_until`',
+    when: 'an agent has replaced its key; the former key is valid until `former_until`',
     target: 'agent',
     metadata: ['key', 'former_key', 'former_until', 'ip'],
   },
   'agent.limited': {
     severity: ['warning'],
-    when: 'an agent has reached a daily limit (UTC); once a day for each `what`: `bytes` of reports and samples, `events` of drift and connections, drift checks by `hints`',
+    when: 'an agent has reached a daily limit (UTC); at most once a day for each `what`: `bytes` of reports and samples, `events` of drift and connections, or drift checks by `hints`',
     target: 'agent',
     metadata: ['what', 'limit'],
   },
@@ -102,62 +99,62 @@ export const eventTypes = {
   'assignment.removed': { severity: ['info'], when: 'an assignment was removed', target: 'assignment', metadata: [] },
   'audit.pruned': {
     severity: ['warning'],
-    when: 'old audit events were removed, by an operator or by age; `place` and `hash` identify the event before the first one that was kept',
+    when: 'old audit events were removed by an operator or because of their age; `place` and `hash` identify the last removed event',
     target: '',
     metadata: ['before', 'deleted', 'place', 'hash'],
   },
   'audit.retention_changed': {
     severity: ['info'],
-    when: 'an operator set for how long audit events are kept, or removed that setting, so that the configuration applies',
+    when: 'an operator set the retention of audit events, or removed that setting, so that the configuration applies',
     target: '',
     metadata: ['from', 'to'],
   },
   'auth.signed_in': {
     severity: ['info'],
-    when: 'an operator signed in; `bound` says whether the signature named this server, which is in `server`',
+    when: 'an operator signed in; `bound` is true if the signature named this server, and `server` is the name',
     target: '',
     metadata: ['web', 'bound', 'server'],
   },
   'auth.refused': {
     severity: ['warning'],
-    when: 'a sign-in was refused: the key is unknown or removed, the signature or code is not valid, or there were too many requests (see below)',
+    when: 'a sign-in was refused because the key is unknown or removed, the signature or code is not valid, or there were too many requests (see below)',
     target: '',
     metadata: ['code', 'ip', 'key_id', ...counted],
   },
   'auth.forbidden': {
     severity: ['warning'],
-    when: 'an operator requested something that requires an admin (see below)',
+    when: 'an operator who is not an admin sent a request that requires an admin (see below)',
     target: 'route',
     metadata: ['code', 'ip', ...counted],
   },
   'auth.plaintext_refused': {
     severity: ['warning'],
-    when: 'a value of a secret came over plain HTTP from another machine, and was refused (see below)',
+    when: 'the value of a secret was refused because it was sent over plain HTTP from another machine (see below)',
     target: 'route',
     metadata: ['code', 'ip', ...counted],
   },
   'auth.renewed': { severity: ['info'], when: 'an operator renewed the sign-in session', target: '', metadata: [] },
   'auth.signed_out': {
     severity: ['info'],
-    when: 'an operator signed out, or a session ended because `sign_in.require_bound` refuses it',
+    when: 'an operator signed out, or a sign-in session was ended because of `sign_in.require_bound`',
     target: 'operator',
     metadata: [],
   },
   'auth.web_login_requested': {
     severity: ['info'],
-    when: 'an operator requested a code to sign in with in a browser',
+    when: 'an operator requested a code to sign in to a browser',
     target: '',
     metadata: [],
   },
   'channel.created': {
     severity: ['info'],
-    when: 'a channel of notifications was created',
+    when: 'a notification channel was created',
     target: 'channel',
     metadata: ['channel_type', 'config'],
   },
   'channel.updated': {
     severity: ['info'],
-    when: 'a channel was renamed, or its config changed',
+    when: 'the name or the configuration of a channel was changed',
     target: 'channel',
     metadata: ['former_name', 'config'],
   },
@@ -169,7 +166,7 @@ export const eventTypes = {
   },
   'channel.tested': {
     severity: ['info', 'warning'],
-    when: 'an operator sent a test message; `warning` when it was not delivered',
+    when: 'an operator sent a test message; `warning` if it was not delivered',
     target: 'channel',
     metadata: ['delivered', 'status'],
   },
@@ -187,7 +184,7 @@ export const eventTypes = {
   },
   'channel.dropped': {
     severity: ['warning'],
-    when: 'messages to a channel were discarded after repeated failures',
+    when: 'messages to a channel were dropped after repeated failures',
     target: 'channel',
     metadata: ['count', 'event_id'],
   },
@@ -205,13 +202,13 @@ export const eventTypes = {
   },
   'drift.detected': {
     severity: ['warning'],
-    when: 'resources of an agent have drifted: additional resources, additional fields, or another difference than the accepted one',
+    when: 'resources of an agent have drifted, or drifted further: other resources, other fields, or a difference that was not accepted',
     target: 'agent',
     metadata: ['drift_id', 'resources', 'count'],
   },
   'drift.resolved': {
     severity: ['info'],
-    when: 'an agent that had drifted is in sync again, after a check or an apply',
+    when: 'a check or an apply found that an agent that had drifted is in sync again',
     target: 'agent',
     metadata: ['drift_id', 'operation_id'],
   },
@@ -223,7 +220,7 @@ export const eventTypes = {
   },
   'drift.unaccepted': {
     severity: ['info'],
-    when: 'an acceptance ended: an operator withdrew it, a check found other drift, or an apply repaired only part of the drift',
+    when: 'the acceptance of drift ended because an operator withdrew it, a check found other drift, or an apply repaired only a part of the drift',
     target: 'agent',
     metadata: ['drift_id', 'operation_id', 'assignment', 'because'],
   },
@@ -248,19 +245,19 @@ export const eventTypes = {
   'module.removed': { severity: ['info'], when: 'a module was removed', target: 'module', metadata: [] },
   'operator.added': {
     severity: ['info'],
-    when: 'an operator was added, or the first operator was created at the start of the orchestrator',
+    when: 'an operator was added, or the orchestrator created the first operator when it started',
     target: 'operator',
     metadata: ['role', 'bootstrap'],
   },
   'operator.removed': {
     severity: ['info'],
-    when: 'an operator was removed; names the enrollment tokens that were revoked and the terminals that were open',
+    when: 'an operator was removed; its `enrolment_tokens` were revoked, and its `terminals` were ended',
     target: 'operator',
     metadata: ['enrolment_tokens', 'terminals'],
   },
   'run.started': {
     severity: ['info'],
-    when: 'an operator started an apply or plan of an assignment, or of named agents',
+    when: 'an operator started an apply or plan for an assignment or for named agents',
     target: 'run',
     metadata: ['agents', 'modules', 'batch', 'max_failures', 'canary', 'offline', 'ttl', 'plan_run_id'],
   },
@@ -292,7 +289,7 @@ export const eventTypes = {
   'secret.removed': { severity: ['info'], when: 'a secret was removed', target: 'secret', metadata: [] },
   'disk.low': {
     severity: ['critical'],
-    when: 'the disk of the orchestrator has less room than `disk.reserve`: new work is refused',
+    when: 'the disk of the orchestrator has less free space than `disk.reserve`, so new work is refused',
     target: '',
     metadata: ['size_bytes', 'free_bytes', 'reserve_bytes'],
   },
@@ -304,19 +301,19 @@ export const eventTypes = {
   },
   'secret.expiring': {
     severity: ['warning'],
-    when: 'a secret expires soon, or has expired; once for each time of expiry',
+    when: 'a secret expires soon or has expired; once for each expiry time',
     target: 'secret',
     metadata: ['expires_at'],
   },
   'secret.key_rotated': {
     severity: ['info', 'warning'],
-    when: 'secrets were encrypted under another key; `warning` when some could not be read',
+    when: 'secrets were re-encrypted with another key; `warning` if some could not be decrypted',
     target: '',
     metadata: ['key_id', 'reencrypted', 'retired', 'unreadable'],
   },
   'state.requested': {
     severity: ['info'],
-    when: 'an operator requested an apply or a plan on one agent',
+    when: 'an operator requested an apply or plan on one agent',
     target: 'agent',
     metadata: [...operation, 'modules'],
   },
@@ -334,7 +331,7 @@ export const eventTypes = {
   },
   'state.failed': {
     severity: ['warning'],
-    when: 'an apply or a plan has failed, or its outcome is unknown',
+    when: 'an apply or plan has failed, or its outcome is unknown',
     target: 'agent',
     metadata: [...operation, 'requested_by', 'run_id', 'status', 'summary'],
   },
@@ -352,7 +349,7 @@ export const eventTypes = {
   },
   'system.restored': {
     severity: ['warning'],
-    when: 'the orchestrator started from a backup; work that was running then is ended, and enrolment tokens are revoked',
+    when: 'the orchestrator started from a backup; operations that were open in the backup have ended, and its enrolment tokens are revoked',
     target: '',
     metadata: ['backup_id', 'backup_created_at'],
   },

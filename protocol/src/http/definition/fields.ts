@@ -1,26 +1,26 @@
 import { z } from 'zod';
 
-/** Building blocks of the schemas. Separate from `route.ts`, which browsers load without the schema library. */
+/** Building blocks of the schemas of routes. Not in `route.ts`, which browsers load without the schema library. */
 
-/** An optional field: absent or null, which mean the same. */
+/** An optional field. Null has the same meaning as an absent field. */
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 
 export const unixSeconds = z.number().int().describe('Unix seconds');
-/** A time that an operator chose. The bounds refuse milliseconds. */
+/** A time that an operator sets. The bounds refuse times in milliseconds. */
 export const unixTime = z
   .number()
   .int()
-  .min(0, 'must be Unix seconds, from 1970 on')
+  .min(0, 'must be Unix seconds, not before 1970')
   .max(253_402_300_799, 'must be Unix seconds (not milliseconds), before the year 10000')
   .describe('Unix seconds');
 export const hex = (bytes: number) =>
   z.string().regex(new RegExp(`^[0-9a-fA-F]{${bytes * 2}}$`), `must be ${bytes * 2} hexadecimal characters`);
 
-/** A whole number of at least 0 in a query, capped at `maximum`. */
+/** A whole number of at least 0 in a query. Larger numbers than `maximum` are read as `maximum`. */
 export const queryInteger = (maximum: number, fallback?: number) => {
   const digits = z
     .string()
-    .regex(/^\d{1,64}$/, 'must be a whole number, 0 or more')
+    .regex(/^\d{1,64}$/, 'must be a whole number of at least 0')
     .transform((text) => Math.min(Number(text), maximum))
     .meta({
       override: {
@@ -37,11 +37,11 @@ export const queryInteger = (maximum: number, fallback?: number) => {
 export const listQuery = (fallback: number, maximum: number) => ({
   limit: queryInteger(maximum, fallback)
     .optional()
-    .describe(`at most this many; more than ${maximum} is read as ${maximum}`),
+    .describe(`maximum number of items; values above ${maximum} are read as ${maximum}`),
   offset: queryInteger(Number.MAX_SAFE_INTEGER).optional().describe('number of items to skip'),
 });
 
-/** Query of a paged list. */
+/** Query parameters of a paged list. */
 export const pageQuery = (fallback: number, maximum: number) => {
   const { limit, offset } = listQuery(fallback, maximum);
   return {

@@ -2,19 +2,19 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../errors.ts';
 
 /**
- * A route as data. The server registers it, the client calls it, the OpenAPI document describes it, and a test requires
+ * A route as data. The server registers it, the client calls it, and the OpenAPI document describes it. A test requires
  * that every served route is in the table.
  */
 export interface Route {
-  /** operationId, camelCase, unique. */
+  /** `operationId` of the OpenAPI document: camelCase, unique. */
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below `/api/v1`, parameters in braces. */
+  /** Path below `/api/v1`, with parameters in braces. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** `anyone` needs no sign-in session; `operator` needs one; `admin` needs one with that role. */
+  /** `operator` requires a sign-in session, and `admin` the session of an admin. */
   readonly access: 'anyone' | 'operator' | 'admin';
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
@@ -23,22 +23,24 @@ export interface Route {
   readonly body?: z.ZodType;
   /** An absent body is read as `{}`. */
   readonly bodyOptional?: boolean;
-  /** Bytes; the default is 1 MiB. */
+  /** Maximum size of the body in bytes; 1 MiB by default. */
   readonly bodyLimit?: number;
-  /** Schema by status code, the usual one first; null: no body. */
+  /** Schemas by status code, the usual one first; null for a response without a body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>;
   /**
-   * Media type, or the possible media types, by status code, for answers that are not JSON. Such an answer is sent
-   * unchanged, and its schema only describes the text.
+   * Media types by status code of responses that are not JSON. Such a response is sent unchanged, and its schema only
+   * describes the text.
    */
   readonly media?: Readonly<Record<number, string | readonly [string, ...string[]]>>;
-  /** Errors of this route only; `errorsOf` adds those that all routes share. */
+  /** Errors of this route. `errorsOf` adds those that all routes share. */
   readonly errors: readonly ErrorCode[];
-  /** True if the body is secret: a request over plain HTTP from another machine is refused before its body is read. */
+  /**
+   * Whether the body is secret. Requests over plain HTTP from another machine are then refused before the body is read.
+   */
   readonly confidential?: boolean;
-  /** Accepts `Prefer: respond-async`. */
+  /** Whether the route supports `Prefer: respond-async`. */
   readonly respondAsync?: boolean;
-  /** Answers with one page of a list; `Link: rel="next"` names the next page. */
+  /** Whether the route returns one page of a list, with the next page in `Link: rel="next"`. */
   readonly paged?: boolean;
   readonly example: {
     readonly params?: Record<string, string>;
@@ -53,12 +55,12 @@ export const route = <const R extends Route>(definition: R): R => definition;
 
 export const apiPrefix = '/api/v1';
 
-/** Every code that a route may answer: its own codes, and those that result from its access and input. */
+/** Returns all error codes of a route: its own, and those that result from its access and input. */
 export function errorsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   if (route.access !== 'anyone') codes.add('unauthenticated');
   if (route.access === 'admin') codes.add('forbidden');
-  // Routes without a query or body refuse a request that has one.
+  // Routes without a query and body also return this error, for requests that have one.
   codes.add('invalid_input').add('malformed_request');
   if (route.method !== 'GET')
     for (const code of ['malformed_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
@@ -67,25 +69,25 @@ export function errorsOf(route: Route): ErrorCode[] {
   return [...codes.add('rate_limited').add('internal').add('draining')];
 }
 
-/** The media types of an answer of a route, the usual one first; empty if the answer has no body. */
+/** Returns the media types of a response, the usual one first; empty if it has no body. */
 export function mediaOf(route: Route, status: number): readonly string[] {
   const media = route.media?.[status];
   if (media !== undefined) return typeof media === 'string' ? [media] : media;
   return route.answers[status] ? ['application/json'] : [];
 }
 
-/** True if the answer with this status is not JSON. */
+/** Whether the response with a status is not JSON. */
 export type IsStreamed<R extends Route, S> = R extends { media: infer M } ? (S extends keyof M ? true : false) : false;
 
-/** An answer that is not JSON, passed on unchanged. */
+/** An unchanged response that is not JSON. */
 export interface StreamedAnswer {
-  /** The content type, without its parameters. */
+  /** The content type without its parameters. */
   readonly type: string;
-  /** Ends with the answer. A reader that stops early closes the connection. */
+  /** The content. If a reader stops early, the connection is closed. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The type of the first answer of a route. */
+/** The type of a successful response of a route. */
 export type AnswerOf<R extends Route> = {
   [S in keyof R['answers']]: IsStreamed<R, S> extends true
     ? StreamedAnswer
@@ -101,7 +103,7 @@ type Part<K extends string, S, Optional = false> = [Input<S>] extends [never]
     ? { [P in K]?: Input<S> }
     : { [P in K]: Input<S> };
 
-/** The arguments of a call of the route. */
+/** The arguments of a call of a route. */
 export type CallOf<R extends Route> = Part<'params', R['params']> &
   Part<'query', R['query'], true> &
   Part<'body', R['body'], R['bodyOptional'] extends true ? true : false>;
