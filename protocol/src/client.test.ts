@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ApiError, createClient } from './client.ts';
 import { listModules } from './http/modules.ts';
 
-/** A server that lists `count` items, two per page. */
+/** Creates a transport that lists `count` items, two per page. */
 function pages(count: number, link = (offset: number) => `</api/v1/modules?limit=2&offset=${offset}>; rel="next"`) {
   const asked: string[] = [];
   const client = createClient({
@@ -32,7 +32,7 @@ describe('client lists', () => {
     ]);
   });
 
-  test('reads pages until `atMost` items are read', async () => {
+  test('reads pages until there are `atMost` items', async () => {
     const { asked, client } = pages(9);
     expect(await client(listModules, { query: { limit: '3' }, atMost: 3 })).toEqual([0, 1, 2]);
     expect(asked).toHaveLength(2);
@@ -48,7 +48,7 @@ describe('client lists', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('fails if the next page is at another address', async () => {
+  test('fails if the link to the next page leads to another address', async () => {
     const elsewhere = pages(5, () => '<https://evil.test/api/v1/modules>; rel="next"');
     expect(await elsewhere.client(listModules, { all: true })).toEqual([0, 1]);
     await expect(pages(100).client(listModules, { all: true })).rejects.toThrow(ApiError);

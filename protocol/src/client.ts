@@ -8,7 +8,7 @@ import {
   type StreamedAnswer,
 } from './http/definition/route.ts';
 
-/** The problem details (RFC 9457) of an answer outside 2xx. */
+/** Problem details (RFC 9457) of a response with a status outside 2xx. */
 export interface Problem {
   type: string;
   title: string;
@@ -21,7 +21,7 @@ export interface Problem {
 
 export class ApiError extends Error {
   readonly problem: Problem;
-  /** Seconds to wait, if the server asked for it. */
+  /** Seconds to wait before a retry, if the server requests it. */
   readonly retryAfter: number | null;
   constructor(problem: Problem, retryAfter: number | null = null) {
     super(problem.detail);
@@ -37,31 +37,32 @@ export type Transport = (request: {
   headers: Record<string, string>;
   body: string | undefined;
   signal: AbortSignal | undefined;
-  /** Resolve when the headers of a 2xx arrive; `body` then streams the content. */
+  /** If true and the status is 2xx, the transport resolves when the headers arrive, and `body` streams the content. */
   stream?: boolean;
 }) => Promise<{
   status: number;
   header(name: string): string | null;
   text(): Promise<string>;
-  /** Replaces `text` for a 2xx if `stream` was requested. */
+  /** Content of a 2xx response if `stream` is true; replaces `text`. */
   body?: AsyncIterable<Uint8Array>;
 }>;
 
 export interface ClientOptions {
-  /** Base address of the orchestrator, e.g. `https://127.0.0.1:4748`. */
+  /** Base address of the orchestrator, such as `https://127.0.0.1:4748`. */
   url: string;
-  /** Called for each request that needs a session; may sign in. Null: send none. */
+  /** Returns the token for a request that needs a sign-in session, or null to send none. May sign in. */
   token?: () => Promise<string | null>;
   transport: Transport;
 }
 
 export interface CallSettings {
-  /** Take 202 and a `Location` rather than waiting. */
+  /** Accepts status 202 with a `Location` instead of waiting for the result. */
   respondAsync?: boolean;
   /** Reads all pages of a list. */
   all?: boolean;
   /**
-   * Like `all`, up to this many items. A page may be shorter than its `limit`, since pages are also limited in bytes.
+   * Reads pages until there are this many items. A page may be shorter than its `limit`, because pages are also limited
+   * in bytes.
    */
   atMost?: number;
   signal?: AbortSignal;
@@ -69,7 +70,7 @@ export interface CallSettings {
 
 export type Client = <R extends Route>(route: R, call: CallOf<R> & CallSettings) => Promise<AnswerOf<R>>;
 
-/** The request line of a call: path with its parameters filled in and encoded, and the query. */
+/** Returns the path of a call with its encoded parameters, and the query. */
 export function pathOf(route: Route, params: Record<string, string> = {}, query: Record<string, unknown> = {}): string {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name];
@@ -84,9 +85,8 @@ export function pathOf(route: Route, params: Record<string, string> = {}, query:
 }
 
 /**
- * A client typed by the route table.
- * @returns a function that calls one route; it throws ApiError for an answer outside 2xx, and the errors of the
- * transport
+ * Creates a client that is typed by the route table.
+ * @returns a function that calls a route; it throws ApiError for a status outside 2xx, and the errors of the transport
  */
 export function createClient(options: ClientOptions): Client {
   return async (route, call) => {
@@ -138,7 +138,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** The address of the next page; null on the last page, and for an address of another list. */
+/** Returns the path of the next page; null on the last page or if the link leads to another list. */
 function nextPath(link: string | null, path: string): string | null {
   const next = /<([^>]*)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
   return next?.split('?')[0] === path.split('?')[0] ? next! : null;
@@ -152,7 +152,7 @@ function streamedAnswer(answer: Awaited<ReturnType<Transport>>): StreamedAnswer 
   return { type: type.trim().toLowerCase(), body: answer.body ?? whole() };
 }
 
-/** The error of an answer outside 2xx. */
+/** Returns the error of a response with a status outside 2xx. */
 export function problemOf(status: number, text: string, retryAfter: string | null): ApiError {
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   try {
@@ -161,7 +161,7 @@ export function problemOf(status: number, text: string, retryAfter: string | nul
   } catch {
     // The response is not from the orchestrator; a proxy may have answered.
   }
-  const detail = `the answer was ${status} and not in Muster’s form: is this the address of an orchestrator?`;
+  const detail = `the response with status ${status} is not from an orchestrator: check the address`;
   return new ApiError(
     { type: 'about:blank', title: 'Unexpected answer', status, detail, instance: '', code: 'unexpected_answer' },
     wait,

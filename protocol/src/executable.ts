@@ -1,15 +1,15 @@
-/** The files and native parts in the single executable; absent in a clone. */
+/** The files and native addons in the standalone executable. A process that runs from a clone has none. */
 export interface Executable {
   readonly build: Build;
   /**
-   * Extracts a native part from the executable.
+   * Extracts a native addon from the executable and loads it.
    * @param directory writable only by its owner
-   * @throws Error with instructions if the part cannot be written to the directory or loaded
+   * @throws Error with instructions if the addon cannot be written to the directory or loaded
    */
   addon(name: 'sqlite' | 'pty', directory: string): unknown;
-  /** A file of the built console, by its name. Read-only. */
+  /** Returns a file of the built console by its name. The content must not be changed. */
   console(name: string): Buffer;
-  /** The address of a worker thread's code. */
+  /** Returns the address of the code of a worker thread. */
   thread(name: string): URL;
 }
 
@@ -18,10 +18,10 @@ export interface Build {
   readonly version: string;
   /** Git commit; null if built from uncommitted files. */
   readonly commit: string | null;
-  /** Date of the commit, so that builds are reproducible. RFC 3339. */
+  /** Date of the commit, RFC 3339. Not the date of the build, so that builds are reproducible. */
   readonly date: string;
   readonly node: string;
 }
 
-/** The files in the executable of this process; null if the process runs from a clone. */
+/** Returns the content of the standalone executable, or null if the process runs from a clone. */
 export const executable = (): Executable | null => (globalThis as { muster?: Executable }).muster ?? null;

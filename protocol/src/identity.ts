@@ -1,7 +1,8 @@
-/** Identifiers that agents, clients, and the orchestrator each compute. */
+/** Identifiers that agents, clients, and the orchestrator compute. */
 
 /**
- * The id of an agent or operator: the first 16 bytes of SHA-256 of its first Ed25519 public key, lower-case hex.
+ * Returns the id of an agent or operator: the first 16 bytes of the SHA-256 of its first Ed25519 public key, lower-case
+ * hex.
  * @param publicKey 32 bytes
  */
 export async function idOfKey(publicKey: Uint8Array): Promise<string> {
@@ -10,13 +11,13 @@ export async function idOfKey(publicKey: Uint8Array): Promise<string> {
 }
 
 const idShape = /^[0-9a-f]{32}$/;
-/** True for text in the form of a node id or operator id. */
+/** Reports whether a text has the form of a node id or operator id. */
 export const isKeyId = (text: string): boolean => idShape.test(text);
 
 const nameShape = /^\p{L}[\p{L}\p{Nd}_-]{0,63}$/u;
 /**
- * True for a name of an agent or operator: 1 to 64 letters, digits, `-`, `_`, the first a letter, not in the form of an
- * id.
+ * Reports whether a text is valid as the name of an agent or operator: 1 to 64 letters, digits, `-`, or `_`, beginning
+ * with a letter, and not in the form of an id.
  */
 export const isName = (text: string): boolean => nameShape.test(text) && !isKeyId(text);
 

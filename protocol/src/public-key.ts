@@ -1,7 +1,10 @@
-/** The prime of the field, 2^255 - 19: a canonical y is smaller. */
+/** The prime of the field. A canonical y is smaller. */
 const prime = 2n ** 255n - 19n;
 
-/** The y of each point whose order divides 8. With such a public key, some signatures verify for any message. */
+/**
+ * The y-coordinates of the points whose order divides 8. Under such a public key, some signatures are valid for any
+ * message.
+ */
 const smallOrderY: ReadonlySet<bigint> = new Set([
   0n,
   1n,
@@ -11,8 +14,8 @@ const smallOrderY: ReadonlySet<bigint> = new Set([
 ]);
 
 /**
- * True for 32 bytes that are usable as an Ed25519 public key: the canonical encoding of a point that does not have a
- * small order. A point that is not on the curve fails at the first verification.
+ * Reports whether bytes are usable as an Ed25519 public key: 32 bytes that are the canonical encoding of a point
+ * without a small order. Does not check that the point is on the curve; otherwise, the first verification fails.
  */
 export function isUsablePublicKey(raw: Uint8Array): boolean {
   if (raw.length !== 32) return false;

@@ -48,7 +48,7 @@ describe('selectors that match', () => {
     'canary in=x',
     '',
     '   ',
-  ])('%s matches the agent', (text) => {
+  ])('the selector %s matches the agent', (text) => {
     expect(matches(text)).toBe(true);
   });
 });
@@ -69,7 +69,7 @@ describe('selectors that do not match', () => {
     'constructor',
     'role=Web',
     'attr.__proto__',
-  ])('%s does not match the agent', (text) => {
+  ])('the selector %s does not match the agent', (text) => {
     expect(matches(text)).toBe(false);
   });
 });
@@ -89,28 +89,28 @@ describe('a selector that does not parse names the column', () => {
     ['role in (a', '11 expected "," or ")", not the end'],
     ['role in (a b)', '12 expected "," or ")", not "b"'],
     ['role notin (a,)', '15 expected a value, not ")"; the empty value is written ""'],
-    ['in (a)', '1 "in" needs a key before it: key in (a,b)'],
+    ['in (a)', '1 "in" requires a key before it: key in (a,b)'],
     ['!', '2 expected a key, not the end'],
     ['! role', '2 expected a key, not " "'],
     ['!role=web', '6 unexpected "=": put a space between terms'],
     [
       '1role=web',
-      '1 "1role" is not a valid key: a tag key is 1 to 63 of letters, digits, ".", "_", "-" and "/", the first a letter',
+      '1 "1role" is not a valid key: a tag key has 1 to 63 letters, digits, ".", "_", "-", or "/", and begins with a letter',
     ],
     ['a="b', '3 the quoted value is not closed'],
     ['a="b"c', '6 unexpected "c": put a space between terms'],
     ['attr.=x', '1 expected the name of an attribute after "attr."'],
-    ['a="b\nc"', '3 a value is up to 256 characters, without control characters'],
+    ['a="b\nc"', '3 a value has at most 256 characters and no control characters'],
     ['rôle=web', '2 unexpected "ô": put a space between terms'],
-    [`a=${'b'.repeat(257)}`, '3 a value is up to 256 characters, without control characters'],
-    ['a'.repeat(5000), '4097 a selector is up to 4096 characters'],
-  ])('parseSelector(%j) reports column and fault', (text, message) => {
+    [`a=${'b'.repeat(257)}`, '3 a value has at most 256 characters and no control characters'],
+    ['a'.repeat(5000), '4097 a selector has at most 4096 characters'],
+  ])('reports the column and the fault of the selector %j', (text, message) => {
     expect(fault(text)).toBe(message);
   });
 });
 
 describe('selectors', () => {
-  test('isEmpty is true for a selector without terms', () => {
+  test('isEmpty returns true for a selector without terms', () => {
     const empty = (text: string) => {
       const parsed = parseSelector(text);
       return parsed.ok && isEmpty(parsed.selector);
@@ -119,7 +119,7 @@ describe('selectors', () => {
     expect(empty('a')).toBe(false);
   });
 
-  test('a selector can match every valid tag', () => {
+  test('parses a selector for any valid tag, which matches that tag', () => {
     const key = fc.stringMatching(/^[A-Za-z][A-Za-z0-9._/-]{0,62}$/).filter((text) => !text.startsWith('attr.'));
     const value = fc
       .string({ maxLength: 256, unit: 'grapheme' })
@@ -141,7 +141,7 @@ describe('selectors', () => {
     );
   });
 
-  test('parseSelector never throws', () => {
+  test('parseSelector does not throw for any text', () => {
     const pieces = fc.constantFrom('a', '=', '!', ' ', '(', ')', ',', '"', "'", '\\', 'in', 'notin', 'attr.', '1');
     fc.assert(
       fc.property(fc.array(fc.oneof(pieces, fc.string()), { maxLength: 20 }), (parts) => {
@@ -156,7 +156,7 @@ describe('selectors', () => {
 });
 
 describe('tags', () => {
-  test('tag keys and values that are invalid are refused', () => {
+  test('refuses invalid tag keys and values', () => {
     const key = (text: string) => tagKeySchema.safeParse(text).success;
     const value = (text: string) => tagValueSchema.safeParse(text).success;
     expect([key('a'), key('a.b_c-d/e9'), key('a'.repeat(63))]).toEqual([true, true, true]);

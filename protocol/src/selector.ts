@@ -1,7 +1,8 @@
 import type { Fault } from './errors.ts';
 
 /**
- * Selectors choose agents by their tags and attributes: terms separated by spaces, all of which must hold.
+ * A selector matches agents by their tags and attributes. It consists of terms that are separated by spaces and must
+ * all match.
  *
  *     role=web env!=test region in (eu,us) tier notin (gold) canary !legacy attr.distro=debian note="two words"
  */
@@ -15,7 +16,7 @@ interface Keyed {
   readonly attribute: boolean;
 }
 
-/** `in` matches any of the values. `notin` matches none of them, and also an absent key. */
+/** `in` matches a key with any of the values. `notin` matches a key with another value or an absent key. */
 export type Term = Keyed &
   (
     | { readonly operator: 'exists' | 'absent' }
@@ -29,26 +30,26 @@ export interface Labels {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-export const tagKeyForm = 'a tag key is 1 to 63 of letters, digits, ".", "_", "-" and "/", the first a letter';
-export const tagValueForm = 'a value is up to 256 characters, without control characters';
+export const tagKeyForm = 'a tag key has 1 to 63 letters, digits, ".", "_", "-", or "/", and begins with a letter';
+export const tagValueForm = 'a value has at most 256 characters and no control characters';
 export const tagKeyPattern = /^[A-Za-z][A-Za-z0-9._/-]{0,62}$/;
 const attributeKey = /^[A-Za-z0-9_][A-Za-z0-9._/:-]{0,254}$/;
 const controlCharacter = /[\x00-\x1f\x7f-\x9f]/;
 const attributePrefix = 'attr.';
 
-/** True if the key is valid for a tag. */
+/** Reports whether a text is valid as the key of a tag. */
 export const isTagKey = (key: string): boolean => tagKeyPattern.test(key);
 
-/** True if the value is valid for a tag; it may be empty. */
+/** Reports whether a text is valid as the value of a tag, which may be empty. */
 export const isTagValue = (value: string): boolean => [...value].length <= 256 && !controlCharacter.test(value);
 
 /** Maximum length in UTF-16 units. Longer selectors are refused before they are parsed. */
 export const maximumSelectorLength = 4096;
 
-/** True if the selector has no terms. The caller decides whether it matches all agents or none. */
+/** Reports whether the selector has no terms. The caller decides whether such a selector matches all agents or none. */
 export const isEmpty = (selector: Selector): boolean => selector.terms.length === 0;
 
-/** @returns the terms, or the first fault with its column (from 1, in UTF-16 units) */
+/** Parses a selector. @returns the terms, or the first fault with its column, which counts UTF-16 units from 1 */
 export function parseSelector(text: string): ParsedSelector {
   try {
     return { ok: true, selector: { terms: new SelectorReader(text).terms() } };
@@ -58,7 +59,7 @@ export function parseSelector(text: string): ParsedSelector {
   }
 }
 
-/** The attributes in a selector. Agents report their own attributes; operators set tags. */
+/** Returns the keys of the attributes in a selector. Unlike tags, attributes are reported by the agents themselves. */
 export const attributesOf = ({ terms }: Selector): string[] => [
   ...new Set(terms.filter(({ attribute }) => attribute).map(({ key }) => key)),
 ];
@@ -68,7 +69,7 @@ export const matchesSelector = (selector: Selector, labels: Labels): boolean =>
 
 function holds(term: Term, labels: Labels): boolean {
   const source = term.attribute ? labels.attributes : labels.tags;
-  // Agents and operators choose the keys; only own properties count.
+  // Agents and operators choose the keys, so a key may be the name of an inherited property.
   const value = Object.hasOwn(source, term.key) ? source[term.key] : undefined;
   switch (term.operator) {
     case 'exists':
@@ -82,7 +83,7 @@ function holds(term: Term, labels: Labels): boolean {
   }
 }
 
-/** Thrown and caught in this file only. */
+/** Thrown and caught only in this file. */
 class SelectorFault extends Error {
   readonly offset: number;
 
@@ -103,7 +104,7 @@ class SelectorReader {
 
   constructor(text: string) {
     if (text.length > maximumSelectorLength) {
-      throw new SelectorFault(`a selector is up to ${maximumSelectorLength} characters`, maximumSelectorLength);
+      throw new SelectorFault(`a selector has at most ${maximumSelectorLength} characters`, maximumSelectorLength);
     }
     this.#text = text;
   }
@@ -129,7 +130,7 @@ class SelectorReader {
     if (this.#read(blank) !== '') {
       const word = this.#read(keyCharacters);
       const operator = listOperators.find((name) => name === word);
-      // `in=x` after a key is a separate term, about the tag "in".
+      // `in=x` after a key is a separate term for the tag "in".
       if (
         operator !== undefined &&
         this.#text[this.#position] !== '=' &&
@@ -140,7 +141,7 @@ class SelectorReader {
     }
     this.#position = end;
     const isOperator = !key.attribute && (listOperators as readonly string[]).includes(key.key);
-    if (isOperator) this.#fail(`"${key.key}" needs a key before it: key ${key.key} (a,b)`, start);
+    if (isOperator) this.#fail(`"${key.key}" requires a key before it: key ${key.key} (a,b)`, start);
     return { ...key, operator: 'exists' };
   }
 
@@ -200,7 +201,7 @@ class SelectorReader {
     return true;
   }
 
-  /** @returns the match of the pattern at the present position, possibly empty */
+  /** @returns the match of the pattern at the current position, which may be empty */
   #read(pattern: RegExp): string {
     pattern.lastIndex = this.#position;
     const found = pattern.exec(this.#text)?.[0] ?? '';

@@ -1,8 +1,7 @@
 /**
- * The context string of each signature. Each signature covers its context string and then the data, so that no
- * signature is valid for another purpose. docs/security.md lists the strings with the data and the verifier; a test
- * compares the two lists. A change of a string changes the signed bytes: the verifier has to accept the former string
- * for two releases (docs/decisions/0023).
+ * Context strings of signatures. A signature covers its context string before the data, so that it is not valid for
+ * another purpose. docs/security.md lists the strings with their data and verifiers, and a test compares both lists.
+ * After a change of a string, the verifier must accept the former string for two releases (docs/decisions/0023).
  */
 export const signedContexts = {
   signIn: 'muster sign-in 2\n',

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { isTagValue, tagKeyForm, tagKeyPattern, tagValueForm } from './selector.ts';
 
-/** Schemas of tags in the API. Separate from selector.ts, which browsers load without the schema library. */
+/** Schemas of tags in the API. Not in selector.ts, which browsers load without the schema library. */
 
 /** The key of a tag. */
 export const tagKeySchema = z.string().regex(tagKeyPattern, tagKeyForm);
 
-/** The value of a tag; it may be empty. */
+/** The value of a tag, which may be empty. */
 export const tagValueSchema = z.string().refine(isTagValue, tagValueForm).meta({ maxLength: 256 });

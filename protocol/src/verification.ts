@@ -3,7 +3,7 @@ import { z } from 'zod';
 const seconds = z.number().int().min(1).max(300);
 const common = {
   module: z.string(),
-  /** True if the check contains a secret: its details are never shown. */
+  /** Whether the check contains a secret. Its details are then never shown. */
   sensitive: z.boolean(),
   /** Time limit in seconds. */
   timeout: seconds,
@@ -16,7 +16,7 @@ export const verificationSchema = z.discriminatedUnion('type', [
     url: z.string(),
     status: z.number().int().min(100).max(599),
   }),
-  /** If there is no host, the agent's own machine. */
+  /** Without a host, the check connects to the agent's own machine. */
   z.strictObject({
     type: z.literal('tcp'),
     ...common,

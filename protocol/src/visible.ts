@@ -13,10 +13,10 @@ const escapeOf = (character: string): string => {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
 };
 
-/** @returns text of several lines that is safe to write to a terminal; newlines and tabs stay */
+/** Escapes text of several lines. Keeps newlines and tabs. */
 export const visible = (text: string): string => text.replace(unsafe, escapeOf);
 
-/** @returns text of one line: newlines and tabs are escaped too, so that the text cannot imitate another line */
+/** Escapes text of one line, including newlines and tabs, so that the text cannot imitate another line. */
 export const visibleLine = (text: string): string =>
   visible(text).replace(/[\n\t]/g, (character) => (character === '\n' ? '\\n' : '\\t'));
 
@@ -26,14 +26,14 @@ const unitsOf = (character: string): string =>
     .join('');
 
 /**
- * @returns JSON that parses to the same value; unsafe characters that `JSON.stringify` does not escape (C1, bidi)
- * become `\\uXXXX`
+ * Escapes unsafe characters in JSON that `JSON.stringify` leaves (C1, bidi) as `\\uXXXX`. The result parses to the same
+ * value.
  */
 export const visibleJson = (json: string): string => json.replace(unsafe, unitsOf);
 
 /**
- * For JSON whose strings a program writes to a terminal after parsing.
- * @returns JSON that parses to a value in whose strings unsafe characters are visible escapes; newlines and tabs stay
+ * Escapes JSON whose strings a program writes to a terminal after parsing.
+ * @returns JSON whose parsed strings have visible escapes instead of unsafe characters, except for newlines and tabs
  */
 export const visibleOnceParsed = (json: string): string =>
   visibleJson(json).replace(

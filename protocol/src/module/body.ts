@@ -12,14 +12,14 @@ import type { Field } from './kinds/field.ts';
 import type { Kind } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 
-/** A text of a body whose secrets are not known yet. */
+/** A text of a body that contains secrets, which are inserted at dispatch. */
 export interface DeferredText {
-  /** Path in the body, starting with the field. The value at this path is "" until the secrets are filled in. */
+  /** Path in the body, beginning with the field. The value at this path is "" until the secrets are inserted. */
   readonly path: readonly (string | number)[];
   readonly parts: readonly DeferredPart[];
 }
 
-/** A body whose expressions are evaluated, except for secrets. */
+/** A body with evaluated expressions, except for secrets. */
 export interface EvaluatedBody {
   body: Record<string, Json>;
   deferred: DeferredText[];
@@ -30,7 +30,7 @@ export interface BodyFault {
   readonly message: string;
 }
 
-/** Evaluates the expressions of every field. Does not validate the result. */
+/** Evaluates the expressions of all fields. Does not validate the result. */
 export function evaluateBody(
   declared: DeclaredBody,
   kind: Kind,
@@ -39,7 +39,7 @@ export function evaluateBody(
   const body: Record<string, Json> = {};
   const deferred: DeferredText[] = [];
   const faults: BodyFault[] = [];
-  /** @returns the value, or a placeholder until the secrets are known */
+  /** @returns the value, or an empty text if the value has secrets or a fault */
   const take = (path: readonly (string | number)[], evaluated: Evaluated): Json => {
     if (evaluated.kind === 'value') return evaluated.value;
     if (evaluated.kind === 'fault') faults.push({ path, message: evaluated.message });
@@ -86,8 +86,8 @@ function resolvedSchema(kind: Kind): z.ZodType {
 }
 
 /**
- * Validates a body against the schema that agents receive, because an expression can yield any value. Fields with
- * secrets are validated again when the secrets are known.
+ * Validates an evaluated body, because an expression can yield any value. Skips texts with secrets, which are validated
+ * after the secrets are inserted.
  */
 export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyFault[] {
   const parsed = resolvedSchema(kind).safeParse(body);
@@ -102,7 +102,7 @@ export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyF
 }
 
 /**
- * Validates a body from the link against the schema that it was sent under.
+ * Validates a body with inserted secrets.
  * @returns an empty list if the body is a `ResourceBody` of this type
  */
 export const resourceBodyFaults = (type: ResourceType, body: { [field: string]: Json }): BodyFault[] =>

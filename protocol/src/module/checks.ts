@@ -11,7 +11,7 @@ import type { Path } from './source/tree.ts';
 import { certainVariantFaults } from './variants.ts';
 import { verificationKinds } from './verification.ts';
 
-/** Receives the findings of a check. `path` locates a finding; `at` selects the key or the value at the path. */
+/** Receives the findings of a check. `at` selects the key or the value at `path` as the position of a finding. */
 export interface Findings {
   fault(path: Path, message: string, at?: 'key' | 'value'): void;
   warning(path: Path, message: string): void;
@@ -46,13 +46,13 @@ export function checkModule(value: unknown, outline: Outline, findings: Findings
   }
 }
 
-/** Requires exactly one of several keys; the schema can only allow all of them. */
+/** Requires exactly one of several keys, which the schema all declares as optional. */
 function checkChoices(value: unknown, { fault }: Findings): void {
   const { resources, verify } = mapping(value);
   const exactlyOne = (owner: unknown, path: Path, names: readonly string[], noun: string): void => {
     if (typeof owner !== 'object' || owner === null || Array.isArray(owner)) return;
     const given = givenKeys(owner).filter((key) => names.includes(key));
-    // An unknown key is probably a misspelling of the missing one, and has its own fault.
+    // An unknown key has a separate fault, and is probably a misspelling of the missing key.
     if (given.length === 0 && givenKeys(owner).length > 0 && names === resourceTypes) return;
     if (given.length === 0) fault(path, `needs ${noun}`);
     for (const extra of given.slice(1)) {
@@ -114,7 +114,7 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
     else findings.fault([...path, 'id'], `the id ${quoted(id)} is used twice: resource ${earlier + 1} has it too`);
   }
   const ids = [...indexOf.keys()];
-  // Suggestions for many unknown names among many known names would be slow.
+  // Limits suggestions, because they would be slow for many unknown and many known names.
   let hints = Math.min(100, Math.floor(20_000 / (ids.length + 1)));
   const resolve = ({ id, path }: Reference): number[] => {
     const index = indexOf.get(id);
@@ -154,7 +154,7 @@ function checkCycles(
   const shown = named.length > 12 ? [...named.slice(0, 10), '…', ...named.slice(-1)] : named;
   const message = `dependency cycle: ${shown.join(' -> ')}`;
   const first = resources[sorted.cycle[0] as number] as OutlineResource;
-  // Variants for different agents may refer to each other if no agent gets both.
+  // Variants may refer to each other if no agent gets both of them.
   const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
   const always = members.every(({ universal }) => universal);
   const meet = together(...members.map(({ when }) => when)) !== undefined;
@@ -192,10 +192,14 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
       'declares no content, so a missing file is created empty; `only_if: { exists }` next to `resource` skips it instead',
     );
   if (type === 'script' && body.manages === undefined && id === undefined) {
-    fault(path, 'a script needs `manages`, or an id on its resource, to be known by', 'key');
+    fault(path, 'a script needs an identity: add `manages`, or an id to its resource', 'key');
   }
   if (forEach !== undefined && !/\$\{\{/.test(JSON.stringify(body))) {
-    fault(path, 'with for_each the identities must differ: use ${{ each }} in it', 'key');
+    fault(
+      path,
+      'with for_each, every element must have another identity: use ${{ each }} in an identifying field',
+      'key',
+    );
   }
 }
 
@@ -226,8 +230,8 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
 }
 
 /**
- * Refuses a part of a file if the whole content is declared as well. Compares path texts: equal texts yield equal
- * paths.
+ * Refuses a part of a file if the whole content is declared as well. Compares the paths as written, because equal texts
+ * yield equal paths.
  */
 function checkFileParts({ resources, supports }: Outline, { fault }: Findings): void {
   const clauses = supports.map(({ conditions }) => conditions);
@@ -259,7 +263,7 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
   }
 }
 
-/** The identity of a body that may still contain expressions. Equal texts yield equal values. */
+/** Returns the identity of a body as declared, because equal expressions yield equal values. */
 function declaredIdentity(
   { id }: OutlineResource,
   { type, body }: Candidate,

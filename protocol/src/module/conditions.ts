@@ -1,6 +1,6 @@
 import type { Conditions } from './document.ts';
 
-/** The properties of the agent that modules are resolved for. */
+/** The properties of the agent for which modules are resolved. */
 export interface AgentFacts {
   /** Null before the first approval. */
   readonly name: string | null;
@@ -11,20 +11,20 @@ export interface AgentFacts {
 
 const tagPrefix = 'tag.';
 
-/** Reads only own properties, because an agent may report an attribute named `constructor`. */
+/** Ignores inherited properties, because an agent may report an attribute named `constructor`. */
 export const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
   Object.hasOwn(values, key) ? values[key] : undefined;
 
 export const factOf = (agent: AgentFacts, key: string): string | undefined =>
   key.startsWith(tagPrefix) ? own(agent.tags, key.slice(tagPrefix.length)) : own(agent.attributes, key);
 
-/** True if all keys equal the agent's values. An empty condition matches every agent. */
+/** Reports whether an agent has all of the values. Empty conditions match every agent. */
 export const matches = (conditions: Conditions, agent: AgentFacts): boolean =>
   Object.entries(conditions).every(([key, value]) => factOf(agent, key) === value);
 
 export const size = (conditions: Conditions): number => Object.keys(conditions).length;
 
-/** The conjunction of conditions; undefined if no agent can satisfy all of them. */
+/** Combines conditions. Returns undefined if no agent can satisfy all of them. */
 export function together(...all: readonly Conditions[]): Conditions | undefined {
   const merged: Record<string, string> = {};
   for (const conditions of all) {
@@ -36,11 +36,11 @@ export function together(...all: readonly Conditions[]): Conditions | undefined 
   return merged;
 }
 
-/** True if every agent that satisfies `narrow` also satisfies `wide`. */
+/** Reports whether every agent that satisfies `narrow` satisfies `wide` as well. */
 export const implies = (narrow: Conditions, wide: Conditions): boolean =>
   Object.entries(wide).every(([key, value]) => Object.hasOwn(narrow, key) && narrow[key] === value);
 
-/** The conditions as text for messages: `platform=linux distro=debian`. */
+/** Formats conditions for messages, such as `platform=linux distro=debian`. */
 export const described = (conditions: Conditions): string =>
   Object.entries(conditions)
     .map(([key, value]) => `${key}=${value}`)

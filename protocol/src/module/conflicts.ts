@@ -1,7 +1,7 @@
 import { implies, size, together } from './conditions.ts';
 import type { Conditions } from './document.ts';
 
-/** A variant of a resource. */
+/** A variant of a resource that may conflict with variants of other resources. */
 export interface Contender {
   /** Index of the resource in the module. */
   readonly resource: number;
@@ -9,21 +9,21 @@ export interface Contender {
   readonly key: string;
   /** Conditions of the resource and of the variant. */
   readonly when: Conditions;
-  /** Condition of the variant only. */
+  /** Conditions of the variant. */
   readonly variant: Conditions;
   /** Conditions of the other variants of the same resource. */
   readonly rivals: readonly Conditions[];
 }
 
-// The comparison is quadratic in the resources of one identity, and each step reads the clauses. A module beyond this
-// limit passes here; its conflicts are reported when it is resolved.
+// The comparison is quadratic in the resources of one identity, and each step reads all clauses. Beyond this limit,
+// conflicts are reported when the module is resolved.
 const maximumSteps = 200_000;
 
 /**
- * Pairs of resources of one module that have the same identity and may both apply to some agent. Each contender is in
- * at most one pair as the later one.
+ * Finds pairs of resources of one module that have the same identity and may both apply to some agent. Each contender
+ * is the later one of at most one pair.
  *
- * @param clauses of the module; an empty list counts as one clause that every agent matches
+ * @param clauses `supports` of the module; an empty list counts as one clause that every agent matches
  * @returns pairs of indices into `contenders`, the earlier first
  */
 export function conflictingPairs(
@@ -64,6 +64,6 @@ function canBothApply(one: Contender, other: Contender, clauses: readonly Condit
   });
 }
 
-/** True if each of these agents also matches another variant with at least as many keys. */
+/** Reports whether each of these agents matches another variant with at least as many keys. */
 const isBeaten = ({ variant, rivals }: Contender, agent: Conditions): boolean =>
   rivals.some((rival) => size(rival) >= size(variant) && implies(agent, rival));

@@ -4,13 +4,13 @@ import type { VerificationType } from './verification.ts';
 /** A JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
-/** Keys of the agent and the values they must have. */
+/** Keys of an agent and their required values. */
 export type Conditions = Readonly<Record<string, string>>;
 
 /** The fields of a resource as written. Any string may contain expressions. */
 export type DeclaredBody = Readonly<Record<string, Json>>;
 
-/** A body of one kind, without references to other parts of the module. */
+/** The kind and body of a resource. The template and the triggers refer to other parts of the module. */
 interface DeclaredResource {
   type: ResourceType;
   body: DeclaredBody;
@@ -25,7 +25,7 @@ export interface Variant {
   resource: DeclaredResource;
 }
 
-/** A condition that is evaluated on the machine: the path exists. */
+/** A condition that the machine evaluates: the path must exist. */
 export interface OnlyIf {
   exists: string;
 }
@@ -39,9 +39,9 @@ export interface ResourceDeclaration {
   only_if: OnlyIf | null;
   /** An expression that yields a list. */
   for_each: string | null;
-  /** If the module has `resource`, a single variant with an empty `when`. */
+  /** The variants. If the module has `resource`, a single variant with an empty `when`. */
   variants: readonly Variant[];
-  /** True if the module has `resource`, false if it has `variants`. */
+  /** Whether the module has `resource` instead of `variants`. */
   universal: boolean;
 }
 
@@ -49,7 +49,7 @@ export type ParameterType = 'string' | 'integer' | 'number' | 'boolean' | 'list'
 
 export interface Parameter {
   type: ParameterType;
-  /** Null: no default. */
+  /** Null if there is no default. */
   default: Json;
   description: string | null;
 }
@@ -59,7 +59,7 @@ interface Verification {
   body: DeclaredBody;
 }
 
-/** A module that has passed every check that needs no agent. Its expressions are still text. */
+/** A module that has passed all checks that need no agent. Its expressions are not evaluated. */
 export interface ModuleDocument {
   name: string;
   supports: readonly Conditions[];

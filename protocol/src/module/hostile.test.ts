@@ -9,7 +9,7 @@ const lines = (count: number, line: (index: number) => string): string =>
 const filled = (piece: string, size: number = moduleLimits.bytes - 200): string =>
   piece.repeat(Math.floor(size / piece.length));
 
-/** About the largest valid module of files. */
+/** A valid module of files that is close to the limit of values. */
 const honest = `name: m
 supports: [{ platform: linux }]
 resources:
@@ -62,23 +62,23 @@ function timed(source: string | Uint8Array): { parsed: ParsedModule; took: numbe
   return { parsed, took: user + system };
 }
 
-// The checks stop at their limit and accept these two; their conflicts are reported when they are resolved.
+// The checks stop at their limit and accept these modules. Their conflicts are reported when they are resolved.
 const passed = ['many variants and clauses', 'one path, with conditions'];
 
-// An honest module is the reference, because the speed of the machine varies: 60 to 90 ms on two shared cores.
+// The honest module is the reference, because the speed of the machine varies.
 describe('hostile input', () => {
   test('accepts the honest reference module', () => {
-    // Several runs, so that the code is compiled before it is measured.
+    // Runs several times, so that the code is compiled before it is measured.
     for (let run = 0; run < 5; run += 1) expect(timed(honest).parsed.ok).toBe(true);
   });
 
   test.each(Object.keys(hostile))(
-    '%s: costs no more than six honest modules of the largest size, and is refused with positions',
+    'parses %s in at most six times the CPU time of the honest module, and reports faults with positions',
     (name) => {
       const source = hostile[name] ?? '';
       const { parsed, took } = timed(source);
-      // Measured one after the other, and again if above the limit. If other processes use the caches and memory,
-      // allocation-heavy modules are slower: 3.7 was observed.
+      // Measures both modules in turn, and repeats this if the ratio is above the limit. Modules that allocate much
+      // memory are slower if other processes use the caches: a ratio of 3.7 was observed.
       let ratio = took / timed(honest).took;
       for (let again = 0; again < 4 && ratio > 6; again += 1) ratio = timed(source).took / timed(honest).took;
       expect(ratio).toBeLessThan(6);
@@ -144,7 +144,7 @@ verify: [{ tcp: { port: 22 } }]
     fc.string({ unit: 'binary', maxLength: 4 }),
   );
 
-  test('parsing never throws for any input', () => {
+  test('does not throw for any input', () => {
     const mangled = fc
       .array(fc.tuple(fc.nat({ max: valid.length }), fc.nat({ max: 12 }), piece), { minLength: 1, maxLength: 6 })
       .map((edits) =>

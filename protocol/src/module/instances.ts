@@ -10,14 +10,14 @@ import type { UnfilledBody, UnfilledResource } from './secrets.ts';
 import type { Path } from './source/tree.ts';
 import { chooseVariant } from './variants.ts';
 
-/** A resource of one module for one agent, before the modules are merged. */
+/** A resource of one module for one agent, before modules are merged. */
 export interface Instance extends Omit<UnfilledResource, 'depends_on' | Trigger> {
   /** Path of the body in the module. */
   readonly path: Path;
-  /** Resource ids; the merge turns them into keys. */
+  /** Resource ids, which the merge converts to keys. */
   readonly dependsOnIds: readonly string[];
   readonly triggerIds: Readonly<Partial<Record<Trigger, readonly string[]>>>;
-  /** The id in the module. With `for_each`, several instances share it. */
+  /** The id in the module, which several instances share with `for_each`. */
   readonly declaredId: string | null;
 }
 
@@ -34,19 +34,20 @@ export interface Instances {
 }
 
 /**
- * The remaining size of a desired set. Templates and lists multiply text, so the text is counted during expansion. This
- * limits the size of the operation and the memory of the resolution.
+ * The remaining size of a desired set. Limits the size of the operation and the memory of the resolution. Templates and
+ * lists multiply text, so it is counted during the expansion.
  */
 export class ResolutionBudget {
   #resources = 20_000;
   #characters = 32 * 1024 * 1024;
 
-  /** @returns the reason if the limit is reached; else undefined */
+  /** @returns the reason if a limit is exceeded, otherwise undefined */
   spend(characters: number): string | undefined {
     this.#resources -= 1;
     this.#characters -= characters;
-    if (this.#resources < 0) return 'the desired set has more than 20000 resources: take modules out or shorten lists';
-    if (this.#characters < 0) return 'the desired set has more than 32 MiB of text after templates are inserted';
+    if (this.#resources < 0) return 'the desired set has more than 20000 resources: remove modules or shorten lists';
+    if (this.#characters < 0)
+      return 'the desired set has more than 32 MiB of text, including inserted templates: remove modules or shorten templates';
     return undefined;
   }
 }
@@ -124,7 +125,7 @@ function choose(
   }
   const names = variants.map(({ when }) => described(when));
   if (choice.kind === 'none') {
-    report(['variants'], `no variant matches the agent: there are ${names.slice(0, 5).join(' | ')}`);
+    report(['variants'], `no variant matches the agent; the variants are ${names.slice(0, 5).join(' | ')}`);
   } else {
     const tied = choice.indices.map((index) => names[index]).join(' | ');
     report(
@@ -135,7 +136,7 @@ function choose(
   return undefined;
 }
 
-/** The ids and elements of a resource: one, or with `for_each` one for each element of the list. */
+/** Returns the ids and elements of a resource: one, or with `for_each` one for each element of the list. */
 function elements(
   { id, for_each }: ResourceDeclaration,
   scope: Scope,
@@ -167,7 +168,7 @@ function instanceOf(
   const evaluated = evaluateBody(declared, kind, scope);
   const { body, deferred } = evaluated;
   if (resource.type === 'script' && body.manages === undefined && id !== null) body.manages = id;
-  // `ensure: present` is the default, so both spellings are the same declaration.
+  // `ensure: present` is the default, so declarations with and without it are equal.
   if (body.ensure === 'present') delete body.ensure;
   const faults: BodyFault[] = evaluated.faults.length > 0 ? evaluated.faults : bodyFaults(evaluated, kind);
   const [name, nameFault] = label(declaration.name, scope);
@@ -200,15 +201,15 @@ function label(name: string | null, scope: Scope): [string | null, string | unde
   if (name === null) return [null, undefined];
   const evaluated = evaluateText(name, scope);
   if (evaluated.kind === 'value') return [String(evaluated.value), undefined];
-  return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
+  return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
 }
 
-/** @returns the condition with its evaluated path, and the fault of the path */
+/** Evaluates the path of a condition. @returns the condition, and the fault of the path, if any */
 function condition(only_if: OnlyIf | null, scope: Scope): [OnlyIf | null, string | undefined] {
   if (only_if === null) return [null, undefined];
   const evaluated = evaluateText(only_if.exists, scope);
   if (evaluated.kind !== 'value')
-    return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot hold a secret'];
+    return [null, evaluated.kind === 'fault' ? evaluated.message : 'cannot contain a secret'];
   const path = String(evaluated.value);
   const parsed = onlyIfPath.resolved.safeParse(path);
   return [{ exists: withoutClosingSlash(path) }, parsed.error?.issues[0]?.message];
@@ -219,7 +220,7 @@ function sensitiveFields(
   body: Readonly<Record<string, Json>>,
   deferred: Instance['deferred'],
 ): string[] {
-  // The output of a script can contain each of its values, so either all scripts with this body have a secret or none.
+  // The output of a script can contain any of its values, so one secret makes all of them sensitive.
   if (type === 'script')
     return deferred.length === 0 ? [] : ['apply', 'check', 'undo'].filter((field) => field in body);
   const fields = new Set(deferred.map(({ path }) => String(path[0])));

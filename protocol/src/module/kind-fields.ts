@@ -2,39 +2,39 @@ import type { Field } from './kinds/field.ts';
 import type { Trigger } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 
-export const templateDescription = 'Id of the template of the content';
+export const templateDescription = 'Id of the template that has the content';
 
 export const triggerDescriptions: Readonly<Record<Trigger, string>> = {
-  reload_on: 'Reloaded after any of these resources changed',
-  restart_on: 'Restarted after any of these resources changed',
-  rerun_on: 'Run again after any of these resources changed',
+  reload_on: 'Ids of resources after whose changes the service is reloaded',
+  restart_on: 'Ids of resources after whose changes the service is restarted',
+  rerun_on: 'Ids of resources after whose changes the script runs again',
 };
 
-/** A field of a kind, described for people. */
+/** A field of a kind, for documentation. */
 export interface KindField {
   readonly name: string;
-  /** `ids`: a list of ids of resources. */
+  /** `ids` is a list of resource ids. */
   readonly type: Field['shape'] | 'ids';
   readonly required: boolean;
-  /** True if the field is a part of the identity. */
+  /** Whether the field is a part of the identity. */
   readonly identity: boolean;
-  /** Default of an absent field; null: an absent field is not managed. */
+  /** Value of an absent field; null if an absent field is not managed. */
   readonly default: string | null;
-  /** The values of a choice; null: any value of the type. */
+  /** The values of a choice; null for other types. */
   readonly values: string[] | null;
   /** Bounds of an integer. */
   readonly minimum: number | null;
   readonly maximum: number | null;
-  /** True if the value is never shown, even if it contains no secret. */
+  /** Whether the value is never shown, even if it contains no secret. */
   readonly sensitive: boolean;
   readonly description: string;
 }
 
-/** Every field of a kind: required ones first, then optional ones, the template, and triggers. */
+/** Returns all fields of a kind: the required ones, the optional ones, the template, and the triggers. */
 export function kindFields(type: ResourceType): KindField[] {
   const kind = kinds[type];
   const names = [...Object.keys(kind.required), ...Object.keys(kind.optional)];
-  // The fields that identify a resource may depend on which are given.
+  // Which fields identify a resource may depend on the given fields.
   const identifying = new Set([
     ...kind.identifiedBy({}),
     ...kind.identifiedBy(Object.fromEntries(names.map((name) => [name, '']))),
@@ -60,7 +60,7 @@ export function kindFields(type: ResourceType): KindField[] {
   return [...declared, ...template, ...triggers];
 }
 
-/** The bounds and choices in the schema of a field. */
+/** Reads the bounds or choices from the schema of a field. */
 function boundsOf({ shape, resolved }: Field): Partial<KindField> {
   const { minValue, maxValue, options } = resolved as unknown as {
     minValue: number;

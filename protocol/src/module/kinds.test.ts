@@ -5,7 +5,7 @@ import { resolveDesiredSet } from './resolve.ts';
 
 type Whole = [fields: string, key: string];
 
-/** The fields of each kind as written, and the key of the resulting resource. */
+/** Fields of each kind as written, and the key of the resulting resource. */
 const whole: Partial<Record<ResourceType, Whole>> = {
   'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
@@ -91,7 +91,7 @@ resources:
 const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags: {} };
 
 describe('kinds', () => {
-  test.each(resourceTypes)('%s accepts all of its fields and has the expected identity', (type) => {
+  test.each(resourceTypes)('%s accepts all of its fields and identifies the resource', (type) => {
     const [fields, key] = wholeOf(type);
     const parsed = parseModule(source(type, fields));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
@@ -99,7 +99,7 @@ describe('kinds', () => {
     if (!resolution.ok) throw new Error(JSON.stringify(resolution.faults));
     const resource = resolution.resources.find(({ id }) => id === 'it');
     expect(resource?.key).toBe(key);
-    // The body above sets every field except those that exclude each other.
+    // The body above has every field, except for those that exclude each other.
     const kind = kinds[type];
     const written = Object.keys(parsed.module.resources[2]?.variants[0]?.resource.body ?? {});
     const contradicting = kind.exclusive.flatMap((group) => group.slice(1));
@@ -112,7 +112,7 @@ describe('kinds', () => {
     );
   });
 
-  test.each(resourceTypes)('%s names its required fields and refuses unknown fields', (type) => {
+  test.each(resourceTypes)('%s reports its missing required fields and refuses unknown fields', (type) => {
     const parsed = parseModule(source(type, 'foo: 1'));
     if (parsed.ok) throw new Error('parsed');
     const missing = parsed.faults.filter(({ message }) => message.endsWith('is required')).map(({ path }) => path);
@@ -162,7 +162,7 @@ describe('kinds', () => {
     ['file-unix', 'path: /a, content: b, content_base64: ""', 'cannot be given together with content: keep one'],
     ['file-unix', 'path: /a, symlink: b, mode: "0644"', 'cannot be given together with symlink: keep one'],
     ['file-unix', 'path: /a, content_base64: "AAE"', 'must be base64, padded with "="'],
-    ['file-unix', 'path: /a, validate: "true"', 'must hold "%", which stands for the file with the new content'],
+    ['file-unix', 'path: /a, validate: "true"', 'must contain "%", which represents the file with the new content'],
     ['file-unix', 'path: /a, symlink: ""', 'must not be empty'],
     ['package-apt', 'name: nginx-', 'must be a package name'],
     ['package-apt', 'name: --option', 'must be a package name'],
@@ -175,7 +175,7 @@ describe('kinds', () => {
     ['package-dnf', 'name: "@core"', 'must be the name of one package'],
     ['package-dnf', 'name: "hel*"', 'must be the name of one package'],
     ['service-openrc', 'name: nginx.service', 'must be the name of a service of OpenRC, without ".service"'],
-    ['service-systemd', 'name: nginx.service', 'must be without ".service": write nginx'],
+    ['service-systemd', 'name: nginx.service', 'must not end with ".service": write nginx'],
     ['service-systemd', 'name: ../x', 'must be a unit name'],
     [
       'service-systemd',
@@ -204,20 +204,20 @@ describe('kinds', () => {
     ['timezone', 'name: ../../etc/passwd', 'must be a time zone of the system'],
     ['ssh-authorized-key', 'user: a, key: "command=x ssh-ed25519 AAAA"', 'must be the type and the key'],
     ['apt-repository', 'name: a, uris: [], suites: [b]', 'must be a list of at least 1'],
-    ['file-windows', 'path: "C:\\\\a:b"', 'must not hold control characters or any of'],
+    ['file-windows', 'path: "C:\\\\a:b"', 'must not contain control characters or any of'],
   ])('%s refuses { %s }', (type, fields, fault) => {
     const parsed = parseModule(source(type, fields));
     expect(parsed.ok ? [] : parsed.faults.map(({ message }) => message)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test('the two spellings of a kernel parameter have the same key', () => {
+  test('gives both spellings of a kernel parameter the same key', () => {
     const key = (name: string) => identify('sysctl', { key: name, value: '1' }).key;
     expect(key('net/ipv4/conf/eth0.1/mtu')).toBe(key('net.ipv4.conf.eth0/1.mtu'));
     expect(key('net/ipv4/ip_forward')).toBe('sysctl:net.ipv4.ip_forward');
     expect(key('net.ipv4.conf.eth0/1.mtu')).not.toBe(key('net.ipv4.conf.eth0.1.mtu'));
   });
 
-  test('identities of two parts are unambiguous', () => {
+  test('distinguishes identities of two parts whose joined texts would be equal', () => {
     const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
     expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));
     expect(key('/a%23b', 'c')).not.toBe(key('/a#b', 'c'));

@@ -21,15 +21,16 @@ const table = {
 /** All resource kinds. */
 export type ResourceType = keyof typeof table;
 
-/** The body of a resource of one kind as sent to an agent: expressions evaluated, without triggers and template. */
+/** Bodies by kind as sent to agents, with evaluated expressions and without triggers and template. */
 export type ResourceBodies = { [T in ResourceType]: BodyOf<(typeof table)[T]> };
 
 /**
- * The body of a resource of any kind; cast with `resource.body as ResourceBodies['file-unix']` after a check of `type`.
+ * The body of a resource of any kind. After a check of `type`, cast it with `resource.body as
+ * ResourceBodies['file-unix']`.
  */
 export type ResourceBody = ResourceBodies[ResourceType];
 
-/** Every kind by name. The identity space of a kind is its name unless it defines another one. */
+/** All kinds by name. The identity space of a kind is its name, unless the kind defines another one. */
 export const kinds: Readonly<Record<ResourceType, Kind>> = Object.fromEntries(
   Object.entries<Kind>(table).map(([type, kind]) => [type, { ...kind, space: kind.space || type }]),
 ) as Record<ResourceType, Kind>;
@@ -38,13 +39,13 @@ export const resourceTypes = Object.keys(kinds) as ResourceType[];
 
 export const isResourceType = (name: string): name is ResourceType => Object.hasOwn(kinds, name);
 
-/** The kinds that the agent of this release applies. Used for documentation only: the agent's own registry decides. */
+/** The kinds that the agent of this release applies, for documentation. The agent has its own registry. */
 export const executableKinds: ReadonlySet<ResourceType> = new Set(
   resourceTypes.filter((type) => kinds[type].isSupported),
 );
 
 /**
- * The identity of a resource.
+ * Identifies a resource.
  * @param body a body whose identifying fields are evaluated
  * @returns the identity as text, and the key that is unique in a desired set
  */

@@ -1,16 +1,16 @@
 import { closest, distance } from 'fastest-levenshtein';
 
 /**
- * A suggestion for an unknown name.
- * @returns the end of a sentence: `: did you mean "x"?`, or the known names, or an empty text
+ * Suggests known names for an unknown one.
+ * @returns the end of a sentence: `: did you mean "x"?`, the known names, or an empty text
  */
 export function suggestion(name: string, known: readonly string[]): string {
   if (known.length === 0) return '';
-  // Half of a compound name matches before any spelling: `user` is user-unix, `apt` is package-apt.
+  // A part of a compound name takes precedence over similar spellings: `user` suggests user-unix, `apt` package-apt.
   const whole = known.filter((each) => each.startsWith(`${name}-`) || each.endsWith(`-${name}`));
   if (name !== '' && whole.length > 0 && whole.length <= 6)
     return `: did you mean ${whole.map((each) => `"${each}"`).join(' or ')}?`;
-  // The comparison is quadratic in length; no field has a name this long.
+  // The comparison is quadratic in the length, and no known name is longer.
   if (name.length <= 64) {
     const nearest = closest(name, known as string[]);
     if (distance(name, nearest) <= Math.max(2, Math.floor(name.length / 2))) return `: did you mean "${nearest}"?`;
@@ -18,5 +18,5 @@ export function suggestion(name: string, known: readonly string[]): string {
   return known.length <= 12 ? `: there are ${known.join(', ')}` : '';
 }
 
-/** A name for a message: quoted, with escaped line breaks, and cut after 100 characters. */
+/** Quotes a name for a message, escapes its line breaks, and cuts it after 100 characters. */
 export const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);

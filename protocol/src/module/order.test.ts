@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stableOrder } from './order.ts';
 
-/** Dependencies without a cycle: each index depends only on indices that are earlier in a hidden order. */
+/** Dependencies without a cycle: each index depends only on indices that precede it in a random order. */
 const acyclic = fc
   .integer({ min: 0, max: 30 })
   .chain((size) =>
@@ -20,16 +20,16 @@ const acyclic = fc
   });
 
 describe('stableOrder', () => {
-  test('keeps the order of declaration without dependencies', () => {
+  test('keeps the order of declaration if there are no dependencies', () => {
     expect(stableOrder([[], [], []])).toEqual({ ok: true, order: [0, 1, 2] });
     expect(stableOrder([])).toEqual({ ok: true, order: [] });
   });
 
-  test('moves only resources that have to wait', () => {
+  test('moves only resources that must wait for a dependency', () => {
     expect(stableOrder([[3], [], [], []])).toEqual({ ok: true, order: [1, 2, 3, 0] });
   });
 
-  test('contains each index once, after all its dependencies', () => {
+  test('orders each index exactly once, after all of its dependencies', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -43,7 +43,7 @@ describe('stableOrder', () => {
     );
   });
 
-  test('runs the earliest declared resource that is ready', () => {
+  test('continues with the first declared resource that is ready', () => {
     fc.assert(
       fc.property(acyclic, (dependencies) => {
         const sorted = stableOrder(dependencies);
@@ -58,12 +58,12 @@ describe('stableOrder', () => {
     );
   });
 
-  test('reports a cycle from its first declared resource', () => {
+  test('reports a cycle that begins with its first declared resource', () => {
     expect(stableOrder([[], [3], [1], [2], [3]])).toEqual({ ok: false, cycle: [1, 3, 2] });
     expect(stableOrder([[0]])).toEqual({ ok: false, cycle: [0] });
   });
 
-  test('reports only resources of the cycle', () => {
+  test('reports only the resources of a cycle', () => {
     const anything = fc
       .integer({ min: 1, max: 12 })
       .chain((size) =>

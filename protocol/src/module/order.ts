@@ -1,13 +1,14 @@
 export type Order =
   | { readonly ok: true; readonly order: readonly number[] }
-  /** Each index depends on the next one, and the last one on the first. */
+  /** Each index depends on the next one, and the last index depends on the first. */
   | { readonly ok: false; readonly cycle: readonly number[] };
 
 /**
- * Execution order: the order of declaration, changed only by dependencies. Of the resources that are ready, the first
- * declared one comes next, so the result is lexicographically the smallest valid order.
+ * Sorts resources into their execution order: the order of declaration, changed only where dependencies require it.
+ * Always continues with the first declared resource that is ready, so the result is the lexicographically smallest
+ * valid order.
  *
- * @param dependencies for each index, the indices that must come before it; repeats are harmless
+ * @param dependencies for each index, the indices that must come before it; may contain duplicates
  */
 export function stableOrder(dependencies: readonly (readonly number[])[]): Order {
   const waitingFor = new Int32Array(dependencies.length);
@@ -35,7 +36,7 @@ export function stableOrder(dependencies: readonly (readonly number[])[]): Order
   return { ok: false, cycle: findCycle(dependencies, (index) => (waitingFor[index] as number) > 0) };
 }
 
-/** Every remaining index depends on another remaining index, so following the dependencies finds a cycle. */
+/** Finds a cycle by following the dependencies: every remaining index depends on another remaining index. */
 function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index: number) => boolean): number[] {
   const path: number[] = [];
   const placeOf = new Map<number, number>();
@@ -46,12 +47,12 @@ function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index:
     current = (dependencies[current] as readonly number[]).find(isLeft) as number;
   }
   const cycle = path.slice(placeOf.get(current));
-  // The cycle is reported from its first declared resource, so that the same fault always has the same text.
+  // The cycle begins with its first declared resource, so that the same fault always has the same text.
   const first = cycle.indexOf(Math.min(...cycle));
   return [...cycle.slice(first), ...cycle.slice(0, first)];
 }
 
-/** A binary heap of indices. */
+/** A binary heap that returns the smallest index first. */
 class SmallestFirst {
   readonly #heap: number[] = [];
 

@@ -5,8 +5,8 @@ import type { Path } from './source/tree.ts';
 import { type VerificationType, verificationKinds } from './verification.ts';
 
 /**
- * The well-formed parts of a module, each with its path. Checks between fields use the outline, so that a malformed
- * part does not hide the faults of other parts.
+ * The well-formed parts of a module with their paths. Checks that involve several fields use the outline, so that a
+ * malformed part does not hide faults of other parts.
  */
 export interface Outline {
   name: string;
@@ -35,7 +35,7 @@ export interface OutlineResource {
   candidates: readonly Candidate[];
 }
 
-/** A possible body of a resource: the body of `resource`, or of a variant. */
+/** A possible body of a resource: that of `resource`, or that of a variant. */
 export interface Candidate {
   /** Path of the body. */
   path: Path;
@@ -55,7 +55,7 @@ export const mapping = (value: unknown): Mapping =>
 const sequence = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The keys of an object with a value, except `x-` keys. */
+/** Returns the keys of an object whose values are not null, except for `x-` keys. */
 export const givenKeys = (value: unknown): string[] =>
   Object.entries(mapping(value))
     .filter(([key, entry]) => !isExtensionKey(key) && entry !== null)
@@ -166,7 +166,7 @@ function verificationOf(value: Mapping, path: Path): Outline['verify'][number][]
     );
 }
 
-/** The module of an outline that has no faults. */
+/** Converts the outline of a module without faults to the module. */
 export function documentOf(complete: Outline): ModuleDocument {
   return {
     name: complete.name,

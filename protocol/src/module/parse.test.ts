@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseModule } from './parse.ts';
 
-/** `line:column path` of each fault, and its message. */
+/** Returns `line:column path` and message of each fault. */
 function faultsOf(source: string | Uint8Array): string[] {
   const parsed = parseModule(source);
   if (parsed.ok) return [];
@@ -12,7 +12,7 @@ function warningsOf(source: string): string[] {
   return parseModule(source).warnings.map(({ line, column, message }) => `${line}:${column} ${message}`);
 }
 
-/** A module of resources written as flow mappings, one for each line, starting on line 4. */
+/** Returns a module of resources in flow style, one on each line from line 4 on. */
 const withResources = (...resources: string[]): string =>
   `name: m\nsupports: [{ platform: linux }]\nresources:\n${resources.map((resource) => `  - ${resource}\n`).join('')}`;
 
@@ -73,7 +73,7 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
   });
 
   test('counts columns after a byte order mark', () => {
-    expect(faultsOf('\uFEFFname: a/b\n')).toEqual(['1:7 /name must not hold "/"']);
+    expect(faultsOf('\uFEFFname: a/b\n')).toEqual(['1:7 /name must not contain "/"']);
   });
 
   test('accepts anchors within the limits', () => {
@@ -251,13 +251,13 @@ describe('parseModule reports path, line and column of', () => {
         "{ resource: { file-windows: { path: 'C:\\a\\..\\b' } } }",
       ),
       [
-        '4:38 /resources/0/resource/file-unix/path must not have ".." in it: write the resulting path',
-        '5:38 /resources/1/resource/file-unix/path must not have "." in it: write the resulting path',
-        '6:38 /resources/2/resource/file-unix/path must not have "//" in it or end in "/"',
-        '7:38 /resources/3/resource/file-unix/path must not have "//" in it or end in "/"',
-        '8:38 /resources/4/resource/file-unix/path must not hold a NUL character',
+        '4:38 /resources/0/resource/file-unix/path must not contain "..": write the resulting path',
+        '5:38 /resources/1/resource/file-unix/path must not contain ".": write the resulting path',
+        '6:38 /resources/2/resource/file-unix/path must not contain "//" or end with "/"',
+        '7:38 /resources/3/resource/file-unix/path must not contain "//" or end with "/"',
+        '8:38 /resources/4/resource/file-unix/path must not contain a NUL character',
         '9:38 /resources/5/resource/file-unix/path must be a file, not "/"',
-        '10:41 /resources/6/resource/file-windows/path must not have ".." in it: write the resulting path',
+        '10:41 /resources/6/resource/file-windows/path must not contain "..": write the resulting path',
       ],
     ],
     [
@@ -289,10 +289,10 @@ describe('parseModule reports path, line and column of', () => {
         '{ when: { arch: armv7 }, resource: { line-unix: { path: "/d/${{ agent.name }}", line: z } } }',
       ),
       [
-        '4:19 /resources/0/resource/line-unix line-unix "/a" is a part of a file, and resource 2 declares all of that file, so each would undo the other at every apply: put it into the content, or declare no content',
-        '6:19 /resources/2/resource/block-unix block-unix "/a" is a part of a file, and resource 2 declares all of that file, so each would undo the other at every apply: put it into the content, or declare no content',
+        '4:19 /resources/0/resource/line-unix line-unix "/a" is a part of a file, and resource 2 declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content',
+        '6:19 /resources/2/resource/block-unix block-unix "/a" is a part of a file, and resource 2 declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content',
         '8:19 /resources/4/resource/line-unix line-unix "/b" is a part of a file, and resource 4 declares that file absent: keep one of them',
-        '13:42 /resources/9/resource/line-unix line-unix "/d/${{ agent.name }}" is a part of a file, and resource 8 declares all of that file, so each would undo the other at every apply: put it into the content, or declare no content',
+        '13:42 /resources/9/resource/line-unix line-unix "/d/${{ agent.name }}" is a part of a file, and resource 8 declares the whole file, so each would undo the other at every apply: move the part into the content, or declare no content',
       ],
     ],
     [
@@ -326,7 +326,7 @@ describe('parseModule reports path, line and column of', () => {
     [
       'a script without manages and id',
       withResources('{ resource: { script: { program: sh, apply: "true" } } }'),
-      ['4:19 /resources/0/resource/script a script needs `manages`, or an id on its resource, to be known by'],
+      ['4:19 /resources/0/resource/script a script needs an identity: add `manages`, or an id to its resource'],
     ],
     [
       'a script of an unknown program',
@@ -369,7 +369,7 @@ describe('parseModule reports path, line and column of', () => {
     [
       'an expression in a field that does not allow one',
       'name: m\nsupports: [{ distro: "${{ param.a }}" }]\n',
-      ['2:22 /supports/0/distro cannot hold an expression'],
+      ['2:22 /supports/0/distro cannot contain an expression'],
     ],
     [
       'values of the wrong type',
@@ -392,17 +392,17 @@ describe('parseModule reports path, line and column of', () => {
       ],
     ],
     ['no name', 'supports: []\n', ['1:1 /name "name" is required']],
-    ['a name with a slash', 'name: a/b\n', ['1:7 /name must not hold "/"']],
+    ['a name with a slash', 'name: a/b\n', ['1:7 /name must not contain "/"']],
     ['an empty name', 'name: ""\n', ['1:7 /name must not be empty']],
     ['a long name', `name: ${'a'.repeat(129)}\n`, ['1:7 /name is longer than 128 characters']],
-    ['a name with a control character', 'name: "a\\tb"\n', ['1:7 /name must not hold control characters']],
+    ['a name with a control character', 'name: "a\\tb"\n', ['1:7 /name must not contain control characters']],
     [
       'parameters with a wrong default, type, or name',
       'name: m\nparameters:\n  a: { type: integer, default: "80" }\n  b: { type: text }\n  1c: { type: string }\n',
       [
-        '3:32 /parameters/a/default must be a whole number, as its type says',
+        '3:32 /parameters/a/default must be a whole number, to match its type',
         '4:14 /parameters/b/type must be one of string, integer, number, boolean, list, map',
-        '5:3 /parameters/1c is not a name for a parameter: letters, digits, "_" and "-", not starting with a digit',
+        '5:3 /parameters/1c is not a valid name for a parameter: use letters, digits, "_", and "-", and do not begin with a digit',
       ],
     ],
     [
@@ -471,12 +471,12 @@ describe('certain and possible conflicts', () => {
     const exclusive = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { distro: fedora }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }, { when: { arch: x86_64 }, ${motd} }] }`),
-      // The first never applies to an agent of the second: there, its other variant names more keys.
+      // The first file never applies to an agent of the second one, because the other variant has more keys there.
       withResources(
         `{ variants: [{ when: { platform: linux }, ${motd} }, { when: { platform: linux, distro: debian }, resource: { hostname: { name: a } } }] }`,
         `{ when: { distro: debian }, ${motd} }`,
       ),
-      // The clause excludes the first one.
+      // No agent that matches the clause gets the first file.
       withResources(`{ when: { platform: windows }, ${motd} }`, `{ ${motd} }`),
     ];
     for (const source of exclusive) expect(faultsOf(source)).toEqual([]);
@@ -498,7 +498,7 @@ describe('certain and possible conflicts', () => {
     for (const source of overlapping) expect(faultsOf(source)).toHaveLength(1);
   });
 
-  test('reports no tie if a narrower variant may win', () => {
+  test('reports no tie if a variant with more keys may match', () => {
     const narrower = `name: m
 supports: [{ platform: linux, distro: debian }]
 resources:
@@ -510,7 +510,7 @@ resources:
     expect(faultsOf(narrower)).toEqual([]);
   });
 
-  test('warns of a cycle through variants that may never apply together', () => {
+  test('warns about a cycle through variants that may never apply together', () => {
     const source = withResources(
       '{ id: a, variants: [{ when: { distro: debian }, resource: { service-systemd: { name: a, restart_on: [b] } } }, { resource: { hostname: { name: a } } }] }',
       '{ id: b, variants: [{ when: { distro: fedora }, resource: { service-systemd: { name: b, restart_on: [a] } } }, { resource: { timezone: { name: UTC } } }] }',
@@ -519,7 +519,7 @@ resources:
     expect(warningsOf(source)).toEqual(['4:5 dependency cycle: a -> b -> a, if all of them apply to one agent']);
   });
 
-  test('warns of a file without content, which is created empty', () => {
+  test('warns about a file without content, which would be created empty', () => {
     const empty = [
       '4:30 declares no content, so a missing file is created empty; `only_if: { exists }` next to `resource` skips it instead',
     ];
@@ -531,7 +531,7 @@ resources:
       expect(warningsOf(withResources(`{ resource: { file-unix: { path: /a, ${body} } } }`)), body).toEqual([]);
   });
 
-  test('accepts a condition for the machine, and refuses malformed ones', () => {
+  test('accepts `only_if` with a valid path, and refuses malformed conditions', () => {
     const resource = 'resource: { hostname: { name: a } }';
     const faults = (onlyIf: string) => faultsOf(withResources(`{ only_if: ${onlyIf}, ${resource} }`));
     for (const path of ['/', '/etc/nginx', '/etc/nginx/', '"${{ param.path }}/x"'])
@@ -543,11 +543,11 @@ resources:
     expect(faults('{ exists: etc }')).toEqual([
       '4:26 /resources/0/only_if/exists must be an absolute path, starting with "/"',
     ]);
-    expect(faults('{ exists: "/a\\0" }')).toEqual([expect.stringContaining('must not hold a NUL character')]);
+    expect(faults('{ exists: "/a\\0" }')).toEqual([expect.stringContaining('must not contain a NUL character')]);
     expect(faults(`{ exists: /${'a'.repeat(4095)} }`)).toEqual([
       expect.stringContaining('is longer than 4095 characters'),
     ]);
-    expect(faults('{ exists: /a/../b }')).toEqual([expect.stringContaining('must not have ".."')]);
+    expect(faults('{ exists: /a/../b }')).toEqual([expect.stringContaining('must not contain ".."')]);
     expect(faults('{}')).toEqual([expect.stringContaining('"exists" is required')]);
     expect(faults('/a')).toEqual([expect.stringContaining('must be a mapping of exists to a path')]);
     expect(faults('{ exist: /a }')).toContainEqual(expect.stringContaining('exists'));
@@ -555,7 +555,7 @@ resources:
     expect(faults('{ exists: "/${{ each }}" }')).toEqual([expect.stringContaining('"each"')]);
   });
 
-  test('warns of unused templates, missing clauses, and expressions in defaults', () => {
+  test('warns about unused templates, missing clauses, and expressions in defaults', () => {
     expect(warningsOf('name: m\ntemplates:\n  - { id: t, content: a }\n')).toEqual([
       '1:1 the module has no supports clause, so it matches no agent',
       '3:5 no resource uses the template "t"',
@@ -590,7 +590,7 @@ describe('parseModule refuses YAML with', () => {
     ],
     ['a tab for indentation', 'name: m\nresources:\n\t- id: a\n', ['3:1  a tab cannot indent in YAML: use spaces']],
     ['two documents', 'name: a\n---\nname: b\n', ['2:1  more than one document: upload each module separately']],
-    ['YAML 1.1', '%YAML 1.1\n---\nname: yes\n', ['1:1  only YAML 1.2 is read: leave out the %YAML directive']],
+    ['YAML 1.1', '%YAML 1.1\n---\nname: yes\n', ['1:1  only YAML 1.2 is supported: remove the %YAML directive']],
     [
       'an unclosed bracket',
       'name: [a\n',
@@ -603,12 +603,12 @@ describe('parseModule refuses YAML with', () => {
     ['the key __proto__', 'name: m\nx-a: { __proto__: { a: b } }\n', ['2:8 /x-a "__proto__" cannot be a key']],
     ['a key that is a number', 'name: m\n1: a\n', ['2:1  a key must be text: write it in quotes']],
     ['a key that is a mapping', 'name: m\n? { a: b }\n: c\n', ['2:3  a key must be text: write it in quotes']],
-    ['infinity', 'name: m\nx-a: .inf\n', ['2:6 /x-a this number cannot be used']],
+    ['infinity', 'name: m\nx-a: .inf\n', ['2:6 /x-a a number must be finite']],
     ['a control character', 'name: a\nx-a: \u0007\n', ['2:6  the control character U+0007 is not allowed in YAML']],
     ['a lone surrogate', 'name: "\ud800"\n', ['1:1  the module is not Unicode text: it contains a lone surrogate']],
   ];
 
-  test.each(cases)('refuses YAML: %s', (_, source, faults) => {
+  test.each(cases)('refuses YAML with %s', (_, source, faults) => {
     expect(faultsOf(source)).toEqual(faults);
   });
 
@@ -624,18 +624,18 @@ describe('parseModule refuses YAML with', () => {
     const steps = names.slice(1).map((name, index) => `x-${name}: &${name} [${`*${names[index]},`.repeat(9)}]`);
     const bomb = `name: m\nx-a: &a [1,1,1,1,1,1,1,1,1]\n${steps.join('\n')}\n`;
     expect(faultsOf(bomb)).toEqual([
-      '1:1  more than 10000 values: split the module (aliases count as often as they are used)',
+      '1:1  more than 10000 values: split the module (an alias counts each time it is used)',
     ]);
   });
 
-  test('refuses text that aliases multiply', () => {
+  test('refuses too much text in expanded aliases', () => {
     const source = `name: m\nx-a: &a "${'y'.repeat(1_000_000)}"\nx-b: [${'*a,'.repeat(100)}]\n`;
-    expect(faultsOf(source)).toEqual(['1:1  too much text after aliases are followed: use each anchor less often']);
+    expect(faultsOf(source)).toEqual(['1:1  too much text with expanded aliases: use fewer aliases']);
   });
 
   test('accepts a module of 10,000 values and refuses more', () => {
     const list = (values: number) => `name: m\nx-a:\n${'- a\n'.repeat(values)}`;
-    // The mapping, the name, and the list are values too.
+    // The mapping, the name, and the list also count as values.
     expect(faultsOf(list(9_997))).toEqual([]);
     expect(faultsOf(list(9_998))).toHaveLength(1);
     expect(faultsOf(list(300_000))).toEqual(['10001:1  more than 10000 values: split the module']);

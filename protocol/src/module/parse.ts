@@ -12,12 +12,11 @@ export type ParsedModule =
   | { ok: false; faults: Fault[]; warnings: Fault[] };
 
 /**
- * Parses a module and runs all checks that need no agent.
+ * Parses a module, and runs all checks that need no agent.
  *
- * @param source YAML as received: bytes, or text
- * @returns the module, or all its faults in order of position, each with a JSON pointer, line and column (from 1,
- *   columns in UTF-16 units). Warnings do not refuse the module. Never throws; the limits of `moduleLimits` bound the
- *   time for any source.
+ * @param source YAML as bytes or text
+ * @returns the module, or all its faults in order of position, each with a JSON pointer, line, and column (from 1,
+ *   columns in UTF-16 units); and warnings. Never throws. `moduleLimits` bounds the time for any source
  */
 export function parseModule(source: string | Uint8Array): ParsedModule {
   const decoded = decodeSource(source);
@@ -53,7 +52,7 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
   return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
 }
 
-/** Characters. Messages may quote texts as long as the module. */
+/** Maximum length of a message in characters. Messages may quote texts that are as long as the module. */
 const maximumMessage = 500;
 
 interface Finding {
@@ -63,8 +62,8 @@ interface Finding {
 }
 
 /**
- * The schema's issues as faults: one for each unknown key, and of a choice between forms only those of the intended
- * form.
+ * Converts issues of the schema to faults. Reports each unknown key separately, and for a choice between forms, only
+ * the issues of the intended form.
  */
 function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: string, above: Path = []): Finding[] {
   return issues.flatMap((issue): Finding[] => {
@@ -89,7 +88,7 @@ function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: st
       return meant === undefined ? [{ path, message: issue.message, at: 'value' }] : flatten(meant, root, source, path);
     }
     if (issue.code === 'invalid_type' && issue.expected === 'string' && node?.kind === 'scalar') {
-      // The value as written: YAML reads 0644 as the number 644.
+      // Quotes the value as written, because YAML reads 0644 as the number 644.
       const text = source.slice(node.start, node.end).trim();
       if (text.length <= 64) return [{ path, message: `must be text: write it in quotes, "${text}"`, at: 'value' }];
     }
@@ -98,9 +97,9 @@ function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: st
 }
 
 /**
- * Offset of an expression in the source. Quoting, folding and indentation change the text before the expression, so the
- * function counts the preceding `${{`. If an escape hides one of them, the offset is approximate, but always inside the
- * text.
+ * Returns the offset of an expression in the source. Counts the preceding `${{`, because quoting, folding, and
+ * indentation change the text before the expression. If an escape hides one of them, the offset is approximate, but
+ * always within the text.
  */
 function expressionOffset(source: string, root: TreeNode, path: Path, offset: number): number {
   const node = nodeAt(root, path);
@@ -117,7 +116,7 @@ function expressionOffset(source: string, root: TreeNode, path: Path, offset: nu
 
 const opening = '${{';
 
-/** Faults by position, without duplicates, at most `moduleLimits.faults`. */
+/** Sorts faults by position, removes duplicates, and keeps at most `moduleLimits.faults`. */
 function inOrder(faults: readonly Fault[]): Fault[] {
   const seen = new Set<string>();
   const distinct = faults.filter(({ path, message }) => {

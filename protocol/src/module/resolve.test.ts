@@ -36,7 +36,7 @@ const faultsOf = (resolution: Resolution): string[] =>
 const fileContent = (resources: readonly ResolvedResource[]): string | undefined =>
   (resources[0] as ResolvedResource & { body: ResourceBodies['file-unix'] }).body.content;
 
-/** A module with one file of this content. */
+/** Returns a module with one file of this content. */
 const file = (content: string, more = ''): string =>
   `${more}\nresources:\n  - { id: f, resource: { file-unix: { path: /f, content: ${JSON.stringify(content)} } } }\n`;
 
@@ -88,7 +88,7 @@ describe('variants', () => {
     ]);
     expect(faultsOf(variants('{ distro: fedora }', '{ arch: armv7 }'))).toEqual([
       'module_unresolved',
-      '/modules/m/resources/0/variants module "m": no variant matches the agent: there are distro=fedora | arch=armv7',
+      '/modules/m/resources/0/variants module "m": no variant matches the agent; the variants are distro=fedora | arch=armv7',
     ]);
   });
 });
@@ -280,10 +280,7 @@ resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "\${{ 
   test('evaluated values must have the format of their field', () => {
     const bad: [string, string][] = [
       ['file-unix: { path: "${{ tag.t }}" }', 'path module "m": must be an absolute path, starting with "/"'],
-      [
-        'file-unix: { path: "/srv/${{ tag.t }}" }',
-        'path module "m": must not have ".." in it: write the resulting path',
-      ],
+      ['file-unix: { path: "/srv/${{ tag.t }}" }', 'path module "m": must not contain "..": write the resulting path'],
       [
         'file-unix: { path: /a, mode: "${{ tag.t }}" }',
         'mode module "m": must be 3 or 4 octal digits in quotes, such as "0644"',
@@ -322,7 +319,7 @@ describe('parameters', () => {
     const source = 'parameters: { port: { type: integer, default: 80 } }';
     expect(faultsOf(resolve(source, {}, { port: '80', prot: 1 }))).toEqual([
       'module_unresolved',
-      '/modules/m/parameters/port module "m": must be a whole number, as its type says',
+      '/modules/m/parameters/port module "m": must be a whole number, to match its type',
       '/modules/m/parameters/prot module "m": the module has no parameter "prot": did you mean "port"?',
     ]);
     expect(faultsOf(resolveDesiredSet({ modules: [moduleOf('')], agent, parameters: { other: {} } }))).toEqual([
@@ -366,8 +363,8 @@ describe('several modules', () => {
   });
 
   test.each([
-    ['its content', 'content: a', 'line-unix: { path: /f, line: x }', '/f#x', 'all of that file'],
-    ['a secret', 'content: "${{ secrets.s }}"', 'block-unix: { path: /f, marker: m }', '/f#m', 'all of that file'],
+    ['its content', 'content: a', 'line-unix: { path: /f, line: x }', '/f#x', 'the whole file'],
+    ['a secret', 'content: "${{ secrets.s }}"', 'block-unix: { path: /f, marker: m }', '/f#m', 'the whole file'],
     [
       'its absence',
       'ensure: absent',
@@ -402,7 +399,7 @@ describe('several modules', () => {
     ['kind', 'directory-unix: { path: /f }'],
     ['presence', 'file-unix: { path: /f, content: a, ensure: absent }'],
     ['secret', 'file-unix: { path: /f, content: "a${{ secrets.s }}" }'],
-  ])('declarations that differ in %s are a conflict that names both positions', (_, resource) => {
+  ])('reports declarations that differ in %s as a conflict, with both positions', (_, resource) => {
     const resolution = both(
       'resources: [{ id: x, resource: { file-unix: { path: /f, content: a } } }]',
       `resources: [{ resource: { ${resource} } }]`,
@@ -442,7 +439,7 @@ describe('several modules', () => {
     ]);
   });
 
-  test('a module that is listed twice is resolved once', () => {
+  test('resolves a module that is listed twice only once', () => {
     const module = moduleOf(file('a'));
     expect(resourcesOf(resolveDesiredSet({ modules: [module, module], agent }))).toHaveLength(1);
   });
@@ -455,7 +452,7 @@ resources:
 ${Array.from({ length: 1000 }, (_, index) => `  - { resource: { file-unix: { path: /f${index}, template: t } } }\n`).join('')}`;
     expect(faultsOf(resolve(source))).toEqual([
       'module_unresolved',
-      '/modules/m/resources/22 module "m": the desired set has more than 32 MiB of text after templates are inserted',
+      '/modules/m/resources/22 module "m": the desired set has more than 32 MiB of text, including inserted templates: remove modules or shorten templates',
     ]);
     const each = `parameters: { p: { type: list } }
 resources: [{ for_each: "\${{ param.p }}", resource: { user-unix: { name: "u\${{ each }}" } } }]`;
@@ -472,7 +469,7 @@ describe('resolution of secrets', () => {
 `;
   const lookup = (name: string): string | undefined => ({ db: 'hunter2', token: 'tok' })[name];
 
-  test('secrets are listed and not filled in', () => {
+  test('lists secrets without inserting them', () => {
     const resolution = resolve(source);
     expect(resolution).toMatchObject({ ok: true, secrets: ['db', 'token'], required_secrets: ['db', 'token'] });
     const [file, service, script, job] = resourcesOf(resolution);
@@ -483,7 +480,7 @@ describe('resolution of secrets', () => {
     expect(job?.sensitive_fields).toEqual(['program_arguments']);
   });
 
-  test('secrets with a default are not required', () => {
+  test('does not require secrets with a default', () => {
     expect(resolve(file('${{ secrets.a | default("x") }} ${{ secrets.b }}'))).toMatchObject({
       secrets: ['a', 'b'],
       required_secrets: ['b'],
@@ -501,11 +498,11 @@ describe('resolution of secrets', () => {
     expect(bodies[2]).toMatchObject({ apply: 'login hunter2', check: 'true' });
     expect(bodies[3]).toEqual({ name: 'l', program_arguments: ['x', '--t=tok'] });
     expect(Object.keys(file as object)).not.toContain('deferred');
-    // The stored resources still contain no secrets.
+    // The resources that were stored are not changed.
     expect(JSON.stringify(stored)).not.toContain('hunter2');
   });
 
-  test('missing secrets have their default or are reported by name', () => {
+  test('replaces missing secrets with their defaults, or reports their names', () => {
     const filled = fillSecrets(resourcesOf(resolve(file('${{ secrets.a | default("x") }}'))), () => undefined);
     expect(filled.ok && fileContent(filled.resources)).toBe('x');
     expect(fillSecrets(resourcesOf(resolve(file('${{ secrets.a }}'))), () => undefined)).toEqual({
@@ -528,7 +525,7 @@ describe('resolution of secrets', () => {
     expect(JSON.stringify(filled)).not.toContain('hunter2');
   });
 
-  test('secrets of a verification are not filled in', () => {
+  test('does not insert the secrets of verifications into the resolved set', () => {
     const resolution = resolve('verify: [{ command: "check ${{ secrets.v }}" }, { tcp: { port: 22 } }]');
     expect(resolution).toMatchObject({
       ok: true,
@@ -613,7 +610,7 @@ resources:
     );
   });
 
-  test('any escaped text resolves to the original text', () => {
+  test('resolves any escaped text to the original text', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const content = [...escapeExpressions(text)]
@@ -631,7 +628,7 @@ describe('only_if', () => {
   const source = (onlyIf: string, more = '') =>
     `${more}\nresources:\n  - { id: f, only_if: { exists: ${onlyIf} }, resource: { file-unix: { path: /f, content: a } } }\n`;
 
-  test('only_if is passed on with its evaluated path, for each element, together with `when`', () => {
+  test('evaluates the path of only_if for each element of for_each', () => {
     expect(resourcesOf(resolve(source('/etc/x/')))[0]).toMatchObject({ only_if: { exists: '/etc/x' } });
     const each = `
 parameters: { sites: { type: list, default: [a, b] } }

@@ -12,7 +12,7 @@ import { type Path, pointer } from './source/tree.ts';
 import { verificationKind } from './verification.ts';
 
 export interface ResolutionRequest {
-  /** Modules in the order of the desired set; repeated names are skipped. */
+  /** Modules in the order of the desired set. Repeated names are skipped. */
   readonly modules: readonly ModuleDocument[];
   /** `{module: {name: value}}` */
   readonly parameters?: Readonly<Record<string, Readonly<Record<string, Json>>>>;
@@ -27,7 +27,7 @@ export type Resolution =
       verify: UnfilledVerification[];
       /** Names of all secrets that are used, sorted. */
       secrets: string[];
-      /** Names of secrets without a default: dispatch fails if one is missing. */
+      /** Names of secrets without a default. The dispatch fails if one of them is missing. */
       required_secrets: string[];
     }
   | { ok: false; code: 'module_unresolved' | 'module_conflict'; faults: Fault[] };
@@ -35,11 +35,12 @@ export type Resolution =
 const maximumFaults = 500;
 
 /**
- * Phase one of resolution: the desired resources of an agent, from the modules of its desired set. Secrets are listed
- * but not filled in, so the result may be stored; `fillSecrets` inserts them. Pure.
+ * Resolves the desired resources of an agent from the modules of its desired set, as the first phase of resolution.
+ * Lists secrets but does not insert them, so the result may be stored. `fillSecrets` inserts them at dispatch. A pure
+ * function.
  *
- * @returns the resources in execution order, or every fault; a fault's path is a JSON pointer into
- *   `{modules: {<name>: <module>}, parameters: {…}}`
+ * @returns the resources in execution order, or the faults; the path of a fault is a JSON pointer into `{modules:
+ *   {<name>: <module>}, parameters: {…}}`
  */
 export function resolveDesiredSet({ modules, parameters = {}, agent }: ResolutionRequest): Resolution {
   const unresolved: Fault[] = [];
@@ -104,7 +105,10 @@ interface Merged {
   readonly path: Path;
 }
 
-/** Merges the modules: equal declarations of a resource become one, different declarations of a key are a conflict. */
+/**
+ * Merges the resources of modules. Equal declarations of a key in two modules become one, and different declarations
+ * conflict.
+ */
 function mergeInstances(modules: readonly (readonly Instance[])[]): { merged: Merged[]; conflicts: Fault[] } {
   const merged: Merged[] = [];
   const byKey = new Map<string, Merged>();
@@ -149,7 +153,7 @@ function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string,
 
 function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly string[]>): UnfilledResource {
   const { path: _path, declaredId: _declaredId, dependsOnIds, triggerIds, ...rest } = instance;
-  // An id whose resource does not apply to this agent adds no dependency.
+  // A dependency on a resource that does not apply to this agent is ignored.
   const keys = (ids: readonly string[]): string[] => [...new Set(ids.flatMap((id) => keysOf.get(id) ?? []))];
   const triggers = (trigger: Trigger): string[] => keys(triggerIds[trigger] ?? []);
   const resource = {
@@ -164,7 +168,7 @@ function withKeys(instance: Instance, keysOf: ReadonlyMap<string, readonly strin
 
 const isSame = (one: UnfilledResource, other: UnfilledResource): boolean => declared(one) === declared(other);
 
-/** A declaration as text; equal declarations have equal texts. The order of triggers does not matter. */
+/** Returns a text that is the same for equal declarations. The order of triggers does not matter. */
 const declared = ({ type, body, deferred, only_if, reload_on, restart_on, rerun_on }: UnfilledResource): string =>
   canonical([type, body, deferred, only_if, ...[reload_on, restart_on, rerun_on].map((keys) => [...keys].sort())]);
 

@@ -20,13 +20,13 @@ const checked = (check: Check, fault: string, meta: Record<string, unknown> = {}
     .meta(meta);
 
 const noControlCharacters: Check = (text) =>
-  /[\x00-\x1f\x7f]/.test(text) ? 'must not hold control characters' : undefined;
-const noExpression: Check = (text) => (text.includes('${{') ? 'cannot hold an expression' : undefined);
+  /[\x00-\x1f\x7f]/.test(text) ? 'must not contain control characters' : undefined;
+const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an expression' : undefined);
 
 const moduleName = checked(
   allOf(notEmpty, atMost(128), noControlCharacters, (name) => {
-    if (name.includes('/')) return 'must not hold "/"';
-    // The name is a segment of URLs, and clients would change these texts.
+    if (name.includes('/')) return 'must not contain "/"';
+    // The name is a segment of URLs, where clients would change these texts.
     if (name === '.' || name === '..' || name.trim() !== name)
       return 'must not be "." or "..", or begin or end with a space';
     return undefined;
@@ -63,7 +63,7 @@ const conditionKeys = Object.keys(conditionShape);
 
 const tagPrefix = 'tag.';
 
-/** Schema of `supports` and `when`: every key must equal the agent's value. */
+/** Schema of a clause of `supports`, and of `when`. */
 const conditions = z.preprocess(
   (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
@@ -87,13 +87,13 @@ const conditions = z.preprocess(
     .meta({
       additionalProperties: false,
       patternProperties: { '^x-': {}, '^tag\\.': { type: 'string', minLength: 1, maxLength: 256 } },
-      description: 'All named keys must equal the values of the agent',
+      description: 'The agent must have all of these values',
     }),
 );
 
-/** The path of `only_if: { exists }`, which may contain expressions. */
+/** Path of `only_if: { exists }`, which may contain expressions. */
 export const onlyIfPath = formatted(
-  'Absolute path. Symbolic links are followed: a dangling link does not exist',
+  'Absolute path. Symbolic links are followed, so a dangling link does not exist',
   unixDirectory,
   { pattern: '^/' },
 );
@@ -140,14 +140,17 @@ const resource = closed(
     only_if: closed(
       'a mapping of exists to a path',
       { exists: onlyIfPath.declared },
-      { description: 'Evaluated on the machine before the resource is applied: if false, the resource is skipped' },
+      {
+        description:
+          'Condition that the machine evaluates before it applies the resource; if it is not met, the resource is skipped',
+      },
     ).optional(),
     for_each: z
       .string({ error: 'must be one expression, such as "${{ param.users }}"' })
-      .meta({ description: 'An expression that yields a list: one resource for each of its elements' })
+      .meta({ description: 'An expression that yields a list, with a resource for each of its elements' })
       .optional(),
     resource: resourceBody.optional(),
-    variants: z.array(variant, { error: 'must be a list of variants' }).min(1, 'must hold a variant').optional(),
+    variants: z.array(variant, { error: 'must be a list of variants' }).min(1, 'must contain a variant').optional(),
   },
   exactlyOne(['resource', 'variants']),
 );
@@ -168,7 +171,7 @@ const parameter = closed('a mapping of type and default', {
 const parameterName: Check = (name) =>
   /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
     ? undefined
-    : 'is not a name for a parameter: letters, digits, "_" and "-", not starting with a digit';
+    : 'is not a valid name for a parameter: use letters, digits, "_", and "-", and do not begin with a digit';
 
 const verification = closed(
   'a mapping of http, tcp or command',
@@ -180,14 +183,14 @@ const verification = closed(
   exactlyOne(['http', 'tcp', 'command']),
 );
 
-/** A module as written. Relations between fields (ids, cycles, conflicts) are checked elsewhere. */
+/** Schema of a module as written. `checkModule` checks relations between fields, such as ids, cycles, and conflicts. */
 export const moduleSchema = closed(
   'a mapping with at least a name',
   {
     name: moduleName.meta({ description: 'The name of the module' }),
     supports: z
       .array(conditions, { error: 'must be a list of clauses' })
-      .meta({ description: 'An agent must match one clause' })
+      .meta({ description: 'Clauses, of which an agent must match at least one' })
       .optional(),
     templates: z.array(template, { error: 'must be a list of templates' }).optional(),
     parameters: z
@@ -195,7 +198,7 @@ export const moduleSchema = closed(
         error: (issue) =>
           issue.code === 'invalid_key' ? parameterName('') : 'must be a mapping of names to parameters',
       })
-      .meta({ description: 'Values that assignments set' })
+      .meta({ description: 'Parameters, whose values assignments can set' })
       .optional(),
     resources: z.array(resource, { error: 'must be a list of resources' }).optional(),
     verify: z
@@ -209,8 +212,8 @@ export const moduleSchema = closed(
 type JsonSchema = { [key: string]: unknown };
 
 /**
- * The JSON Schema (draft 2020-12) of a module, generated from the schema that parses it. Every object accepts `x-`
- * keys, and optional fields may be null.
+ * Returns the JSON Schema (draft 2020-12) of a module, generated from the schema that parses it. Every object accepts
+ * `x-` keys, and optional fields may be null.
  */
 export function moduleJsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(moduleSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
@@ -218,7 +221,7 @@ export function moduleJsonSchema(): JsonSchema {
   return { ...schema, $id: moduleSchemaId };
 }
 
-/** Adds the preprocessing of `closed` to the JSON Schema: `x-` keys are ignored, and null counts as absent. */
+/** Adapts the JSON Schema to the preprocessing of `closed`, which ignores `x-` keys and treats null as absent. */
 function loosen(schema: unknown): void {
   if (Array.isArray(schema)) {
     for (const item of schema) loosen(item);

@@ -9,15 +9,15 @@ import { pointer } from './source/tree.ts';
 import { defaultTimeout, type VerificationType, verificationKind } from './verification.ts';
 
 /**
- * A body whose secrets are not filled in. A separate type from `ResourceBody`: if it were sent, the agent would empty
- * files.
+ * A body whose secrets are not inserted. Not assignable to `ResourceBody`, because an agent that received it would
+ * empty files.
  */
 export type UnfilledBody = { [field: string]: Json };
 
 /**
- * A resource without its secrets, as it is stored between the request and its dispatch, convertible to JSON. Texts with
- * a secret are stored in parts, separate from the body. Therefore, the body is never parsed again, and a tag that looks
- * like an expression remains text.
+ * A resource without its secrets, in which form it is stored as JSON until its dispatch. Texts with a secret are stored
+ * in parts, separate from the body. Thus, the body is never parsed again, and a tag that looks like an expression
+ * remains text.
  */
 export interface UnfilledResource extends Omit<ResolvedResource, 'body'> {
   body: UnfilledBody;
@@ -32,7 +32,7 @@ export interface UnfilledVerification {
   deferred: readonly DeferredText[];
 }
 
-/** Names of the secrets that these resources use, sorted. */
+/** Returns the names of the secrets that these resources use, and of those without a default, sorted. */
 export function secretNames(resources: readonly { readonly deferred: readonly DeferredText[] }[]): {
   used: string[];
   required: string[];
@@ -54,11 +54,12 @@ export function secretNames(resources: readonly { readonly deferred: readonly De
 export type FilledResources = { ok: true; resources: ResolvedResource[] } | { ok: false; faults: Fault[] };
 
 /**
- * Phase two of resolution, at dispatch: inserts the secrets.
+ * Inserts the secrets at dispatch, as the second phase of resolution.
  *
  * @param resources result of `resolveDesiredSet`, possibly after a round trip through JSON
- * @param lookup    the value of a secret for the agent; undefined if it does not exist, has expired, or is not allowed
- * @returns the resources to send, or the faults with code `module_unresolved`. Messages never contain secret values.
+ * @param lookup returns the value of a secret for the agent; undefined if it does not exist, has expired, or is not
+ *   allowed
+ * @returns the resources to send, or the faults for `module_unresolved`, whose messages never contain secret values
  */
 export function fillSecrets(
   resources: readonly UnfilledResource[],
@@ -77,7 +78,7 @@ export function fillSecrets(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, resources: filled };
 }
 
-/** Inserts the secrets into the checks after an apply; see {@link fillSecrets}. */
+/** Inserts the secrets into the checks after an apply, as {@link fillSecrets} does for resources. */
 export function fillVerifications(
   verify: readonly UnfilledVerification[],
   lookup: (name: string) => string | undefined,
@@ -99,7 +100,7 @@ export function fillVerifications(
   return faults.length > 0 ? { ok: false, faults } : { ok: true, verify: filled };
 }
 
-/** @returns the body with its secrets; `fault` receives every fault, without secret values */
+/** Inserts the secrets into a body. @param fault receives every fault, without secret values */
 function fillBody(
   unfilled: UnfilledBody,
   deferred: readonly DeferredText[],
@@ -127,8 +128,8 @@ function fillBody(
   }
   if (deferred.length > 0 && !missing) {
     for (const { path } of check(body)) {
-      // The message of the check may quote the value.
-      fault(path, 'does not have the form that this field needs once its secrets are in it');
+      // The message of the check is omitted, because it may quote the value.
+      fault(path, 'is not valid for this field with the values of its secrets');
     }
   }
   return body;

@@ -4,10 +4,10 @@ import type { Conditions } from './document.ts';
 export type Choice =
   | { readonly kind: 'chosen'; readonly index: number }
   | { readonly kind: 'none' }
-  /** Several variants match with the same number of keys. */
+  /** Several matching variants have the largest number of keys. */
   | { readonly kind: 'tie'; readonly indices: readonly number[] };
 
-/** The matching variant with the most keys. */
+/** Chooses the matching variant with the most keys. */
 export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts): Choice {
   let best = -1;
   let indices: number[] = [];
@@ -24,21 +24,21 @@ export function chooseVariant(variants: readonly Conditions[], agent: AgentFacts
 }
 
 export interface VariantFault {
-  /** Index of the variant; null: all variants. */
+  /** Index of the variant; null for all variants. */
   readonly index: number | null;
   readonly message: string;
 }
 
-// Beyond this limit, variant faults are reported when the module is resolved.
+// Beyond this limit, faults of variants are reported when the module is resolved.
 const maximumSteps = 50_000;
 
 /**
- * Faults of variants that do not depend on the agent: two variants always tie, or no variant can match the agents of a
- * clause.
+ * Finds faults of variants that do not depend on the agent: two variants that always tie, and clauses without a variant
+ * for any of their agents.
  *
- * @param variants the `when` of each variant
- * @param when     the `when` of the resource: other agents do not get its variants
- * @param clauses  of the module; without clauses, no clause fault is reported
+ * @param variants `when` of each variant
+ * @param when `when` of the resource, which limits the agents of all variants
+ * @param clauses `supports` of the module
  */
 export function certainVariantFaults(
   variants: readonly Conditions[],
@@ -80,7 +80,7 @@ function certainFor(variants: readonly Conditions[], base: Conditions, clause: n
   const agents = `agents of supports clause ${clause + 1} (${described(base)})`;
   if (possible === -1) return { index: null, message: `no variant can match ${agents}: add one, or narrow the clause` };
   const [first, second] = certain;
-  // A variant with more keys may match some of these agents, and then these two do not tie.
+  // A variant with more keys may match some of these agents, for which these two do not tie.
   if (first === undefined || second === undefined || possible > most) return undefined;
   return { index: second, message: `ties with variant ${first + 1} for all ${agents}: add a key to one of them` };
 }

@@ -7,13 +7,13 @@ import { defineKind } from './kinds/kind.ts';
 export const defaultTimeout = 10;
 const timeout = integer(`Time limit in seconds; default: ${defaultTimeout}`, 1, 300);
 
-/** Checks after an apply. `command` is written as a plain string. */
+/** Kinds of checks after an apply. Modules write `command` as a plain string. */
 export const verificationKinds = {
   http: defineKind({
-    description: 'An HTTP request that must return the status',
+    description: 'An HTTP request that must return the expected status',
     platforms: ['linux', 'macos', 'windows'],
     required: {
-      url: text('Address', (url) =>
+      url: text('Address of the request', (url) =>
         /^https?:\/\/[^\s]+$/.test(url) ? undefined : 'must be an address that starts with http:// or https://',
       ),
     },
@@ -21,14 +21,14 @@ export const verificationKinds = {
     optional: { status: integer('Expected status; default: 200', 100, 599), timeout },
   }),
   tcp: defineKind({
-    description: 'A port that must accept connections',
+    description: 'A TCP port that must accept connections',
     platforms: ['linux', 'macos', 'windows'],
     required: { port: integer('Port', 1, 65_535) },
     identifiedBy: [],
     optional: { host: formatted('Host; default: this machine', format.aptSourceWord), timeout },
   }),
   command: defineKind({
-    description: 'A command that must exit 0',
+    description: 'A command that must exit with code 0',
     platforms: ['linux', 'macos', 'windows'],
     required: { command: line('Command line') },
     optional: {},

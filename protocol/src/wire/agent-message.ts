@@ -6,8 +6,8 @@ import { keyStatementLimits } from './key-statement.ts';
 import { limits } from './limits.ts';
 
 /**
- * Agent to orchestrator: control messages, one JSON text frame each. All content is hostile until it is validated with
- * these schemas.
+ * Control messages from agents to the orchestrator. Each is a text frame of JSON. All content is hostile until it is
+ * validated with these schemas.
  */
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
@@ -16,7 +16,7 @@ const sequence = z.number().int().positive();
 const unixSeconds = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
 const channel = z.number().int().min(1).max(limits.mostChannel);
 
-/** Why an agent opens no terminal. `failed`: the shell could not be started. */
+/** Reasons why an agent opens no terminal. `failed` means that the shell could not be started. */
 export const terminalRefusals = ['disabled', 'limit', 'shell_refused', 'failed'] as const;
 export type TerminalRefusal = (typeof terminalRefusals)[number];
 
@@ -30,7 +30,7 @@ export const attributesSchema = boundedTexts({
 export const pinSources = ['flag', 'pinned', 'first_use', 'discovery'] as const;
 export type PinSource = (typeof pinSources)[number];
 
-/** The rotation from one key to another, as it is sent. */
+/** Wire form of a key statement, which proves the rotation from one key to another. */
 export const keyStatementSchema = z.strictObject({
   former_key: hex(32),
   made_at: unixSeconds,
@@ -38,7 +38,7 @@ export const keyStatementSchema = z.strictObject({
   signature: hex(64),
 });
 
-/** Restricted, because text of unapproved agents appears in logs, events, and lists. */
+/** Restricted, because the versions of unapproved agents appear in logs, events, and lists. */
 export const agentVersionPattern = /^[0-9A-Za-z.+-]{1,64}$/;
 
 export const helloSchema = z.strictObject({
@@ -47,19 +47,21 @@ export const helloSchema = z.strictObject({
   agent_version: z.string().regex(agentVersionPattern),
   public_key: hex(32),
   signature: hex(64),
-  /** Since version 4: sent while an orchestrator may not know this key. */
+  /** Since version 4. Sent while an orchestrator may not know this key. */
   key_statement: keyStatementSchema.optional(),
-  /** Since version 5: statements on earlier keys, newest first; each certifies the `former_key` of the previous one. */
+  /**
+   * Since version 5. Statements on earlier keys, newest first. Each certifies the `former_key` of the one before it.
+   */
   earlier_statements: boundedList(keyStatementSchema, { min: 1, max: keyStatementLimits.mostEarlier }).optional(),
-  /** New in each agent process, to distinguish a restarted agent from a cloned one. */
+  /** Random for each agent process, to distinguish a restarted agent from a cloned one. */
   instance_id: hex(16),
   pin_source: z.enum(pinSources),
   hostname: z.string().max(255),
   token: z.string().max(128).nullable(),
   attributes: attributesSchema,
-  /** Since version 2: time of sending on the agent's clock, in Unix milliseconds. */
+  /** Since version 2. Time of sending on the agent's clock, in Unix milliseconds. */
   clock_ms: z.number().int().nonnegative().optional(),
-  /** Every operation the agent holds that the orchestrator has not acknowledged as finished. */
+  /** All operations of the agent whose end the orchestrator has not acknowledged. */
   open_operations: boundedList(
     z.strictObject({ operation_id: operationId, state: z.enum(['accepted', 'running', 'finished']) }),
     { min: 0, max: 64 },
@@ -67,11 +69,11 @@ export const helloSchema = z.strictObject({
 });
 
 const report = z.discriminatedUnion('type', [
-  /** The operation is stored in the journal, on disk. */
+  /** The agent has stored the operation in its journal on disk. */
   z.strictObject({ type: z.literal('accepted'), operation_id: operationId }),
   /**
-   * Results in execution order; `position` is the position of the first. A later result replaces an earlier one at the
-   * same position.
+   * Results in execution order. `position` is the position of the first one. A later report may replace the result at a
+   * position.
    */
   z.strictObject({
     type: z.literal('results'),
@@ -98,13 +100,13 @@ const report = z.discriminatedUnion('type', [
     /** Unix seconds on the agent's clock. */
     started_at: z.number().int(),
     finished_at: z.number().int(),
-    /** Digest of a plan, keyed by the agent. Equal plans have equal digests. */
+    /** Digest of a plan, keyed with a secret of the agent. Equal plans have equal digests. */
     plan_digest: hex(32).optional(),
   }),
 ]);
 export type Report = z.infer<typeof report>;
 
-/** Every key that can occur in a report. No part of a report has keys that the agent chooses. */
+/** Every key that can occur in a report. Agents cannot choose other keys. */
 export const reportKeys: ReadonlySet<string> = new Set(
   [...report.options, resourceResultSchema, fieldChangeSchema, summarySchema].flatMap(({ shape }) =>
     Object.keys(shape),
@@ -113,14 +115,14 @@ export const reportKeys: ReadonlySet<string> = new Set(
 
 export const reportsSchema = boundedList(report, { min: 1, max: 64 });
 
-/** Bytes `from` to `to` of a stream. Bytes between two pieces were dropped. */
+/** Bytes `from` to `to` of a stream. Bytes between two messages were dropped. */
 const piece = z.strictObject({
   from: z.number().int().nonnegative(),
   to: z.number().int().nonnegative(),
   text: z.string().max(limits.outputProgressBytes),
 });
 
-/** Output of a running program since the last message; only the newest part if it does not fit. */
+/** Output of a running program since the last message, or its newest part if it does not fit. */
 const outputProgress = z.strictObject({
   type: z.literal('output_progress'),
   operation_id: operationId,
@@ -139,9 +141,9 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     /** Time of sending on the agent's clock, in Unix milliseconds. */
     clock_ms: z.number().int().nonnegative().optional(),
   }),
-  /** Reports must not be lost: the agent keeps each until `ack` names its sequence number. */
+  /** The agent keeps a report until an `ack` includes its sequence number. */
   z.strictObject({ type: z.literal('report'), seq: sequence, reports: reportsSchema }),
-  /** A piece of the JSON text of a `reports` array that is too large for one frame. */
+  /** A part of the JSON text of a `reports` array that is too large for one frame. */
   z.strictObject({
     type: z.literal('report_part'),
     seq: sequence,
@@ -150,47 +152,49 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
     text: z.string().min(1).max(limits.reportPartLength),
   }),
   /**
-   * Samples; several if the link was down. The agent keeps them until `metrics_stored`, sends them again on the next link,
-   * and sends one such message at a time. Since version 3 the answer is `metrics_refused` if they could not be stored.
+   * Samples that the agent keeps until `metrics_stored`, and otherwise sends again on the next link. The agent sends
+   * one such message at a time. Since version 3, the answer is `metrics_refused` if the samples could not be stored.
    */
   z.strictObject({
     type: z.literal('metrics'),
     samples: boundedList(sampleSchema, { min: 1, max: limits.samplesOfMessage }),
   }),
-  /** Since version 2. Best effort, for viewers only: the `output` report at the end has the whole output. */
+  /** Since version 2. Best effort, for viewers. The `output` report at the end has the whole output. */
   outputProgress,
-  /** A managed resource may have changed and needs a check. Best effort. */
+  /** Managed resources that may have drifted and need a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: boundedList(z.string().max(4200), { min: 1, max: 16 }) }),
-  /** Since version 3, like all terminal messages: the shell runs as this user. */
+  /** The shell has started as this user. Terminal messages exist since version 3. */
   z.strictObject({
     type: z.literal('terminal_opened'),
     channel,
     shell: z.string().max(4096),
     user: z.string().max(256),
   }),
-  /** The answer to `terminal_open` if no shell was started. */
+  /** The answer to `terminal_open` if no shell has started. */
   z.strictObject({
     type: z.literal('terminal_refused'),
     channel,
     code: z.enum(terminalRefusals),
     message: z.string().max(1024),
   }),
-  /** The last message of a terminal, after all its output; sent even after `terminal_close`. Null: unknown. */
+  /** The last message of a terminal, after all of its output, even after `terminal_close`. Unknown values are null. */
   z.strictObject({
     type: z.literal('terminal_exited'),
     channel,
     exit_code: z.number().int().min(0).max(255).nullable(),
-    /** Name of the signal that ended it, such as `SIGKILL`. */
+    /** Name of the signal that ended the shell, such as `SIGKILL`. */
     signal: z.string().max(32).nullable(),
   }),
-  /** Number of input bytes that were written to the terminal, sent in steps of at least a quarter of the window. */
+  /**
+   * Number of input bytes that were written to the terminal since the last credit, at least a quarter of the window.
+   */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
   z.strictObject({
     type: z.literal('bye'),
     reason: z.string().max(256),
     /**
-     * Since version 4: the same process reconnects immediately with a new key. Until then, no other process is
-     * accepted.
+     * Since version 4. The process reconnects immediately with a new key. Until then, the orchestrator accepts no other
+     * process of the agent.
      */
     returns: z.literal(true).optional(),
   }),

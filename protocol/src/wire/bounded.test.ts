@@ -35,12 +35,12 @@ describe('reports one fault of a hostile message that has many', () => {
     ['reports of no shape', { type: 'report', seq: 1, reports: many.slice(0, 64).map(() => ({})) }],
     ['samples of no shape', { type: 'metrics', samples: many.map(() => ({})) }],
     ['drift hints', { type: 'drift_hint', keys: many }],
-  ])('reports one fault for %s', (_, message) => {
+  ])('reports only the first fault of %s', (_, message) => {
     expect(agentMessageSchema.safeParse(message).error?.issues).toHaveLength(1);
   });
 });
 
-test('names the path of the fault', () => {
+test('reports the path of a fault', () => {
   const message = { ...hello, open_operations: [{ operation_id: '0'.repeat(26), state: 'x' }] };
   expect(agentMessageSchema.safeParse(message).error?.issues[0]?.path).toEqual(['open_operations', 0, 'state']);
 });
@@ -53,7 +53,7 @@ test('accepts the largest valid hello', () => {
 });
 
 describe('hello proof', () => {
-  test('reads the proof without the other fields', () => {
+  test('reads the proof of a hello without reading its other fields', () => {
     const { public_key, signature, versions } = hello;
     const broken = { ...hello, agent_version: 'a b', attributes: 1, more: 2 };
     expect(readHelloProof(broken)).toEqual({ public_key, signature, versions, agent_version: null });
@@ -67,7 +67,7 @@ describe('hello proof', () => {
     [{ ...hello, signature: [] }, 'a hello whose signature is not 64 bytes in hex'],
     [{ ...hello, versions: many }, 'a hello whose versions are not 1 to 16 numbers'],
     [{ ...hello, versions: ['1'] }, 'a hello with a version that is not a positive integer'],
-  ])('refuses %o', (message, fault) => {
+  ])('refuses the hello %o', (message, fault) => {
     expect(readHelloProof(message)).toBe(fault);
   });
 });

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 
 /**
- * Lists and maps in messages from agents, which are hostile until they are validated. The size is checked before the
- * elements, and the first fault ends the validation: zod alone checks every element and describes every fault, which
- * takes tens of milliseconds for a malicious frame.
+ * Schemas of lists and maps in messages from agents. They check the size first and stop at the first fault. Zod's own
+ * schemas would check every element and describe every fault, which takes tens of milliseconds for a hostile frame.
  */
 
 type Context = z.RefinementCtx;
 
-/** @returns the value that a transform returns for refused input */
+/** Reports a fault. @returns the result of a transform for invalid input */
 function refuse(context: Context, message: string, path: PropertyKey[] = []): never {
   context.addIssue({ code: 'custom', message, path });
   return z.NEVER;
@@ -30,7 +29,7 @@ export const boundedList = <T extends z.ZodType>(item: T, { min, max }: { min: n
     return parsed;
   });
 
-/** A map of texts. Lengths are in UTF-16 code units. */
+/** Returns the schema of a map of texts. Lengths are in UTF-16 code units. */
 export const boundedTexts = (most: { entries: number; keyLength: number; valueLength: number }) =>
   z.unknown().transform((value, context): Record<string, string> => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -1,7 +1,7 @@
-/** Maximum bytes of the reason in a close frame; WebSocket libraries throw for a longer one. */
+/** Maximum bytes of the reason in a close frame. WebSocket libraries throw for a longer one. */
 const closeReasonBytes = 123;
 
-/** @returns the reason, cut between two characters if it is too long for a close frame */
+/** Cuts a reason between two characters if it is too long for a close frame. */
 export function closeReason(reason: string): string {
   const bytes = new Uint8Array(closeReasonBytes);
   return new TextDecoder().decode(bytes.subarray(0, new TextEncoder().encodeInto(reason, bytes).written));

@@ -27,7 +27,7 @@ const datagramOf = (announcement: Announcement, signature: Uint8Array) =>
   Buffer.concat([encodeAnnouncement(announcement), signature]);
 
 describe('announcement', () => {
-  test('decodes to the encoded fields and the signed bytes', () => {
+  test('decodes the encoded fields and the signed bytes of an announcement', () => {
     fc.assert(
       fc.property(announcements, bytes(64), (announcement, signature) => {
         const { signed, signature: read, ...rest } = readAnnouncement(datagramOf(announcement, signature))!;
@@ -38,7 +38,7 @@ describe('announcement', () => {
     );
   });
 
-  test('decoded bytes are encoded to the same bytes', () => {
+  test('encodes a decoded announcement to the same bytes', () => {
     const nearly = fc
       .tuple(announcements, bytes(64), fc.nat(), fc.nat({ max: 255 }))
       .map(([announcement, signature, at, value]) => {
@@ -72,7 +72,7 @@ describe('announcement', () => {
     );
   });
 
-  test('accepts only names and addresses as the host', () => {
+  test('accepts only names and addresses as the host of an announcement', () => {
     for (const host of ['web-1.example', '192.0.2.1', '2001:db8::1', '::1', 'x'.repeat(63)])
       expect(isAnnounceableHost(host), host).toBe(true);
     const longest = `${'a.'.repeat(126)}a`;

@@ -1,7 +1,7 @@
 import { signedContexts } from '../signed-contexts.ts';
 
 /**
- * The datagram that announces an orchestrator's address to agents that have none. All numbers are big-endian:
+ * The datagram that announces the address of an orchestrator to agents that have none. All numbers are big-endian:
  *
  *     4  "MSTR"
  *     1  version of this format
@@ -11,9 +11,9 @@ import { signedContexts } from '../signed-contexts.ts';
  *     2  port of the agents
  *     1  length of the host
  *     n  host, ASCII: a name, or an address without brackets
- *    64  signature over the tag and everything before it
+ *    64  signature over the tag and all fields above
  *
- * Version 1 is the only one. Every announcement has exactly one encoding.
+ * The only version is 1. Every announcement has exactly one encoding.
  */
 
 /** Default UDP port on which agents listen for announcements. */
@@ -26,20 +26,20 @@ export interface Announcement {
   orchestratorKey: Uint8Array;
   /** Unix seconds on the orchestrator's clock. */
   sentAt: number;
-  /** 16 bytes, never used twice. */
+  /** 16 bytes, different in every announcement. */
   nonce: Uint8Array;
 }
 
-/** An announcement of valid format whose signature is not verified. */
+/** An announcement in a valid format whose signature has not been verified. */
 export interface UncheckedAnnouncement extends Announcement {
-  /** The bytes that must be signed. */
+  /** The bytes that the signature covers. */
   signed: Uint8Array;
   signature: Uint8Array;
 }
 
-/** Limits on the time in an announcement. */
+/** Limits of an announcement. */
 export const announcementLimits = {
-  /** Maximum difference of the two clocks plus the time in transit, in seconds. */
+  /** Maximum difference of the two clocks including the time in transit, in seconds. */
   clockSkewSecs: 600,
   longestBytes: 128 + 253,
 } as const;
@@ -54,18 +54,19 @@ const hostName =
   /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*\.?$/;
 const ipv6Shape = /^(?=.*:)[0-9A-Fa-f:.]{2,45}$/;
 
-/** True for a name or address that an announcement can contain. */
+/** Reports whether an announcement can contain a name or address. */
 export const isAnnounceableHost = (host: string): boolean => hostName.test(host) || ipv6Shape.test(host);
 
 /**
- * The announcement without its signature.
+ * Encodes an announcement without its signature.
  * @throws RangeError if a field cannot be encoded
  */
 export function encodeAnnouncement(announcement: Announcement): Uint8Array {
   const { host, port, orchestratorKey, sentAt, nonce } = announcement;
   if (!isAnnounceableHost(host)) throw new RangeError(`${JSON.stringify(host)} is not a host that can be announced`);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`${port} is not a port`);
-  if (orchestratorKey.length !== 32 || nonce.length !== 16) throw new RangeError('a key or nonce of the wrong length');
+  if (orchestratorKey.length !== 32 || nonce.length !== 16)
+    throw new RangeError('the key must have 32 bytes and the nonce 16');
   if (!Number.isSafeInteger(sentAt) || sentAt < 0) throw new RangeError(`${sentAt} is not a time`);
   const bytes = new Uint8Array(fixedLength + host.length);
   const view = new DataView(bytes.buffer);
@@ -80,7 +81,7 @@ export function encodeAnnouncement(announcement: Announcement): Uint8Array {
   return bytes;
 }
 
-/** The signed bytes of an encoded announcement. */
+/** Returns the bytes that the signature of an encoded announcement covers. */
 export function announcementSigned(encoded: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(domainTag.length + encoded.length);
   bytes.set(domainTag);
@@ -88,7 +89,7 @@ export function announcementSigned(encoded: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** @returns null if the datagram is not an announcement of a supported version */
+/** Decodes a datagram. @returns null if it is not an announcement of a supported version */
 export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | null {
   if (datagram.length <= fixedLength + signatureLength || datagram.length > announcementLimits.longestBytes)
     return null;
@@ -103,7 +104,7 @@ export function readAnnouncement(datagram: Uint8Array): UncheckedAnnouncement | 
   // Decodes each byte to one character, so that a non-ASCII host is refused.
   const host = String.fromCharCode(...encoded.subarray(fixedLength));
   if (!isAnnounceableHost(host)) return null;
-  // Copies the bytes: the caller may reuse the datagram's memory.
+  // Copies the bytes, because the caller may reuse the memory of the datagram.
   return {
     host,
     port,

@@ -1,6 +1,6 @@
 import { signedContexts } from '../signed-contexts.ts';
 
-/** The bytes that an agent signs inside the TLS connection. The signature is valid on this connection only. */
+/** The bytes that an agent signs within its TLS connection. The signature is valid only on this connection. */
 
 export const exporterLabel = 'EXPORTER-muster-agent-hello';
 export const exporterLength = 32;
@@ -12,18 +12,22 @@ export interface HandshakeBinding {
   nonce: Uint8Array;
   orchestratorKey: Uint8Array;
   agentKey: Uint8Array;
-  /** All versions that the agent offered, in its order. A relay that removes one invalidates the signature. */
+  /**
+   * All versions that the agent offered, in its order, so that a relay cannot remove one without invalidating the
+   * signature.
+   */
   versions: readonly number[];
 }
 
 /**
- * The signed bytes of the agent: tag, exporter, nonce, both keys, the offered versions. Every part but the last has a fixed length, so two bindings never have the same bytes.
+ * Returns the bytes to sign: tag, exporter, nonce, both keys, and the offered versions. Every part except the last has
+ * a fixed length, so that different bindings have different bytes.
  * @throws RangeError if a part has the wrong length
  */
 export function handshakeBytes(binding: HandshakeBinding): Uint8Array {
   const fixed = [binding.exporter, binding.nonce, binding.orchestratorKey, binding.agentKey];
   for (const part of fixed)
-    if (part.length !== 32) throw new RangeError(`handshake part of ${part.length} bytes, not 32`);
+    if (part.length !== 32) throw new RangeError(`a part of the handshake has ${part.length} bytes instead of 32`);
   const tag = new TextEncoder().encode(signedContexts.agentHello);
   const bytes = new Uint8Array(tag.length + 4 * 32 + 4 * binding.versions.length);
   bytes.set(tag, 0);

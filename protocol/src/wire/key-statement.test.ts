@@ -12,7 +12,7 @@ const text = (part: Partial<KeyStatement> = {}) =>
   Buffer.from(keyStatementBytes({ ...statement, ...part })).toString('hex');
 
 describe('key statement', () => {
-  test('starts with its tag and has different bytes for each different field', () => {
+  test('encodes a key statement with its tag first, and differently for each difference of a field', () => {
     expect(Buffer.from(text(), 'hex').toString('latin1')).toMatch(/^muster agent key v1\0/);
     const all = [
       text(),
@@ -28,7 +28,7 @@ describe('key statement', () => {
     expect(() => text({ formerUntil: 1.5 })).toThrow(RangeError);
   });
 
-  test('accepts only statements within the limits of age and of the grace period', () => {
+  test('accepts only key statements within the limits of age and of the grace period', () => {
     const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
     const fault = (at: number, part: Partial<KeyStatement> = {}) => keyStatementFault({ ...statement, ...part }, at);
     expect(fault(now)).toBeNull();
@@ -36,7 +36,7 @@ describe('key statement', () => {
     expect(fault(now - clockSkewSecs - 1)).toContain('in the future');
     expect(fault(now + takenSecs)).toBeNull();
     expect(fault(now + takenSecs + 1)).toContain('too old');
-    // The statement does not age while the former key has not been seen since.
+    // The statement does not expire if the former key has not been seen since.
     const seen = (at: number) => keyStatementFault(statement, now + 10 * takenSecs, at);
     expect(seen(now)).toBeNull();
     expect(seen(now + clockSkewSecs)).toBeNull();

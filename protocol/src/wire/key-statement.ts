@@ -1,6 +1,9 @@
 import { signedContexts } from '../signed-contexts.ts';
 
-/** A statement by an agent's key about its successor: signed by the old key, presented by the holder of the new one. */
+/**
+ * A statement of an agent that a new key replaces its former key. The former key signs it, and the holder of the new
+ * key presents it.
+ */
 
 export interface KeyStatement {
   /** 32 bytes. */
@@ -14,18 +17,21 @@ export interface KeyStatement {
 }
 
 export const keyStatementLimits = {
-  /** Validity in seconds, from `madeAt`. Longer at an orchestrator that has not seen the former key since `madeAt`. */
+  /**
+   * Validity in seconds from `madeAt`. Unlimited at an orchestrator that has not seen the former key since `madeAt`.
+   */
   takenSecs: 30 * 86_400,
-  /** Earlier statements in one hello: the maximum that fits its frame next to the largest attributes. */
+  /** Maximum number of earlier statements in a hello. They fit in its frame together with the largest attributes. */
   mostEarlier: 8,
-  /** Maximum time that the former key stays valid. */
+  /** Maximum remaining validity of the former key, in seconds. */
   longestGraceSecs: 30 * 86_400,
   /** Maximum difference of the two clocks in seconds. */
   clockSkewSecs: 600,
 } as const;
 
 /**
- * The bytes under the former key's signature: tag, former key, key, both times as 64 bits. Every part has a fixed length.
+ * Returns the bytes that the former key signs: tag, former key, key, and both times as 64 bits. Every part has a fixed
+ * length.
  * @throws RangeError if a part is invalid
  */
 export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeyStatement): Uint8Array {
@@ -44,9 +50,10 @@ export function keyStatementBytes({ formerKey, key, madeAt, formerUntil }: KeySt
 }
 
 /**
- * @param formerSeenAt when the orchestrator last saw the former key in use, Unix seconds. While this is before
- *                     `madeAt`, the statement does not age. Undefined: the statement always ages
- * @returns the fault of its times; null if they are valid
+ * Checks the times of a statement.
+ * @param formerSeenAt Unix seconds at which the orchestrator last saw the former key. The statement does not expire if
+ *   this is before `madeAt`. By default, the statement always expires
+ * @returns a description of the fault; null if the times are valid
  */
 export function keyStatementFault(
   { madeAt, formerUntil }: KeyStatement,
@@ -54,7 +61,7 @@ export function keyStatementFault(
   formerSeenAt = Number.POSITIVE_INFINITY,
 ): string | null {
   const { takenSecs, longestGraceSecs, clockSkewSecs } = keyStatementLimits;
-  if (madeAt > now + clockSkewSecs) return 'its time is in the future: is the clock of the machine right?';
+  if (madeAt > now + clockSkewSecs) return 'its time is in the future: check the clock of the machine';
   if (madeAt + takenSecs < now && madeAt + clockSkewSecs < formerSeenAt) return 'it is too old';
   if (formerUntil < madeAt || formerUntil - madeAt > longestGraceSecs)
     return 'the remaining validity of the former key is out of bounds';

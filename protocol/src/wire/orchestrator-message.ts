@@ -4,7 +4,7 @@ import { operationKinds } from '../operation.ts';
 import { verificationSchema } from '../verification.ts';
 import { limits } from './limits.ts';
 
-/** Orchestrator to agent: control messages, one JSON text frame each. */
+/** Control messages from the orchestrator to agents. Each is a text frame of JSON. */
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${bytes * 2}}$`));
 const operationId = z.string().length(26);
@@ -34,7 +34,7 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** Validates the form only; the provider of the kind validates the body. */
+/** Validates only the form. The provider of the kind validates the body. */
 const resource = z.strictObject({
   key: z.string(),
   module: z.string(),
@@ -57,15 +57,18 @@ const operation = z.strictObject({
   operation_id: operationId,
   kind: z.enum(operationKinds),
   modules: z.array(z.string()),
-  /** The whole desired set in execution order; empty for drift, which is measured against the agent's own snapshot. */
+  /** The whole desired set in execution order. Empty for drift, which is measured against the agent's snapshot. */
   resources: z.array(resource),
-  /** Modules outside the set whose resources stay as they are. */
+  /** Modules outside the desired set whose resources the agent leaves unchanged. */
   keep_modules: z.array(z.string()),
-  /** For drift: the apply whose snapshot is compared. */
+  /** For drift, the apply whose snapshot the machine is compared with. */
   snapshot_operation_id: operationId.nullable(),
-  /** For an apply that is bound to a plan: the plan's digest. The apply runs only if a new plan has the same digest. */
+  /**
+   * For an apply that is bound to a plan, the digest of the plan. The apply runs only if a new plan has the same
+   * digest.
+   */
   plan_digest: hex(32).optional(),
-  /** For an apply: the verifications after it, in order. */
+  /** For an apply, the verifications after it, in order. */
   verify: z.array(verificationSchema).optional(),
 });
 export type OperationMessage = Omit<z.infer<typeof operation>, 'resources'> & { resources: ResolvedResource[] };
@@ -77,20 +80,20 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     public_key: hex(32),
     versions: z.array(z.number().int().positive()),
   }),
-  /** The agent's record and attributes are committed. */
+  /** The record and the attributes of the agent are committed. */
   z.strictObject({
     type: z.literal('welcome'),
     version: z.number().int().positive(),
     status: agentStatus,
     name: z.string().nullable(),
     tags,
-    /** Since version 4: the agent's id, which stays when its key changes. */
+    /** Since version 4. The agent's id, which stays the same when its key changes. */
     node_id: hex(16).optional(),
-    /** Highest committed report sequence number. The agent deletes reports up to it. */
+    /** The highest sequence number of a committed report. The agent deletes reports up to it. */
     acknowledged: z.number().int().nonnegative(),
     /** Seconds between samples. */
     metrics_interval: z.number().int().positive().optional(),
-    /** Open operations of the hello whose end the orchestrator has recorded. */
+    /** The open operations of the hello whose end the orchestrator has recorded. */
     settled_operations: z.array(operationId),
   }),
   z.strictObject({
@@ -104,17 +107,17 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('cancel'), operation_id: operationId }),
   /** Every report up to `seq` is committed. */
   z.strictObject({ type: z.literal('ack'), seq: z.number().int().nonnegative() }),
-  /** A part of a large report was received. The part no longer counts against the window, but is not committed. */
+  /** A part of a large report was received. It no longer counts against the window, but is not committed. */
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
   /** The samples of the last `metrics` are stored, or dropped because of their time. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
-  /** Since version 3: no sample of the last `metrics` was stored. The agent sends its samples again after this delay. */
+  /** Since version 3. No sample of the last `metrics` was stored. The agent sends them again after this delay. */
   z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
-  /** Since version 2: the last `output_progress` was processed or dropped; the agent may send the next. */
+  /** Since version 2. The last `output_progress` was processed or dropped, and the agent may send the next one. */
   z.strictObject({ type: z.literal('output_taken') }),
   /**
-   * Since version 3, like all terminal messages: starts a shell. Channels count from 1 on each link and identify the terminal
-   * in later messages. The answer is `terminal_opened` or `terminal_refused`.
+   * Starts a shell. The answer is `terminal_opened` or `terminal_refused`. Channels count from 1 on each link and
+   * identify the terminal in later messages. Terminal messages exist since version 3.
    */
   z.strictObject({
     type: z.literal('terminal_open'),
@@ -122,20 +125,20 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
     session_id: z.string().length(26),
     cols: terminalLength,
     rows: terminalLength,
-    /** Null: the shell of the agent's configuration. */
+    /** Null for the shell in the agent's configuration. */
     shell: z.string().max(256).nullable(),
     /** Name of the operator, for the agent's log. */
     operator: z.string().max(256),
   }),
   z.strictObject({ type: z.literal('terminal_resize'), channel, cols: terminalLength, rows: terminalLength }),
   /**
-   * Ends the shell. The answer is `terminal_exited`, unless it was sent already, or `terminal_refused` if no shell was
+   * Ends the shell. The answer is `terminal_exited`, unless it was already sent, or `terminal_refused` if no shell has
    * started. Later output gets no credit, and the shell ends without waiting for credit.
    */
   z.strictObject({ type: z.literal('terminal_close'), channel, reason: z.string().max(256) }),
-  /** Number of output bytes that were processed. */
+  /** Number of output bytes that were processed since the last credit. */
   z.strictObject({ type: z.literal('terminal_credit'), channel, bytes: z.number().int().positive() }),
-  /** The orchestrator stops; the agent reconnects after this delay. */
+  /** The orchestrator is stopping. The agent reconnects after this delay. */
   z.strictObject({ type: z.literal('drain'), retry_after_secs: z.number().nonnegative() }),
 ]);
 export type OrchestratorMessage =

@@ -1,13 +1,13 @@
 import { limits } from './limits.ts';
 
 /**
- * Binary frames of the link, in both directions: one byte for the kind, the terminal's channel as 32 bits in big-endian
- * order, then the bytes of output or input.
+ * Binary frames of the link in both directions: one byte for the kind, the channel of the terminal as 32 bits in
+ * big-endian order, and the bytes of output or input.
  */
 const kindTerminal = 1;
 const headerBytes = 5;
 
-/** @param bytes at least one, at most `limits.terminalFrameBytes` */
+/** Encodes a terminal frame. @param bytes 1 to `limits.terminalFrameBytes` bytes */
 export function encodeTerminalFrame(channel: number, bytes: Uint8Array): Uint8Array {
   const frame = new Uint8Array(headerBytes + bytes.length);
   frame[0] = kindTerminal;
@@ -16,7 +16,10 @@ export function encodeTerminalFrame(channel: number, bytes: Uint8Array): Uint8Ar
   return frame;
 }
 
-/** @returns the content, sharing the frame's memory; null if the frame is malformed, empty, or too large */
+/**
+ * Decodes a terminal frame.
+ * @returns the content, in the memory of the frame; null if the frame is malformed, empty, or too large
+ */
 export function decodeTerminalFrame(frame: Uint8Array): { channel: number; bytes: Uint8Array } | null {
   const length = frame.length - headerBytes;
   if (length < 1 || length > limits.terminalFrameBytes || frame[0] !== kindTerminal) return null;

@@ -1,28 +1,30 @@
 /**
- * Protocol versions, newest first.
+ * Protocol versions and what each of them added.
  *
- * 1 — hello with a signature over the TLS exporter; operations apply, plan, drift; reports acknowledged by sequence number.
- *     The end of a plan may have a digest (`plan_digest`), and an apply may be bound to it.
- * 2 — output of running programs (`output_progress`, answered by `output_taken`). Verifications after an apply (`verify`).
- *     The agent's clock in the hello and with changed attributes (`clock_ms`).
- * 3 — terminals (`terminal_*`, and binary frames for their output and input). An answer to samples that could not be
- *     stored (`metrics_refused`).
- * 4 — key rotation: the hello presents a new key with a statement signed by the old one (`key_statement`); the welcome names
- *     the agent (`node_id`). Refusals of an expired key and of an unacceptable one (`key_replaced`, `key_refused`).
- * 5 — the hello may contain the statements of earlier rotations (`earlier_statements`), for an orchestrator that was restored
- *     from a backup. Refusal of a key whose former keys are all unknown (`key_unknown`).
- * 6 — a resource of an operation may have a condition that the machine decides (`only_if`).
+ * 1 — A hello with a signature over the TLS exporter; the operations apply, plan, and drift; reports that are
+ *     acknowledged by sequence number. The end of a plan may have a digest (`plan_digest`) to which an apply may be
+ *     bound.
+ * 2 — Output of running programs (`output_progress`, answered by `output_taken`), verifications after an apply
+ *     (`verify`), and the agent's clock in the hello and with changed attributes (`clock_ms`).
+ * 3 — Terminals (`terminal_*`, and binary frames for their output and input), and an answer to samples that could not
+ *     be stored (`metrics_refused`).
+ * 4 — Key rotation: the hello presents a new key with a statement signed by the old one (`key_statement`), and the
+ *     welcome names the agent (`node_id`). Refusals of an expired key and of an unacceptable one (`key_replaced`,
+ *     `key_refused`).
+ * 5 — Statements of earlier rotations in the hello (`earlier_statements`), for an orchestrator that was restored from a
+ *     backup, and the refusal of a key whose former keys are all unknown (`key_unknown`).
+ * 6 — Conditions of resources that are evaluated on the machine (`only_if`).
  *
- * Every message has a strict schema, so neither end sends fields that the other's version does not know. The agent learns
- * the version from the challenge and the welcome.
+ * Every message has a strict schema, so neither side may send fields that are newer than the version of the link. The
+ * agent learns that version from the challenge and the welcome.
  */
 export const protocolVersion = 6;
 
-/** Versions that this build supports: its own version and at least the two before. */
+/** Versions that this build supports, newest first: its own version and at least the two before it. */
 export const supportedProtocolVersions: readonly number[] = [6, 5, 4, 3, 2, 1];
 
 /**
- * Picks the newest version that both sides support.
+ * Returns the newest version that both sides support.
  * @returns null if there is none
  */
 export function negotiateVersion(offered: readonly number[], supported = supportedProtocolVersions): number | null {

@@ -3,15 +3,18 @@ import type { Json } from '../document.ts';
 import type { Field } from '../kinds/field.ts';
 import { type Expression, parseExpressions, soleExpression, written } from './expression.ts';
 
-/** The values that expressions can use. Their text is never parsed. */
+/** The values that expressions can use. Expressions within these values are not evaluated. */
 export interface Scope {
   readonly agent: AgentFacts;
   readonly parameters: ReadonlyMap<string, Json>;
-  /** The current list element; undefined outside `for_each`. */
+  /** The current element of the list; undefined outside of `for_each`. */
   readonly each: Json | undefined;
 }
 
-/** A part of a text that is joined later. It is never parsed again, so a value cannot become an expression. */
+/**
+ * A part of a text whose secrets are inserted later. Parts are never parsed again, so a value cannot become an
+ * expression.
+ */
 export type DeferredPart = { readonly text: string } | { readonly secret: string; readonly default: string | null };
 
 /** A value, or the parts of a text with secrets. */
@@ -22,7 +25,7 @@ export type Evaluated =
 
 const fault = (message: string): Evaluated => ({ kind: 'fault', message });
 
-/** Evaluates a text of a module in a scope. The result is text, or deferred if it contains a secret. */
+/** Evaluates the expressions in a text. The result is text, or is deferred if the text contains a secret. */
 export function evaluateText(text: string, scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
@@ -48,7 +51,7 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   return { kind: 'deferred', parts: pieces };
 }
 
-/** The text of a value that is embedded in text, or a fault. */
+/** Converts a value for its use within text. Returns a fault if this is not possible. */
 function inText(expression: Expression, value: Json): string | Evaluated {
   const { separator } = expression;
   if (separator !== null && Array.isArray(value)) {
@@ -56,7 +59,7 @@ function inText(expression: Expression, value: Json): string | Evaluated {
     if (odd === -1) return value.map(String).join(separator);
     return fault(`element ${odd} of ${written(expression)} is not a plain value, so join cannot use it`);
   }
-  // The default of a missing list is the text itself.
+  // The default of a missing list replaces the joined text.
   if (separator !== null && value !== expression.fallback)
     return fault(`${written(expression)} is not a list, so join cannot use it`);
   if (typeof value !== 'object') return String(value);
@@ -67,7 +70,7 @@ function inText(expression: Expression, value: Json): string | Evaluated {
   );
 }
 
-/** Evaluates a text that consists of one expression and yields a value that is not text. */
+/** Evaluates a text that must consist of one expression, which may yield a value other than text. */
 export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
@@ -81,8 +84,8 @@ export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope)
 }
 
 /**
- * Converts an attribute of the agent, which is text. A text that does not convert is returned unchanged; the validation
- * of the field refuses it.
+ * Converts a text, such as an attribute of the agent, to the type of the field. Returns other texts unchanged, so that
+ * the validation of the field refuses them.
  */
 function coerced(value: Json, shape: Field['shape']): Json {
   if (shape === 'list' && Array.isArray(value)) return value.map(asText);

@@ -7,21 +7,21 @@ import type { Path } from '../source/tree.ts';
 import { verificationKind } from '../verification.ts';
 import { type Expression, maximumFaults, type Part, parseExpressions, soleExpression, written } from './expression.ts';
 
-/** @param offset of the expression from the start of the text at `path` */
+/** @param offset offset of the expression in the text at `path` */
 export type ReportExpression = (path: Path, message: string, offset: number) => void;
 
 interface Place {
   readonly path: Path;
-  /** True if the resource has `for_each`. */
+  /** Whether the resource has `for_each`. */
   readonly each: boolean;
   readonly secrets: boolean;
-  /** The type of the field, if the expression is its whole value. */
+  /** The type that the value must have. */
   readonly shape: Field['shape'];
 }
 
 /**
- * Reports every expression that cannot resolve for any agent: it does not parse, names a value that does not exist, or
- * yields a type that the field does not take.
+ * Reports every expression that cannot be resolved for any agent: its syntax is wrong, it names an unknown value, or it
+ * yields a type that the field does not accept.
  */
 export function checkExpressions(outline: Outline, report: ReportExpression): void {
   const check = new ExpressionCheck(outline, report);
@@ -102,7 +102,7 @@ class ExpressionCheck {
   }
 
   text(text: string, place: Place): readonly Part[] {
-    // The schema refuses plain text instead of a list or a number.
+    // The schema refuses plain text for a list or a number.
     if (!text.includes('${{')) return [];
     const { parts, faults } = parseExpressions(text);
     for (const fault of faults) this.#report(place.path, fault.message, fault.offset);

@@ -8,11 +8,11 @@ export interface Expression {
   readonly root: ExpressionRoot;
   /** The text after the first dot; empty for `each` itself. */
   readonly key: string;
-  /** The value of `| default("…")`, which replaces a missing value. */
+  /** Value of `| default("…")`, which replaces a missing value. */
   readonly fallback: string | null;
-  /** The value of `| join("…")`: the separator of list elements. */
+  /** Value of `| join("…")`, which separates list elements. */
   readonly separator: string | null;
-  /** Position of the opening `${{`, in UTF-16 units from the start of the text. */
+  /** Offset of the opening `${{` in the text, in UTF-16 units. */
   readonly offset: number;
 }
 
@@ -30,7 +30,7 @@ export interface ExpressionFault {
 
 const open = '${{';
 const close = '}}';
-/** Maximum number of faults that are reported for one text. */
+/** Maximum number of reported faults per text. */
 export const maximumFaults = 10;
 
 const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; form: string }> = {
@@ -43,10 +43,10 @@ const keyPatterns: Record<Exclude<ExpressionRoot, 'each'>, { pattern: RegExp; fo
 const roots = [...Object.keys(keyPatterns), 'each'];
 
 /**
- * Splits a text of a module into plain text and expressions, without looking up values. `$${{` yields the plain text
- * `${{`. Linear in the length of any text.
+ * Splits a text of a module into plain text and expressions, without evaluating them. `$${{` yields the plain text
+ * `${{`. Takes linear time for any text.
  *
- * @returns the parts, with adjacent texts merged, and the first 10 faults
+ * @returns the parts, and at most `maximumFaults` faults
  */
 export function parseExpressions(text: string): { parts: Part[]; faults: ExpressionFault[] } {
   const parts: Part[] = [];
@@ -80,12 +80,12 @@ export function parseExpressions(text: string): { parts: Part[]; faults: Express
   return { parts, faults };
 }
 
-/** Escapes a text, so that a module yields exactly this text without expressions. */
+/** Escapes a text, so that parsing it as a text of a module yields the same text without expressions. */
 export const escapeExpressions = (text: string): string =>
-  // A function, because `$$` in a replacement string means one `$`.
+  // A function, because `$$` in a replacement string stands for one `$`.
   text.replaceAll(open, () => `$${open}`);
 
-/** The expression if the text consists of it alone, apart from white space; else undefined. */
+/** Returns the expression if a text has only this expression and white space, otherwise undefined. */
 export function soleExpression(parts: readonly Part[]): Expression | undefined {
   let sole: Expression | undefined;
   for (const part of parts) {
@@ -100,7 +100,7 @@ export function soleExpression(parts: readonly Part[]): Expression | undefined {
   return sole;
 }
 
-/** An expression as it is written, for messages. */
+/** Formats the name in an expression for messages. */
 export const written = (expression: Expression): string =>
   expression.key === '' ? expression.root : `${expression.root}.${expression.key}`;
 
@@ -110,7 +110,7 @@ const word = /[A-Za-z_]+/y;
 
 const filters = ['default', 'join'] as const;
 type Filter = (typeof filters)[number];
-/** Maximum separator length in characters, because lists are long. */
+/** Maximum length of a separator in characters. Limited, because it is repeated for each element of a list. */
 const maximumSeparator = 64;
 const isFilter = (name: string): name is Filter => (filters as readonly string[]).includes(name);
 
@@ -143,11 +143,11 @@ function readExpression(text: string, start: number): Read {
     if (given[filter] !== undefined) return { message: `${filter} is used twice` };
     position += filter.length;
     skipBlanks();
-    if (text[position] !== '(') return { message: `${filter} takes a text: | ${filter}("…")` };
+    if (text[position] !== '(') return { message: `${filter} requires a text: | ${filter}("…")` };
     position += 1;
     skipBlanks();
     const string = readString(text, position);
-    if (string === undefined) return { message: `${filter} takes a text in quotes: | ${filter}("…")` };
+    if (string === undefined) return { message: `${filter} requires a text in quotes: | ${filter}("…")` };
     position = string.end;
     skipBlanks();
     if (text[position] !== ')') return { message: `${filter}("…") is not closed with ")"` };
@@ -159,14 +159,14 @@ function readExpression(text: string, start: number): Read {
   }
   if (!text.startsWith(close, position)) {
     return text.includes(close, position)
-      ? { message: 'only one name, | default("…") and | join("…") is allowed in an expression' }
+      ? { message: 'an expression can have only one name, one | default("…"), and one | join("…")' }
       : { message: 'the expression is not closed with "}}"; write $${{ for a plain ${{' };
   }
   const filters = { fallback: given.default ?? null, separator: given.join ?? null };
   return { expression: { kind: 'expression', ...named, ...filters, offset: start }, end: position + close.length };
 }
 
-/** @returns root and key, or the error in the name */
+/** @returns root and key, or a message about the fault in the name */
 function readReference(name: string): { root: ExpressionRoot; key: string } | string {
   const dot = name.indexOf('.');
   const root = dot === -1 ? name : name.slice(0, dot);

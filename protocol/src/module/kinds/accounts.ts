@@ -2,7 +2,7 @@ import { boolean, formatted, integer, line, list, text } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
 
-// 4294967295 is (uid_t)-1, which system calls read as "do not change".
+// 4294967295 is (uid_t)-1, which means "do not change" to system calls.
 const largestId = 4_294_967_294;
 
 const unixAccount = (description: string) => formatted(description, format.unixAccount);
@@ -17,7 +17,7 @@ export const accountKinds = {
     optional: {
       uid: integer('User number', 0, largestId),
       primary_group: unixAccount('Primary group'),
-      additional_groups: list('Exactly the supplementary groups', unixAccount('A group')),
+      additional_groups: list('All supplementary groups; the account is removed from others', unixAccount('A group')),
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
       system: boolean('Whether the account is created as a system account'),
@@ -34,7 +34,7 @@ export const accountKinds = {
       full_name: line('Full name'),
       description: line('Description'),
       password: text('Password', format.allOf(format.oneLine, format.noNul)),
-      groups: list('Local groups the account is in', windowsAccount('A group')),
+      groups: list('Local groups of the account', windowsAccount('A group')),
       account_disabled: boolean('Whether signing in is disabled'),
       password_never_expires: boolean('Whether the password never expires'),
       ensure,
@@ -57,11 +57,11 @@ export const accountKinds = {
     optional: { description: line('Description'), ensure },
   }),
   'ssh-authorized-key': defineKind({
-    description: 'A key that may sign in as a user',
+    description: 'An SSH key that can sign in as a user',
     platforms: ['linux', 'macos'],
     example: `user: deploy\nkey: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}\ncomment: ci`,
     required: {
-      user: unixAccount('The user that the key signs in as'),
+      user: unixAccount('User as whom the key can sign in'),
       key: formatted('Type and key, such as "ssh-ed25519 AAAAC3…"', format.sshKey),
     },
     optional: { comment: line('The comment after the key'), ensure },

@@ -6,7 +6,7 @@ import { defineKind, ensure } from './kind.ts';
 const groupName: Check = (text) =>
   /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,239}$/.test(text)
     ? undefined
-    : 'must be a name of letters, digits, "_", ".", "+" and "-"';
+    : 'must be a name of letters, digits, "_", ".", "+", and "-"';
 
 export const alternativesKind = {
   alternatives: defineKind({
@@ -15,7 +15,7 @@ export const alternativesKind = {
     example: 'name: editor\npath: /usr/bin/vim.basic',
     required: {
       name: formatted('Name of the link group', groupName),
-      path: formatted('The candidate to choose, as it was registered', allOf(unixFile, oneLine)),
+      path: formatted('Registered path of the candidate to choose', allOf(unixFile, oneLine)),
     },
     optional: { ensure },
   }),

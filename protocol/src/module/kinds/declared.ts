@@ -8,12 +8,12 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * An object with known keys only. `x-` keys are dropped, a null value counts as absent, and an unknown key is refused with
- * the closest known name.
- * @param noun  what the object is, for messages
- * @param shape every field, the optional ones being `.optional()`
- * @param meta  goes into the JSON Schema
- * @param keyNoun what a key is, for messages
+ * Returns the schema of an object with known keys. Drops `x-` keys, treats null as absent, and suggests the closest
+ * known name for an unknown key.
+ * @param noun description of the object for messages
+ * @param shape schemas of all fields; optional fields are `.optional()`
+ * @param meta properties of the JSON Schema
+ * @param keyNoun noun for a key in messages
  */
 export function closed<S extends z.ZodRawShape>(
   noun: string,
@@ -26,7 +26,7 @@ export function closed<S extends z.ZodRawShape>(
     .strictObject(shape, {
       error: (issue) =>
         issue.code === 'unrecognized_keys'
-          ? // Writes one line for each key, in order; the code that converts issues to faults splits the lines again.
+          ? // The message has one line for each key, in order. The code that converts issues to faults splits it.
             issue.keys.map((key) => unknownKey(keyNoun, key, known)).join('\n')
           : `must be ${noun}`,
     })

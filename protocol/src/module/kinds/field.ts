@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { type Check, oneLine } from './format.ts';
 
 /**
- * A field of a kind in its two forms: as written, where any string may contain an expression, and as sent to an agent.
- * Both are derived from one definition.
+ * A field of a kind. It has a form as written, where any string may contain an expression, and a form as sent to
+ * agents.
  */
 export interface Field<T = unknown> {
   readonly shape: 'text' | 'integer' | 'boolean' | 'choice' | 'list' | 'map';
-  /** Schema of the value as written. The object schema handles optional and null. */
+  /** Schema of the value as written. The schema of the object handles absent and null values. */
   readonly declared: z.ZodType;
-  /** Schema of the value as sent to an agent, with expressions evaluated. */
+  /** Schema of the value as sent to agents, with evaluated expressions. */
   readonly resolved: z.ZodType<T>;
   /**
-   * True if the field may contain `${{ secrets.x }}`. Only free text may: other values are validated before dispatch,
-   * when the secrets are not known.
+   * Whether the field may contain `${{ secrets.x }}`. Only free text may, because other values are validated before the
+   * dispatch, when secrets are unknown.
    */
   readonly secrets: boolean;
   /** Default of an absent field. Without a default, an absent field is not managed. */
@@ -24,7 +24,7 @@ export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
 const holdsExpression = (text: string): boolean => text.includes('${{');
 
-/** The message for a value that YAML did not parse as text. */
+/** Returns the message for a value that YAML did not parse as text. */
 function notText(input: unknown): string {
   if (typeof input === 'number' || typeof input === 'boolean') {
     return `must be text: write it in quotes, "${String(input)}"`;
@@ -40,7 +40,7 @@ const withDefault = (description: string, whenAbsent: string | undefined) =>
     ? { description, rest: {} }
     : { description: `${description}; default: ${whenAbsent}`, rest: { whenAbsent } };
 
-/** Text. The format is checked only if the text contains no expression. */
+/** Returns the schema of text as written. Checks the format only if the text contains no expression. */
 function declaredText(check: Check | undefined, meta: Record<string, unknown>): z.ZodType {
   return z
     .string({ error: (issue) => notText(issue.input) })
@@ -59,7 +59,7 @@ function resolvedText(check: Check | undefined): z.ZodType<string> {
   });
 }
 
-/** Accepts also a string that consists of one expression, for fields that are not text. */
+/** Extends the schema of a field that is not text: also accepts a string that consists of one expression. */
 const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
   z.union(
     [
@@ -73,12 +73,12 @@ const orExpression = (schema: z.ZodType, fault: string): z.ZodType =>
   );
 
 interface TextOptions {
-  /** For the generated JSON Schema: a pattern that the plain text matches, so that editors can validate it. */
+  /** Pattern of text without expressions, with which editors can validate it. */
   readonly pattern?: string;
   readonly whenAbsent?: string;
 }
 
-/** Text in a given format, without secrets. */
+/** Text in a specific format, which may not contain secrets. */
 export const formatted = (about: string, check: Check, options: TextOptions = {}): Field<string> => {
   const { description, rest } = withDefault(about, options.whenAbsent);
   return {
@@ -93,7 +93,7 @@ export const formatted = (about: string, check: Check, options: TextOptions = {}
   };
 };
 
-/** Free text, which may hold secrets. */
+/** Free text, which may contain secrets. */
 export const text = (description: string, check?: Check): Field<string> => ({
   shape: 'text',
   declared: declaredText(check, { description }),
@@ -101,7 +101,7 @@ export const text = (description: string, check?: Check): Field<string> => ({
   secrets: true,
 });
 
-/** Free text on one line, which may hold secrets. */
+/** Free text on one line, which may contain secrets. */
 export const line = (description: string): Field<string> => text(description, oneLine);
 
 export const integer = (description: string, minimum: number, maximum: number): Field<number> => {

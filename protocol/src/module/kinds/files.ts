@@ -10,7 +10,7 @@ const mode = formatted('Permissions as 3 or 4 octal digits in quotes, such as "0
 const content = text('The whole content');
 const pattern = format.allOf(format.notEmpty, format.oneLine, format.atMost(1000), format.regularExpression);
 const validate = text(
-  'A command that must succeed on the new content, % standing for its file, before it is swapped in',
+  'A command that must succeed before the file is replaced; % represents a file with the new content',
   format.validateCommand,
 );
 const unixFilePath = formatted('Absolute path', format.unixFile, { pattern: '^/' });
@@ -27,7 +27,10 @@ export const fileKinds = {
     optional: {
       content,
       content_base64: text('The whole content, as base64', format.base64),
-      symlink: text('Makes it a symbolic link to this path', format.allOf(format.notEmpty, format.noNul)),
+      symlink: text(
+        'Target of a symbolic link to create instead of a file',
+        format.allOf(format.notEmpty, format.noNul),
+      ),
       owner,
       group,
       mode,
@@ -77,31 +80,37 @@ export const fileKinds = {
     canonical: format.canonicalWindowsPath,
   }),
   'line-unix': defineKind({
-    description: 'One line of a file that something else manages',
+    description: 'One line of a file that is otherwise managed elsewhere',
     platforms: ['linux', 'macos'],
     example: 'path: /etc/login.defs\nmatch: "^UMASK\\\\s"\nline: UMASK 027',
     required: { path: unixFilePath, line: line('The line, without its line break') },
     optional: {
-      match: formatted('Regular expression of the line to replace; absent: the text of `line`', pattern),
+      match: formatted('Regular expression of the line to replace; default: the text of `line`', pattern),
       backrefs: boolean(
-        'Replaces \\1 or \\g<name> in `line` by the groups of `match`; if no line matches, none is added',
+        'Whether \\1 or \\g<name> in `line` is replaced with the groups of `match`; if no line matches, none is added',
       ),
-      before: formatted('Regular expression of the line above which a line is added; BOF: at the start', pattern),
-      after: formatted('Regular expression of the line below which a line is added; EOF: at the end', pattern),
+      before: formatted(
+        'Regular expression of the line above which a new line is inserted; BOF for the start of the file',
+        pattern,
+      ),
+      after: formatted(
+        'Regular expression of the line below which a new line is inserted; EOF for the end of the file',
+        pattern,
+      ),
       validate,
       ensure,
     },
     exclusive: [['before', 'after']],
     needs: { backrefs: 'match' },
-    // Identified by `match` if present: two lines with the same `match` would replace each other at every apply.
+    // `match` takes precedence, because two lines with the same `match` would replace each other at every apply.
     identifiedBy: (body) => ['path', body.match === undefined ? 'line' : 'match'],
     identity: (body) => joined(body.path, '#', body.match ?? body.line),
   }),
   'block-unix': defineKind({
-    description: 'One marked block of a file that something else manages',
+    description: 'One marked block of a file that is otherwise managed elsewhere',
     platforms: ['linux', 'macos'],
     example: 'path: /etc/hosts\nmarker: muster-hosts\ncontent: "10.0.0.9 db\\n"',
-    required: { path: unixFilePath, marker: formatted('Names the block in the file', format.marker) },
+    required: { path: unixFilePath, marker: formatted('Name of the block in the file', format.marker) },
     optional: { content, ensure },
     identifiedBy: ['path', 'marker'],
     identity: (body) => joined(body.path, '#', body.marker),
@@ -119,10 +128,10 @@ export const scriptKinds = {
       apply: text('Makes the change; any exit code except 0 fails the resource'),
     },
     optional: {
-      check: text('Exit 0: already in the desired state, so apply does not run'),
+      check: text('Tests whether the machine is in the desired state: after exit code 0, apply does not run'),
       undo: text('Reverts the change'),
       manages: formatted(
-        'Name of the managed object, which is the identity of the script; absent: the id',
+        'Name of the managed object, which is the identity of the script; default: the id of the resource',
         format.allOf(format.notEmpty, format.atMost(256), format.oneLine),
       ),
     },

@@ -1,7 +1,7 @@
 /**
- * Formats of fields. A check receives the final text and returns its fault, as the end of a sentence about the field,
- * or undefined. The checks run at upload, if the text contains no expression, and again after resolution, because an
- * expression may yield any value.
+ * Checks the format of a field. Returns the fault of a text as the end of a sentence about the field, or undefined.
+ * Checks run at upload, if the text contains no expression, and again after resolution, because an expression may yield
+ * any value.
  */
 export type Check = (text: string) => string | undefined;
 
@@ -10,7 +10,7 @@ const byPattern =
   (text) =>
     pattern.test(text) ? undefined : fault;
 
-/** Runs all checks in order; returns the first fault. */
+/** Returns a check that runs all checks in order and returns the first fault. */
 export const allOf =
   (...checks: Check[]): Check =>
   (text) => {
@@ -28,52 +28,52 @@ export const atMost =
 
 export const notEmpty: Check = (text) => (text === '' ? 'must not be empty' : undefined);
 
-/** Text that becomes one line of a system file: a line break would add a line that was not declared. */
+/** For text that becomes one line of a system file, in which a line break would add another line. */
 export const oneLine: Check = (text) => (/[\n\r\0]/.test(text) ? 'must be one line, without line breaks' : undefined);
 
-export const noNul: Check = (text) => (text.includes('\0') ? 'must not hold a NUL character' : undefined);
+export const noNul: Check = (text) => (text.includes('\0') ? 'must not contain a NUL character' : undefined);
 
 export const mode: Check = byPattern(/^[0-7]{3,4}$/, 'must be 3 or 4 octal digits in quotes, such as "0644"');
 
 /**
- * An absolute POSIX path in its canonical spelling: two spellings of one file would be two identities, and a conflict
- * between them would not be detected.
+ * An absolute POSIX path in its canonical spelling. Two spellings of one path would be two identities, so that a
+ * conflict would not be detected.
  */
 const unixPath: Check = (path) => {
   if (!path.startsWith('/')) return 'must be an absolute path, starting with "/"';
-  if (path.includes('\0')) return 'must not hold a NUL character';
+  if (path.includes('\0')) return 'must not contain a NUL character';
   if (path.length > 4095) return 'is longer than 4095 characters';
   if (path === '/') return undefined;
   for (const segment of path.slice(1).split('/')) {
-    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the resulting path`;
-    if (segment === '') return 'must not have "//" in it or end in "/"';
+    if (segment === '..' || segment === '.') return `must not contain "${segment}": write the resulting path`;
+    if (segment === '') return 'must not contain "//" or end with "/"';
   }
   return undefined;
 };
 
-/** A directory may have one trailing slash, as is common; `withoutClosingSlash` removes it. */
+/** A directory may have one trailing slash, which `withoutClosingSlash` removes. */
 export const unixDirectory: Check = (path) => unixPath(withoutClosingSlash(path));
 
 export const withoutClosingSlash = (path: string): string =>
   path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 
-/** A file is inside a directory, so it is never "/". */
+/** The path of a file, which is never "/". */
 export const unixFile: Check = (path) => (path === '/' ? 'must be a file, not "/"' : unixPath(path));
 
 export const windowsPath: Check = (path) => {
   if (!/^[A-Za-z]:[\\/]/.test(path)) return 'must be an absolute path with a drive letter, such as C:\\ProgramData\\x';
   const rest = path.slice(3);
-  if (/[\x00-\x1f<>:"|?*]/.test(rest)) return 'must not hold control characters or any of < > : " | ? *';
+  if (/[\x00-\x1f<>:"|?*]/.test(rest)) return 'must not contain control characters or any of < > : " | ? *';
   if (path.length > 32_000) return 'is longer than 32000 characters';
   if (rest === '') return undefined;
   for (const segment of rest.split(/[\\/]/)) {
-    if (segment === '..' || segment === '.') return `must not have "${segment}" in it: write the resulting path`;
-    if (segment === '') return 'must not have an empty part or end in a separator';
+    if (segment === '..' || segment === '.') return `must not contain "${segment}": write the resulting path`;
+    if (segment === '') return 'must not have an empty part or end with a separator';
   }
   return undefined;
 };
 
-/** Windows accepts several spellings of one path; identities are compared in this spelling. */
+/** Converts a path to the spelling in which identities are compared. Windows accepts several spellings of one path. */
 export const canonicalWindowsPath = (path: string): string => path.replaceAll('/', '\\').toLowerCase();
 
 export const unixAccount: Check = byPattern(
@@ -84,13 +84,13 @@ export const unixAccount: Check = byPattern(
 export const windowsAccount: Check = allOf(
   notEmpty,
   atMost(256),
-  byPattern(/^[^\x00-\x1f"/[\]:;|=,+*?<>]+$/, 'must not hold control characters or any of " / [ ] : ; | = , + * ? < >'),
+  byPattern(
+    /^[^\x00-\x1f"/[\]:;|=,+*?<>]+$/,
+    'must not contain control characters or any of " / [ ] : ; | = , + * ? < >',
+  ),
 );
 
-/**
- * A name cannot start with "-", which the package program would read as an option, nor end with "-", which means
- * "remove" to apt.
- */
+/** A name cannot start with "-", which apt would read as an option, or end with "-", which means "remove" to apt. */
 export const aptPackage: Check = byPattern(
   /^[a-z0-9][a-z0-9+.-]{0,126}[a-z0-9+.](:[a-z0-9][a-z0-9-]*)?$/,
   'must be a package name: lower-case letters, digits, "+", "-" and ".", two or more, optionally with ":arch"; put the version into `version`',
@@ -101,16 +101,13 @@ export const packageName: Check = byPattern(
   'must be a package name without spaces, not starting with "-"',
 );
 
-/** dnf reads other texts as a group, a file, a pattern, or a condition. */
+/** dnf would read other texts as a group, a file, a pattern, or a condition. */
 export const dnfPackage: Check = byPattern(
   /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,255}$/,
   'must be the name of one package: letters, digits, "_", ".", "+" and "-"; put the version into `version`',
 );
 
-/**
- * The providers of these kinds do not support patterns and bounds: as an exact version, such a text would never be
- * found.
- */
+/** Excludes patterns and bounds, which the providers of these kinds do not support. */
 export const packageVersion: Check = byPattern(
   /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
   'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
@@ -122,12 +119,12 @@ export const packageVersionRange: Check = byPattern(
   'must be "latest", a version, a pattern such as "20.*", or a lower bound such as ">=20.1"',
 );
 
-/** Suffixes of other systemd units. */
+/** Suffixes of other systemd unit types. */
 const otherUnit = /\.(socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 
 export const systemdUnit: Check = (name) => {
   if (name.endsWith('.service'))
-    return `must be without ".service": write ${name.slice(0, -8) || 'the name before it'}`;
+    return `must not end with ".service": write ${name.slice(0, -8) || 'the name before it'}`;
   const [, other] = otherUnit.exec(name) ?? [];
   if (other !== undefined)
     return `must be the name of a service: service-systemd manages .service units; other unit types, such as .${other}, are not supported yet`;
@@ -147,10 +144,7 @@ export const plainName: Check = byPattern(
   'must be a name of letters, digits, "_", "." and "-"',
 );
 
-/**
- * An OpenRC service has no ".service" suffix, so the name of a systemd unit would refer to a service that does not
- * exist.
- */
+/** Refuses the ".service" suffix of systemd units, which OpenRC services do not have. */
 export const openrcService: Check = (name) =>
   name.endsWith('.service') ? 'must be the name of a service of OpenRC, without ".service"' : plainName(name);
 
@@ -159,7 +153,7 @@ export const windowsService: Check = byPattern(
   'must be 1 to 256 characters, without "/", "\\" and control characters',
 );
 
-/** `~` is the home of the service's user; with a leading `-`, systemd ignores a missing directory. */
+/** `~` is the home directory of the service's user. With a leading `-`, systemd ignores a missing directory. */
 export const systemdWorkingDirectory: Check = (path) =>
   path === '~' ? undefined : unixDirectory(path.startsWith('-') ? path.slice(1) : path);
 
@@ -182,7 +176,10 @@ export const sysctlKey: Check = (key) =>
     ? undefined
     : 'must be a kernel parameter, such as net.ipv4.ip_forward';
 
-/** The first "." or "/" of a key is its separator. Identities are compared with dots as separators. */
+/**
+ * Converts a key to the spelling in which identities are compared, with dots as separators. The separator of a key is
+ * its first "." or "/".
+ */
 export const canonicalSysctlKey = (key: string): string =>
   /^[^./]*\//.test(key) ? key.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/')) : key;
 
@@ -198,7 +195,7 @@ export const timezone: Check = byPattern(
 
 export const sshKey: Check = byPattern(
   /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-ssh-ed25519@openssh\.com|sk-ecdsa-sha2-nistp256@openssh\.com) [A-Za-z0-9+/]{16,}={0,2}$/,
-  'must be the type and the key, such as "ssh-ed25519 AAAAC3…", without options; what follows the key goes into `comment`',
+  'must be the type and the key, such as "ssh-ed25519 AAAAC3…", without options; write text after the key into `comment`',
 );
 
 export const aptSourceWord: Check = byPattern(/^[^\s\x00-\x1f]+$/, 'must be one word, without spaces');
@@ -216,7 +213,7 @@ export const base64: Check = (text) => {
     : 'must be base64, padded with "="';
 };
 
-/** The agent matches the pattern with the u flag; a pattern that does not compile would fail on every machine. */
+/** Compiles the pattern with the `u` flag, as the agent does. */
 export const regularExpression: Check = (text) => {
   try {
     new RegExp(text, 'u');
@@ -226,7 +223,7 @@ export const regularExpression: Check = (text) => {
   }
 };
 
-/** The `%` in the command is replaced by the path of the new content. */
+/** The agent replaces `%` in the command with the path of the new content. */
 export const validateCommand: Check = allOf(notEmpty, oneLine, (text) =>
-  text.includes('%') ? undefined : 'must hold "%", which stands for the file with the new content',
+  text.includes('%') ? undefined : 'must contain "%", which represents the file with the new content',
 );

@@ -9,39 +9,42 @@ export type Trigger = 'reload_on' | 'restart_on' | 'rerun_on';
 /** A kind of resource: its fields, and how its resources are identified. */
 export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
   readonly description: string;
-  /** Platforms, for documentation. An agent that cannot apply a kind fails that resource. */
+  /** Platforms of the kind, for documentation. An agent that cannot apply a kind reports the resource as failed. */
   readonly platforms: readonly Platform[];
-  /** A body in YAML as a module author would write it, for documentation. Empty: no example. */
+  /** Example of a body in YAML, for documentation; may be empty. */
   readonly example: string;
-  /** True if the agent of this release applies the kind. Other kinds are parsed, validated, resolved, and sent. */
+  /**
+   * Whether the agent of this release applies the kind. Other kinds can be declared, and are sent to agents, but fail
+   * there.
+   */
   readonly isSupported: boolean;
   /** Fields that must be present. */
   readonly required: R;
-  /** Fields that may be absent or null: then the agent does not manage that property. */
+  /** Fields that may be absent or null. The agent does not manage an absent field. */
   readonly optional: O;
-  /** Identities are unique within a space. File and directory kinds share one. */
+  /** Identities are unique within a space. File and directory kinds share a space. */
   readonly space: string;
-  /** The fields that form the identity of a body; they cannot contain secrets. */
+  /** Returns the fields that form the identity of a body. They cannot contain secrets. */
   readonly identifiedBy: (body: Readonly<Record<string, unknown>>) => readonly string[];
   /**
-   * The identity as text, from a body whose identifying fields are evaluated. Injective: two different resources never
-   * have the same identity.
+   * Returns the identity of a body whose identifying fields are evaluated. Different resources have different
+   * identities.
    */
   readonly identity: (body: Readonly<Record<string, unknown>>) => string;
   /**
-   * Converts an identity to the spelling in which identities are compared. Absent: identities have one spelling only.
+   * Converts an identity to the spelling in which identities are compared. Absent if identities have only one spelling.
    */
   readonly canonical?: (identity: string) => string;
   readonly triggers: readonly Trigger[];
-  /** True if `template` may replace `content`. */
+  /** Whether `template` may replace `content`. */
   readonly templated: boolean;
   /** At most one field of each group may be given. */
   readonly exclusive: readonly (readonly string[])[];
-  /** Fields that require another field: the required field by the requiring one. */
+  /** Maps a field to another field that it requires. */
   readonly needs: Readonly<Record<string, string>>;
   /** Fields that are redacted even if they contain no secret. */
   readonly sensitive: readonly string[];
-  /** Converts a valid body to its canonical form, if two spellings have the same meaning. */
+  /** Converts a valid body to its canonical form. Absent if bodies have only one form. */
   readonly normalise?: (body: Record<string, unknown>) => void;
 }
 
@@ -70,13 +73,13 @@ interface KindOptions<R extends Fields, O extends Fields>
         | 'normalise'
       >
     > {
-  /** Default: the first required field. */
+  /** The first required field by default. */
   readonly identifiedBy?: readonly string[] | Kind['identifiedBy'];
 }
 
 /**
- * @param options `space` defaults to the kind's own name, set by the table of kinds; `identity` to the value of the
- *   only identifying field
+ * Defines a kind. @param options `space` defaults to the name of the kind, which the table of kinds sets. `identity`
+ * defaults to the value of the first identifying field
  */
 export function defineKind<const R extends Fields, const O extends Fields>(options: KindOptions<R, O>): Kind<R, O> {
   const given = options.identifiedBy ?? [Object.keys(options.required)[0] as string];
@@ -96,10 +99,13 @@ export function defineKind<const R extends Fields, const O extends Fields>(optio
   };
 }
 
-/** Every kind except script can be declared absent. */
+/** Whether the resource should be present. Every kind except script has this field. */
 export const ensure = choice('Desired presence of the resource', ['present', 'absent'], 'present');
 
-/** Joins the two parts of a compound identity, so that the first part always ends at the first separator. */
+/**
+ * Joins two parts of an identity. Escapes separators in the first part, so that different parts have different
+ * identities.
+ */
 export const joined = (first: unknown, separator: string, second: unknown): string => {
   const code = separator.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0');
   return `${String(first).replaceAll('%', '%25').replaceAll(separator, `%${code}`)}${separator}${String(second)}`;

@@ -3,11 +3,11 @@ import * as format from './format.ts';
 import { defineKind, ensure, type Platform } from './kind.ts';
 
 const exactVersion = formatted(
-  'Absent: any version; latest: the newest version in the sources; or an exact version',
+  'An exact version, or latest for the newest version in the sources; default: any version',
   format.packageVersion,
 );
 const versionRange = formatted(
-  'Absent: any version; latest: the newest the sources offer; 20.*: any that begins with "20."; >=20.1: that or any newer; or an exact version',
+  'An exact version, a pattern such as 20.*, a lower bound such as >=20.1, or latest for the newest version in the sources; default: any version',
   format.packageVersionRange,
 );
 

@@ -10,14 +10,14 @@ const environment = map('Environment variables', format.environmentName, text('A
 
 export const serviceKinds = {
   'service-systemd': defineKind({
-    description: 'A systemd service: an existing unit, or with exec_start a unit that Muster writes',
+    description: 'A systemd service: an existing unit, or a unit that Muster writes if exec_start is set',
     platforms: ['linux'],
     example: 'name: nginx\nenabled: true\nrunning: true',
     required: { name: formatted('Name of the unit, without ".service"', format.systemdUnit) },
     optional: {
       enabled,
       running,
-      exec_start: line('Command line; absent: the existing unit is managed'),
+      exec_start: line('Command line of a unit that Muster writes; without it, an existing unit is managed'),
       type: choice(
         'How systemd detects that the service has started',
         ['simple', 'exec', 'forking', 'oneshot', 'notify', 'dbus', 'idle'],
@@ -29,7 +29,7 @@ export const serviceKinds = {
       working_directory: formatted('Working directory', format.systemdWorkingDirectory),
       environment,
       dependencies: list(
-        'Units that the service requires, and starts after',
+        'Units that the service requires and after which it starts',
         formatted('A unit', format.unitReference),
       ),
       restart: choice('When systemd restarts the service', ['always', 'on_failure', 'never']),
@@ -45,7 +45,7 @@ export const serviceKinds = {
     optional: {
       enabled,
       running,
-      runlevel: formatted('Run level that the service is enabled in', format.plainName, { whenAbsent: 'default' }),
+      runlevel: formatted('Run level in which the service is enabled', format.plainName, { whenAbsent: 'default' }),
       ensure,
     },
     triggers: ['restart_on'],

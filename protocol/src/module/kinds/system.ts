@@ -6,7 +6,7 @@ const word = (description: string) => formatted(description, format.aptSourceWor
 
 export const systemKinds = {
   'cron-unix': defineKind({
-    description: 'A job of cron',
+    description: 'A cron job',
     platforms: ['linux', 'macos'],
     example: 'name: backup\nuser: root\nschedule: "5 3 * * *"\ncommand: /usr/local/bin/backup',
     required: {
@@ -23,22 +23,22 @@ export const systemKinds = {
     description: 'A kernel parameter',
     platforms: ['linux'],
     example: 'key: net.ipv4.ip_forward\nvalue: "1"',
-    required: { key: formatted('Name of the parameter', format.sysctlKey), value: line('Its value') },
+    required: { key: formatted('Name of the parameter', format.sysctlKey), value: line('Value of the parameter') },
     optional: { ensure },
     canonical: format.canonicalSysctlKey,
   }),
   'apt-repository': defineKind({
-    description: 'A source of packages for apt',
+    description: 'A package source for apt',
     platforms: ['linux'],
     example: 'name: example\nuris: ["https://apt.example.org"]\nsuites: [stable]\ncomponents: [main]',
     required: {
       name: formatted('Name of the source', format.plainName),
-      uris: list('Addresses', text('An address', format.aptSourceWord), { atLeast: 1 }),
+      uris: list('Addresses of the source', text('An address', format.aptSourceWord), { atLeast: 1 }),
       suites: list('Suites', word('A suite'), { atLeast: 1 }),
     },
     optional: {
       components: list('Components', word('A component')),
-      signed_by: text('The ASCII-armored key that the source is signed with', format.notEmpty),
+      signed_by: text('The ASCII-armored public key that verifies the signatures of the source', format.notEmpty),
       ensure,
     },
   }),
@@ -48,7 +48,7 @@ export const systemKinds = {
     example: 'name: web-1',
     required: { name: formatted('Host name', format.hostname) },
     optional: { ensure },
-    // A machine has one host name: two different names are a conflict, not two resources.
+    // A machine has one host name, so two different names must conflict.
     identifiedBy: ['name'],
     identity: () => 'hostname',
   }),

@@ -1,15 +1,15 @@
 import type { Fault } from '../../errors.ts';
 
-/** Maximum size of a module. */
+/** Limits of a module. */
 export const moduleLimits = {
   bytes: 2 * 1024 * 1024,
-  /** Nesting depth of mappings and lists, with aliases followed. */
+  /** Nesting depth of mappings and lists, with expanded aliases. */
   depth: 32,
-  /** Number of mappings, lists and values, without keys. An alias counts at each use. */
+  /** Number of mappings, lists, and values, without keys. An alias counts at each use. */
   nodes: 10_000,
   /** Characters of all text. An alias counts at each use. */
   expandedCharacters: 4 * 1024 * 1024,
-  /** Reported faults of one module; a last fault has the number of the others. */
+  /** Reported faults of a module. One more fault states the number of the others. */
   faults: 500,
 } as const;
 
@@ -23,8 +23,8 @@ export class Positions {
   }
 
   /**
-   * @param offset UTF-16 units from the start
-   * @returns line and column, both from 1, the column in UTF-16 units
+   * Returns the position of an offset. @param offset UTF-16 units from the start of the text
+   * @returns line and column, both from 1; the column counts UTF-16 units
    */
   at(offset: number): { line: number; column: number } {
     this.#lineStarts ??= lineStarts(this.#text);
@@ -53,9 +53,9 @@ const refusal = (message: string, position: { line: number; column: number } = {
   faults: [{ path: '', message, ...position }],
 });
 
-/** Decodes a module: valid UTF-8, printable, and within the size limit. */
+/** Decodes a module. Refuses invalid UTF-8, control characters, and text that exceeds the size limit. */
 export function decodeSource(source: string | Uint8Array): DecodedSource {
-  // Each UTF-16 unit has at least one byte in UTF-8, so the limit is safe before decoding.
+  // Each UTF-16 unit has at least one byte in UTF-8, so the limit applies to the length of both forms.
   if (source.length > moduleLimits.bytes) return tooLarge();
   let text: string;
   if (typeof source === 'string') {
@@ -81,8 +81,8 @@ export function decodeSource(source: string | Uint8Array): DecodedSource {
 const tooLarge = () => refusal(`the module is larger than ${moduleLimits.bytes / 1024 / 1024} MiB`);
 
 /**
- * Position of the first byte that is not UTF-8. Uses bisection, since the decoder reports that a fault exists, but not
- * where.
+ * Returns the position of the first byte that is not UTF-8. Uses bisection, because the decoder does not report the
+ * position of a fault.
  */
 function firstInvalid(bytes: Uint8Array): { line: number; column: number } {
   const decodes = (length: number): boolean => {

@@ -4,22 +4,22 @@ import { quoted } from '../nearest.ts';
 import { moduleLimits, type Positions } from './source.ts';
 import { Abandoned, abandon, composeDocument, type Report, tooDeep, tooMany } from './yaml.ts';
 
-/** Keys and indices, from the root. */
+/** Keys and indices from the root. */
 export type Path = readonly (string | number)[];
 
 interface Extent {
   /** Offsets in the text. */
   readonly start: number;
   readonly end: number;
-  /** Number of mappings, lists and values, including this node, with aliases followed. */
+  /** Number of mappings, lists, and values, including this node, with expanded aliases. */
   readonly size: number;
-  /** Nesting depth of mappings and lists, with aliases followed; 0 for a scalar. */
+  /** Nesting depth of mappings and lists, with expanded aliases; 0 for a scalar. */
   readonly height: number;
-  /** Characters of all text in the node, with aliases followed. */
+  /** Characters of all text in the node, with expanded aliases. */
   readonly characters: number;
 }
 
-/** A node of the module. An alias is the same object as the node of its anchor, so nothing is copied. */
+/** A node of the module. An alias is the same object as its anchor. */
 export type TreeNode =
   | (Extent & { readonly kind: 'scalar'; readonly value: string | number | boolean | null })
   | (Extent & { readonly kind: 'list'; readonly items: readonly TreeNode[] })
@@ -31,12 +31,12 @@ interface Entry {
 }
 
 /**
- * Parses a YAML 1.2 document (core schema) within the limits: tokens are counted while they are produced, nesting is
- * checked before any recursion, and aliases are measured, not copied.
+ * Parses a YAML 1.2 document (core schema) within the limits. Counts tokens while they are produced, checks the nesting
+ * before any recursion, and does not copy aliases.
  *
  * @param text result of `decodeSource`
- * @returns the tree, or null if it cannot be used; the faults of the text; and the paths (JSON pointers) where a null
- *   replaces a part that has a fault already
+ * @returns the tree, or undefined if the document cannot be parsed; the faults of the text; and the paths (JSON
+ *   pointers) of faulty parts that were replaced with null
  */
 export function readTree(
   text: string,
@@ -57,7 +57,7 @@ export function readTree(
   }
 }
 
-// Characters. YAML has this limit for a key on one line; the path of each fault below a key repeats it.
+// In characters. YAML has this limit for a key on one line. Keys are repeated in the paths of all faults below them.
 const maximumKey = 1024;
 
 const coreTags = new Set(
@@ -84,14 +84,14 @@ class TreeBuilder {
     const root = this.#node(contents, 0, 1, '');
     if (root.height > moduleLimits.depth) abandon(this.#report, tooDeep, root.start);
     if (root.size > moduleLimits.nodes)
-      abandon(this.#report, `${tooMany} (aliases count as often as they are used)`, root.start);
+      abandon(this.#report, `${tooMany} (an alias counts each time it is used)`, root.start);
     if (root.characters > moduleLimits.expandedCharacters) {
-      abandon(this.#report, 'too much text after aliases are followed: use each anchor less often', root.start);
+      abandon(this.#report, 'too much text with expanded aliases: use fewer aliases', root.start);
     }
     return root;
   }
 
-  /** @param depth of the collection that this node would be, from 1 */
+  /** @param depth nesting depth of this node if it is a collection, from 1 */
   #node(node: Node | null | undefined, fallback: number, depth: number, path: string): TreeNode {
     const start = node?.range?.[0] ?? fallback;
     const end = node?.range?.[1] ?? start;
@@ -145,7 +145,7 @@ class TreeBuilder {
     return { kind: 'map', entries, start, end, ...measure(values, keyCharacters) };
   }
 
-  /** The text of a key. Anchors and tags on keys are useless, so they are refused, like keys that are not text. */
+  /** Returns the text of a key. Refuses keys with an anchor or a tag, and keys that are not text. */
   #key(node: Node | null, start: number, path: string): string | undefined {
     if (isScalar(node) && typeof node.value === 'string' && node.tag === undefined) {
       const { value } = node;
@@ -158,7 +158,7 @@ class TreeBuilder {
         return undefined;
       }
       if (value.length > maximumKey) {
-        this.#report(`a key is up to ${maximumKey} characters`, start, path);
+        this.#report(`a key has at most ${maximumKey} characters`, start, path);
         return undefined;
       }
       if (node.anchor !== undefined) this.#report('a key cannot have an anchor', start, path);
@@ -170,12 +170,12 @@ class TreeBuilder {
 
   #scalar(value: unknown, start: number, end: number, path: string): TreeNode {
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      return this.#replace('this number cannot be used', start, end, path);
+      return this.#replace('a number must be finite', start, end, path);
     }
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
       return scalar(value, start, end);
     }
-    return this.#replace('this value cannot be used: write text, a number, true or false', start, end, path);
+    return this.#replace('the value is not supported: write text, a number, true, or false', start, end, path);
   }
 }
 
@@ -198,7 +198,7 @@ function measure(children: readonly TreeNode[], keyCharacters: number): Pick<Ext
     height = Math.max(height, child.height);
     characters += child.characters;
   }
-  // Nested aliases double these numbers at each step; the limits are exceeded before a double loses precision.
+  // Nested aliases can double these numbers at each level, but the limits are far below the loss of precision.
   return { size, height: height + 1, characters };
 }
 
@@ -207,7 +207,7 @@ const escapeSegment = (segment: string | number): string => String(segment).repl
 /** @returns a JSON pointer (RFC 6901) */
 export const pointer = (path: Path): string => path.map((segment) => `/${escapeSegment(segment)}`).join('');
 
-/** The value of a tree within its limits. Each alias yields the same object as its anchor. */
+/** Converts a tree within its limits to a value. An alias yields the same object as its anchor. */
 export function plainValue(node: TreeNode, seen = new Map<TreeNode, unknown>()): unknown {
   if (node.kind === 'scalar') return node.value;
   const known = seen.get(node);
@@ -220,7 +220,7 @@ export function plainValue(node: TreeNode, seen = new Map<TreeNode, unknown>()):
   return value;
 }
 
-/** The node at a path; undefined if it does not exist. */
+/** Returns the node at a path; undefined if it does not exist. */
 export function nodeAt(root: TreeNode, path: Path): TreeNode | undefined {
   let node: TreeNode | undefined = root;
   for (const segment of path) {
@@ -232,8 +232,8 @@ export function nodeAt(root: TreeNode, path: Path): TreeNode | undefined {
 }
 
 /**
- * Offset of the value or the key at a path. If the path does not exist, offset of the closest existing parent.
- * @returns an offset in the text
+ * Returns the offset of the value or the key at a path, or of the closest existing parent if the path does not exist.
+ * @returns an offset in the text, in UTF-16 units
  */
 export function offsetOf(root: TreeNode, path: Path, at: 'key' | 'value'): number {
   let node = root;

@@ -1,10 +1,10 @@
 import { Composer, type CST, type Document, Lexer, Parser } from 'yaml';
 import { moduleLimits } from './source.ts';
 
-/** Receives a fault of the text at an offset; the path is a JSON pointer. */
+/** Receives a fault at an offset of the text. The path is a JSON pointer. */
 export type Report = (message: string, offset: number, path?: string) => void;
 
-/** Ends the parsing after a fault was reported. */
+/** Thrown after a fault was reported, to end the parsing. */
 export class Abandoned extends Error {}
 
 /** Reports a fault, and ends the parsing. */
@@ -13,25 +13,25 @@ export const abandon = (report: Report, message: string, offset: number): never 
   throw new Abandoned();
 };
 
-// A value on its own line with its key has six tokens; the rest is for comments.
+// A value on a separate line with its key has six tokens. The rest is for comments.
 const maximumTokens = 7 * moduleLimits.nodes;
-// Line breaks inside a text are not tokens.
+// Line breaks within a text are not tokens.
 const maximumLineBreaks = 4 * moduleLimits.nodes;
 const maximumSyntaxFaults = 20;
-// The parser's stack has an entry for the document and two for each list in a mapping in a list, so this limit is never
-// too strict.
+// The parser's stack has at most two entries for each level, and a few for the document, so this limit is never too
+// strict.
 const maximumStack = 2 * moduleLimits.depth + 8;
 
 export const tooMany = `more than ${moduleLimits.nodes} values: split the module`;
 export const tooDeep = `nested deeper than ${moduleLimits.depth} levels`;
 
-/** Splits text into tokens, and stops at the first limit. */
+/** Splits text into tokens, and ends the parsing at the first exceeded limit. */
 function tokenise(text: string, report: Report): CST.Token[] {
   const tokens: CST.Token[] = [];
   const parser = new Parser();
   let lexemes = 0;
   let offset = 0;
-  // Each of these marks belongs to at least one value.
+  // Numbers of marks that each belong to at least one value.
   let blockValues = 0;
   let flowValues = 0;
   let lineBreaks = 0;
@@ -52,7 +52,7 @@ function tokenise(text: string, report: Report): CST.Token[] {
     else if (lexeme === '\n') lineBreaks += 1;
     if (blockValues > moduleLimits.nodes || flowValues > moduleLimits.nodes) abandon(report, tooMany, offset);
     if (lexemes > maximumTokens || lineBreaks > maximumLineBreaks)
-      abandon(report, 'too many tokens: split the module, or leave out comments and empty lines', offset);
+      abandon(report, 'too many tokens: split the module, or remove comments and empty lines', offset);
     for (const token of parser.next(lexeme)) keep(token);
     offset = parser.offset;
     if (parser.stack.length > maximumStack) abandon(report, tooDeep, offset);
@@ -63,11 +63,11 @@ function tokenise(text: string, report: Report): CST.Token[] {
 }
 
 /**
- * Parses a YAML document. Checks its size and depth before it builds any node.
- * @throws Abandoned if the document exceeds a limit or does not parse; the fault is reported
+ * Parses a YAML document. Checks its size and depth before any node is built.
+ * @throws Abandoned if the document exceeds a limit or is invalid, after the fault was reported
  */
 export function composeDocument(text: string, report: Report): Document.Parsed {
-  // The composer's own check of unique keys compares every pair; readTree does not.
+  // The composer's check of unique keys compares all pairs of keys. `readTree` checks them in linear time.
   const composer = new Composer({
     version: '1.2',
     merge: false,
@@ -82,7 +82,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
   }
   const { yaml } = document.directives ?? {};
   if (yaml?.explicit && yaml.version !== '1.2')
-    abandon(report, 'only YAML 1.2 is read: leave out the %YAML directive', 0);
+    abandon(report, 'only YAML 1.2 is supported: remove the %YAML directive', 0);
   if (document.errors.length > 0) {
     for (const error of document.errors.slice(0, maximumSyntaxFaults))
       report(explain(error.code, error.message), error.pos[0]);
@@ -91,7 +91,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
   return document as Document.Parsed;
 }
 
-/** Adds instructions to the parser's message, which only describes the fault. */
+/** Adds instructions to the parser's message, which has none. */
 function explain(code: string, message: string): string {
   const cause = message.replace(/\s+/g, ' ').trim();
   if (code === 'TAB_AS_INDENT') return 'a tab cannot indent in YAML: use spaces';
