@@ -20,7 +20,9 @@ export function slimRoutes(): Plugin {
       if (id !== virtual) return null;
       const table: Record<string, unknown> = await import(name);
       const source = createRequire(import.meta.url).resolve(name);
-      const lines = [`export { apiPrefix, mediaOf } from ${JSON.stringify(join(dirname(source), 'route.ts'))};`];
+      const lines = [
+        `export { apiPrefix, mediaOf } from ${JSON.stringify(join(dirname(source), 'definition/route.ts'))};`,
+      ];
       for (const [key, value] of Object.entries(table)) {
         const slim = isRoute(value) ? slimRoute(value) : value;
         if (key !== 'routes' && key !== 'apiPrefix' && isPlain(slim))
