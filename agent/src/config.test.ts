@@ -31,15 +31,31 @@ describe('the configuration', () => {
       'metrics.colection_interval is not known: did you mean "collection_interval"?',
     ],
     ['a wrong type', 'metrics: { enabled: "yes" }', 'metrics.enabled must be true or false'],
-    ['a value out of range', 'remote_terminal: { max_sessions: 0 }', 'remote_terminal.max_sessions must be at least 1'],
-    ['too much', 'metrics: { collection_interval: 86401 }', 'metrics.collection_interval must be at most 86400'],
-    ['a limit that none could keep', 'scripts: { time_limit: 0 }', 'scripts.time_limit must be at least 1'],
-    ['half a number', 'metrics: { collection_interval: 1.5 }', 'metrics.collection_interval must be a whole number'],
-    ['no number', 'metrics: { collection_interval: soon }', 'metrics.collection_interval must be a whole number'],
-    ['no text', 'remote_terminal: { shell: 5 }', 'remote_terminal.shell must be text'],
-    ['no mapping', '- a', 'the file must be a mapping of keys to values'],
+    [
+      'a value below the minimum',
+      'remote_terminal: { max_sessions: 0 }',
+      'remote_terminal.max_sessions must be at least 1',
+    ],
+    [
+      'a value above the maximum',
+      'metrics: { collection_interval: 86401 }',
+      'metrics.collection_interval must be at most 86400',
+    ],
+    ['a time limit of zero', 'scripts: { time_limit: 0 }', 'scripts.time_limit must be at least 1'],
+    [
+      'a fractional number',
+      'metrics: { collection_interval: 1.5 }',
+      'metrics.collection_interval must be a whole number',
+    ],
+    [
+      'text instead of a number',
+      'metrics: { collection_interval: soon }',
+      'metrics.collection_interval must be a whole number',
+    ],
+    ['a number instead of text', 'remote_terminal: { shell: 5 }', 'remote_terminal.shell must be text'],
+    ['a list instead of a mapping', '- a', 'the file must be a mapping of keys to values'],
     ['broken YAML', 'metrics:\n  enabled: [', 'line 2'],
-    ['a key twice', 'metrics: {}\nmetrics: {}', 'line 2: Map keys must be unique'],
+    ['a duplicate key', 'metrics: {}\nmetrics: {}', 'line 2: Map keys must be unique'],
   ];
   test.each(faults)('refuses %s and names the setting', (_, text, message) => {
     expect(() => parseConfig(text)).toThrow(ConfigError);

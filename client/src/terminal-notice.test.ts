@@ -15,7 +15,7 @@ test.each([
 });
 
 test.each(['{', 'null', '[]', '{"type":"title"}', '{"type":"resize","cols":0,"rows":24}', '{"type":"resize"}'])(
-  'ignores %s',
+  'ignores the text %s',
   (text) => {
     expect(readTerminalNotice(text)).toBeNull();
   },

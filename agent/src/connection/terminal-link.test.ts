@@ -107,7 +107,7 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     ['an invalid frame', (link: ServedLink) => link.ws.send(Buffer.from([1, 0, 0, 0, 1]))],
     ['a frame of an unknown kind', (link: ServedLink) => link.ws.send(Buffer.from([2, 0, 0, 0, 1, 65]))],
     ['a frame of an unknown terminal', (link: ServedLink) => link.ws.send(encodeTerminalFrame(2, Buffer.from('x')))],
-    ['a channel that is open already', (link: ServedLink) => link.send({ ...wish, channel: 1 })],
+    ['a request to open a channel that is already open', (link: ServedLink) => link.send({ ...wish, channel: 1 })],
   ])('closes the link after %s', async (_name, send) => {
     const link = await opened();
     await link.next('terminal_opened');

@@ -29,7 +29,7 @@ function failNextSync(): void {
 }
 
 describe('an operation with faults', () => {
-  test.runIf(process.geteuid?.() === 0)('survives a directory owner who swaps the directory for a link', async () => {
+  test.runIf(process.geteuid?.() === 0)('finishes an operation even if a directory becomes a link', async () => {
     mkdirSync(`${h.root}/u/d`, { recursive: true });
     mkdirSync(`${h.root}/elsewhere`);
     for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobody, nobody);

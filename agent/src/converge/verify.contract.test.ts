@@ -98,12 +98,24 @@ describe('verify', () => {
   });
 
   test.each<[string, (closed: number) => Verification, RegExp]>([
-    ['nobody listens', (port) => http(`http://127.0.0.1:${port}/`), /was not answered: the connection is refused/],
-    ['nobody listens', (port) => tcp(port), /tcp port \d+ does not accept connections: the connection is refused/],
-    ['exit code', () => command('echo one; echo two >&2; exit 3'), /command `echo .*` ended with exit code 3: two\./],
+    [
+      'no HTTP server listens',
+      (port) => http(`http://127.0.0.1:${port}/`),
+      /was not answered: the connection is refused/,
+    ],
+    [
+      'no process listens on the port',
+      (port) => tcp(port),
+      /tcp port \d+ does not accept connections: the connection is refused/,
+    ],
+    [
+      'an exit code',
+      () => command('echo one; echo two >&2; exit 3'),
+      /command `echo .*` ended with exit code 3: two\./,
+    ],
     ['a signal', () => command('kill -9 $$'), /was ended by SIGKILL/],
-    ['no shell text', () => command('if'), /ended with exit code 2/],
-    ['no address', () => http('http://[/'), /was not answered: Invalid URL/],
+    ['a syntax error', () => command('if'), /ended with exit code 2/],
+    ['an invalid URL', () => http('http://[/'), /was not answered: Invalid URL/],
   ])('reports the reason of a failed verification: %s', async (_name, verification, message) => {
     const finished = await applyBriefly(verification(await closedPort()));
     expect(finished.status).toBe('failed');

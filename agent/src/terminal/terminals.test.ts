@@ -46,7 +46,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shown).toContain('0=-sh\r\n');
       expect(shown).toContain(`\n${homedir}\r\n`);
       expect(shown).toContain('0022\r\n');
-      // The open files of the shell, and the pipe of `ls`.
+      // The shell has no open files but its own and the pipe of `ls`.
       expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
       expect(shown).not.toMatch(/MUSTER|NODE_|VITEST/);
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });

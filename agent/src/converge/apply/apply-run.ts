@@ -216,8 +216,8 @@ async function applyPlanned(progress: Progress, planned: PlannedStep, started: n
 }
 
 /**
- * Journals, at the first apply of an unchanged resource, that its object already belongs to the agent.
- * @returns the failure, if the agent cannot determine that
+ * Records an object that already belongs to the agent when its resource is first applied without a change.
+ * @returns the failure, if the agent cannot determine whether the object belongs to it
  */
 export function claimIfNew(progress: Progress, step: Step, provider: Provider): Decision | null {
   if (step.record !== null) return null;

@@ -39,7 +39,7 @@ describe('live output', () => {
     );
   });
 
-  test('streams the end of the output of a program that prints more, within the limit for any bytes', () => {
+  test('streams only the end of longer output, within the limit for any bytes', () => {
     const pieces = fc.oneof(
       fc.uint8Array({ maxLength: 9_000 }),
       fc.constantFrom(0, 0x1b, 0x22, 0x80, 0xff, 0xf0).map((byte) => Buffer.alloc(5_000, byte)),

@@ -26,7 +26,7 @@ test('cuts reports with hundreds of triggers and names of any length to the limi
   expect(outcome.results.at(-1)).toMatchObject({ status: 'changed', triggered_by: { length: 256 } });
 });
 
-test('cuts the reason for which an operation was abandoned', async () => {
+test('cuts the reason of an abandoned operation to the limit', async () => {
   await h.restart({
     log: { debug() {}, info() {}, warn() {}, error() {} },
     clock: {

@@ -10,8 +10,8 @@ import { type Reported, startAgent } from './agent.ts';
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
 
 /**
- * Reports whether a crash point counts as a step. The report of acceptance does not, because it depends on the duration
- * of the operation.
+ * Reports whether a crash point counts as a step. `accepted-report` does not, because it occurs only if the operation
+ * takes long.
  */
 export const isStep = (point: string): boolean => !point.startsWith('accepted-report:');
 
