@@ -40,7 +40,7 @@ const outputCap = 1024 * 1024;
 export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `/var/lib/dpkg/alternatives/${name}`];
 
 /**
- * Reads a link group. Changes nothing.
+ * Reads a link group.
  * @param name a validated name
  * @returns null if there is no such group
  * @throws HostFailure if update-alternatives is missing, or does not know `--query` (RHEL)

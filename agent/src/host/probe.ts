@@ -21,8 +21,8 @@ function reasonOf(error: Error): string {
 }
 
 /**
- * Sends one GET and waits for the status. Follows no redirect, uses no proxy, and reads no body. A certificate that does
- * not verify is an error.
+ * Sends one GET and waits for the status. Follows no redirect, uses no proxy, and reads no body. A certificate that
+ * does not verify is an error.
  * @returns the status code, or the reason why there is none
  */
 export async function httpStatus(url: string, signal: AbortSignal): Promise<number | string> {

@@ -6,7 +6,10 @@ import { directory, file, line, operation } from '../converge/test/desired.ts';
 import { useAgent } from '../converge/test/harness.ts';
 import { cleanEnvironment } from '../host/clean-environment.ts';
 
-/** Users can set ACLs on their own files. Files that the agent writes for, or gives to, another owner must not keep them. */
+/**
+ * Users can set ACLs on their own files. Files that the agent writes for, or gives to, another owner must not keep
+ * them.
+ */
 
 const h = useAgent();
 const user = 41_000;

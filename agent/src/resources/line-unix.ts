@@ -28,7 +28,8 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
     checkPath(pathOf(resource));
     const { line, match, backrefs, before, after } = bodyOf(resource);
     if (/[\n\r\0]/.test(line)) throw new HostFailure('`line` must be one line, without line breaks');
-    if (backrefs === true && match == null) throw new HostFailure('`backrefs` needs `match`, whose groups it inserts');
+    if (backrefs === true && match == null)
+      throw new HostFailure('`backrefs` requires `match`, whose groups it inserts');
     if (before != null && after != null)
       throw new HostFailure('`before` and `after` cannot be combined; declare only one');
   },

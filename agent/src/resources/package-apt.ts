@@ -43,7 +43,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs'],
   // The package may provide package sources, as debian-archive-keyring does. Only its dependents wait for them, so that
-  // a wrong name still fails the plan of other packages.
+  // a misspelled package name still fails a plan.
   bringsToDependents: () => ['packages'],
   observe: observePackage,
   diff: diffPackage,

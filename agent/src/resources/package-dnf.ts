@@ -35,8 +35,8 @@ export const packageDnf = defineProvider<'package-dnf', SeenPackage, PackageBefo
   type: 'package-dnf',
   fields: { name: 'text', version: 'text?', ensure: 'text?' },
   brings: () => ['accounts', 'units', 'programs'],
-  // A package may contain a package source, such as epel-release. Only its dependents may rely on that, so that a wrong
-  // name elsewhere still fails the plan.
+  // A package may contain a package source, as epel-release does. Only its dependents wait for it, so that a misspelled
+  // package name still fails a plan.
   bringsToDependents: () => ['packages'],
   check: checkBody,
   observe: observePackage,
@@ -144,7 +144,7 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   for (const item of installations) {
     const { name } = bodyOf(item.resource);
     const outcome = results?.get(name) ?? {};
-    // A failed package may still be installed.
+    // A package may be installed although its installation failed.
     const isInstalled = outcome.failure === undefined || seenIn(database, name).installed !== null;
     const before =
       item.kind === 'apply' && item.before !== null && isInstalled ? await withBrought(item.before, machine) : null;

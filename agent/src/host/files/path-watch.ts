@@ -5,8 +5,8 @@ import { errnoOf } from '../failure.ts';
 
 /**
  * Reports when objects at given paths may have changed: content, owner, mode, or existence. Watches every directory on
- * the way to a path, and no files. A watch on a file breaks when the file is replaced, and a watch on a directory breaks
- * when a directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
+ * the way to a path, and no files. A watch on a file breaks when the file is replaced, and a watch on a directory
+ * breaks when a directory above it is renamed. Rescans periodically, because mounting over a directory raises no event.
  */
 
 export interface PathWatchOptions {
@@ -66,8 +66,8 @@ export class PathWatch {
   }
 
   /**
-   * Replaces the set of watched paths. A path that ends in `/` covers all entries of that directory. Changes before this
-   * returns are not reported.
+   * Replaces the set of watched paths. A path that ends in `/` covers all entries of that directory. Changes before
+   * this returns are not reported.
    */
   set(paths: Iterable<string>): void {
     const root = newNode('/', '');
@@ -175,7 +175,7 @@ export class PathWatch {
     const child = at.children.get(name);
     if (child !== undefined) this.#childChanged(child);
     else if (at.includesEntries) this.#report(at);
-    // The directory itself was moved or removed, or an entry of the same name was.
+    // The directory itself, or an entry with the same name, was moved or removed.
     if (type === 'rename' && name === at.name && this.#arm(at)) this.#reportAll(at);
   }
 

@@ -26,7 +26,7 @@ function digestOf(entries: readonly Entry[]): string {
 export function removeIfUntouched(walk: PathWalk, directory: string, expected: string): boolean {
   walk.forget();
   const { type } = inspect(walk, directory, false);
-  // Another process replaced the directory with another object.
+  // Keeps an object of another type with which another process replaced the directory.
   if (type !== 'directory') return type === 'absent';
   let entries: Entry[];
   try {

@@ -1,7 +1,7 @@
 /**
  * Limits which packages apt removes, with a hook that apt runs after it has taken its lock and decided, so that the
- * decision can no longer change. apt passes each package to the hook (protocol 3: `name version architecture …`, with the action
- * last), and aborts before any change if the hook fails.
+ * decision can no longer change. apt passes each package to the hook (protocol 3: `name version architecture …`, with
+ * the action last), and aborts before any change if the hook fails.
  */
 
 /** The only packages that a transaction may remove. */

@@ -232,7 +232,9 @@ export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string
   return owned;
 }
 
-/** Reports whether a version satisfies a declared one: `20.1` exactly, a pattern such as `20.*`, or a minimum `>=20.1`. */
+/**
+ * Reports whether a version satisfies a declared one: `20.1` exactly, a pattern such as `20.*`, or a minimum `>=20.1`.
+ */
 export function isVersion(wanted: string, version: string): boolean {
   const bound = lowerBound(wanted);
   return bound === null ? matchesPattern(wanted, version) : compareVersions(version, bound) >= 0;

@@ -16,9 +16,9 @@ export interface Command {
   /** Maximum bytes to keep of stdout and of stderr: the first and the last half. The rest is dropped. */
   outputCap: number;
   /**
-   * An open file for the program's file descriptor 3. Descriptor 4 is then a socket, which receives a line after `started`
-   * has returned. If this process is killed before that, the program reads end of file and must exit without doing
-   * anything, so that no unrecorded program does any work.
+   * An open file for the program's file descriptor 3. Descriptor 4 is then a socket, which receives a line after
+   * `started` has returned. If this process is killed before that, the program reads end of file and must exit without
+   * doing anything, so that no unrecorded program does any work.
    */
   scriptFd?: number;
   /** Variables to add to the clean environment. */

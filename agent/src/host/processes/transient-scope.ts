@@ -4,9 +4,9 @@ import { exists } from '../read-system.ts';
 import { openUnnamed } from './unnamed-file.ts';
 
 /**
- * Runs programs in transient scopes on systemd machines. Scripts, transactions, and logins run outside the agent's unit,
- * so that neither its stop nor its memory limit ends them half-way. `systemd-run --scope` creates the scope and then
- * executes the program in place, with the same process number and open files.
+ * Runs programs in transient scopes on systemd machines. Scripts, transactions, and logins run outside the agent's
+ * unit, so that neither its stop nor its memory limit ends them half-way. `systemd-run --scope` creates the scope and
+ * then executes the program in place, with the same process number and open files.
  */
 
 export interface ScopeRequest {
@@ -38,8 +38,8 @@ const markThenRun = 'unset INVOCATION_ID; echo >&5 || exit 125; exec 5>&-; exec 
 const searchPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /**
- * Whether systemd supports OOMPolicy for scopes. With it, systemd does not end the whole scope when the kernel kills one
- * of its programs. Before version 253, systemd neither does that nor knows the property; Debian's 252 does both.
+ * Whether systemd supports OOMPolicy for scopes. With it, systemd does not end the whole scope when the kernel kills
+ * one of its programs. Before version 253, systemd neither does that nor knows the property; Debian's 252 does both.
  */
 let supportsOomPolicy = true;
 

@@ -6,8 +6,8 @@ import { setOpenOwnership } from '../files/ownership.ts';
 import { markInheritable } from '../processes/inherited-files.ts';
 
 /**
- * A pseudo-terminal. Uses only open and resize of node-pty: its own streams would lose a program's last output while they
- * are paused, and would block this whole process while a program does not read its input.
+ * A pseudo-terminal. Uses only open and resize of node-pty: its own streams would lose a program's last output while
+ * they are paused, and would block this whole process while a program does not read its input.
  */
 export interface Pty {
   /** The device for the program, such as `/dev/pts/3`. */

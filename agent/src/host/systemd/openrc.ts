@@ -47,8 +47,8 @@ export function parseServices(text: string): ServiceStates {
 }
 
 /**
- * Returns the state of one service, or null if it does not exist. OpenRC caches its list of services and misses a script
- * that was created within the same second, so this also checks the files.
+ * Returns the state of one service, or null if it does not exist. OpenRC caches its list of services and misses a
+ * script that was created within the same second, so this also checks the files.
  */
 export function stateOf(name: string, states: ServiceStates): string | null {
   if (fileStatus(`/etc/init.d/${name}`)?.isFile !== true) return null;

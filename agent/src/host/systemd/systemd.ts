@@ -181,7 +181,9 @@ export const systemctl = (
     runner.clock,
   );
 
-/** Reports whether drop-ins in /etc were added or removed since systemd loaded the unit. systemd does not report that. */
+/**
+ * Reports whether drop-ins in /etc were added or removed since systemd loaded the unit. systemd does not report that.
+ */
 export function dropInsChanged({ dropIns }: UnitState, name: string): boolean {
   const folder = `/etc/systemd/system/${name}.d`;
   const there = namesIn(folder).filter((file) => file.endsWith('.conf'));

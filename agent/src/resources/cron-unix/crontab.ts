@@ -20,7 +20,8 @@ export const renderJob = ({ schedule, user, command }: Job): string =>
 
 /**
  * Escapes a command. cron interprets an unescaped `%` as a line break and passes the text after the first one to the
- * command as its input. `\%` represents `%`, and `\\` represents `\`. Before any other character, a backslash is literal.
+ * command as its input. `\%` represents `%`, and `\\` represents `\`. Before any other character, a backslash is
+ * literal.
  */
 export const escapeCommand = (command: string): string =>
   command

@@ -50,7 +50,9 @@ export const wrongType = (path: string, found: Inspected): HostFailure =>
     `${path} is a ${found.type === 'other' ? found.kind : found.type}, not a file; it is not changed. Remove it by hand, or change its declaration.`,
   );
 
-/** Returns the ownership to keep. A file that replaces a link keeps only the owner, because links have no permissions. */
+/**
+ * Returns the ownership to keep. A file that replaces a link keeps only the owner, because links have no permissions.
+ */
 export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null =>
   found.type === 'absent'
     ? null

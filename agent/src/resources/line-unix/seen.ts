@@ -102,8 +102,8 @@ function expanded(resource: ResolvedResource, text: string): string | null {
 }
 
 /**
- * Returns the position at which a line is added: below the last match of `after`, or above the last match of `before`, or
- * at the end.
+ * Returns the position at which a line is added: below the last match of `after`, or above the last match of `before`,
+ * or at the end.
  */
 export function insertionIndex(resource: ResolvedResource, lines: readonly TextLine[]): number {
   const { after, before } = bodyOf(resource);

@@ -22,8 +22,8 @@ export interface PackageRemoval {
 }
 
 /**
- * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
- * no other package.
+ * Removes packages in one transaction, with the dependencies that came with them and that no other package needs.
+ * Removes no other package.
  * @returns the reason why a package is still installed, or a note about its removal, by package name
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {
@@ -66,7 +66,8 @@ export async function removeAll(removals: readonly PackageRemoval[], machine: Ma
 }
 
 /**
- * Returns the packages to remove, with their dependencies that no other package needs. Refuses packages that others need.
+ * Returns the packages to remove, with their dependencies that no other package needs. Refuses packages that others
+ * need.
  * @returns names for apt
  */
 async function unneeded(

@@ -25,8 +25,8 @@ export interface PackageRemoval {
 const maxAttempts = 5;
 
 /**
- * Removes packages in one transaction, with the dependencies that came with them and that nothing else needs. Removes
- * no other package, even if others install packages at the same time.
+ * Removes packages in one transaction, with the dependencies that came with them and that no other package needs.
+ * Removes no other package, even if others install packages at the same time.
  * @returns the reason why a package is still installed, or a note about its removal, by package name
  */
 export async function removeAll(removals: readonly PackageRemoval[], machine: Machine): Promise<Map<string, Outcome>> {

@@ -96,7 +96,8 @@ export function diffOwnership(
 }
 
 /**
- * Returns the resulting ownership: the declared values, or else the current ones if they may stay, or else the defaults.
+ * Returns the resulting ownership: the declared values, or else the current ones if they may stay, or else the
+ * defaults.
  * @param createdMode permissions of a new object
  */
 export const targetOwnership = (
@@ -153,8 +154,8 @@ export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
 });
 
 /**
- * Returns the part of a record to restore. A recorded owner is restored with the recorded group and permissions, because
- * an interim owner may have chosen the current ones.
+ * Returns the part of a record to restore. A recorded owner is restored with the recorded group and permissions,
+ * because an interim owner may have chosen the current ones.
  * @param found null if the object is created again
  */
 export function recordedOwnership(
@@ -199,9 +200,9 @@ export type HandBack =
 
 /**
  * Decides how a file returns to its recorded owner. An interim owner could put any content into it. Another owner gets
- * the content only if that owner or the agent's user is known to have had it in this file before. Likewise, a set-ID bit
- * is restored only to the content, owner, and group that had it. Content that only the agent's user could read is not
- * exposed to others, unless the former owner had it in this file.
+ * the content only if that owner or the agent's user is known to have had it in this file before. Likewise, a set-ID
+ * bit is restored only to the content, owner, and group that had it. Content that only the agent's user could read is
+ * not exposed to others, unless the former owner had it in this file.
  * @param found null if the file is missing
  * @param created defaults for a new file; its owner is the agent's user
  */

@@ -19,8 +19,8 @@ export interface Machine {
   /** Directories that the agent created as parents of declared paths. They are removed once they are empty. */
   ourDirectories: ReadonlySet<string>;
   /**
-   * The directories in `ourDirectories` that this operation created. A resource that declares such a directory counts as
-   * its creator.
+   * The directories in `ourDirectories` that this operation created. A resource that declares such a directory counts
+   * as its creator.
    */
   freshDirectories: ReadonlySet<string>;
   /** Reports whether this operation declares this path or a path below it. Such a path must not be removed. */
@@ -39,7 +39,9 @@ export interface Machine {
    * the database of accounts also discards `accounts`.
    */
   stale(...databases: readonly Database<unknown>[]): void;
-  /** Returns every resource of this type in the operation, including those to remove, so that one read can serve all. */
+  /**
+   * Returns every resource of this type in the operation, including those to remove, so that one read can serve all.
+   */
   resourcesOf(type: ResourceType): readonly ResolvedResource[];
   /**
    * Records a process that may outlive the agent.
@@ -235,8 +237,8 @@ export interface Provider<
    */
   recover?(machine: Machine): Promise<void>;
   /**
-   * Completes the record for removal after a change, if the agent was killed before it recorded the result. Without this
-   * method, the earlier record stays.
+   * Completes the record for removal after a change, if the agent was killed before it recorded the result. Without
+   * this method, the earlier record stays.
    */
   afterwards?(resource: Resource, before: Before, machine: Machine): Promise<Before>;
   /**

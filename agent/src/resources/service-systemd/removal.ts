@@ -86,7 +86,10 @@ export function diffRemoval(
   return { action: 'remove', changes, diff: null, message: 'restores the original state' };
 }
 
-/** Reports whether the unit no longer exists and its file is not restored, so that it can be neither enabled nor started. */
+/**
+ * Reports whether the unit no longer exists and its file is not restored, so that it can be neither enabled nor
+ * started.
+ */
 const isGone = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
   unit.load === 'not-found' &&
   !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));

@@ -1,6 +1,7 @@
 /**
- * Splits and edits the text of a file without changing other bytes. Invalid UTF-8, the ending of each line, and a missing
- * final line break are preserved. Each character represents one byte (latin1). `readable` converts `text` for display.
+ * Splits and edits the text of a file without changing other bytes. Invalid UTF-8, the ending of each line, and a
+ * missing final line break are preserved. Each character represents one byte (latin1). `readable` converts `text` for
+ * display.
  */
 
 export interface TextLine {

@@ -294,7 +294,7 @@ describe('an object that is not a regular file', () => {
       { status: 'failed', message: expect.stringMatching(/hard link/) },
     ]);
     write('x'.repeat(5 * 1024 * 1024));
-    await refused(/only managed up to 4 MiB/);
+    await refused(/only up to 4 MiB/);
   });
 
   asRoot('keeps owner and permissions, except a set-user-ID bit of another user', async () => {

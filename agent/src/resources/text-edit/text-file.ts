@@ -49,7 +49,7 @@ function textOf(path: string, found: Inspected): SeenText {
   const content = found.type === 'file' ? found.content : null;
   if (content !== null && content.bytes === null)
     throw new HostFailure(
-      `${path} has ${content.size} bytes; a part of a file is only managed up to ${maxContentInMemory / 1024 / 1024} MiB`,
+      `${path} has ${content.size} bytes; the agent manages parts of files only up to ${maxContentInMemory / 1024 / 1024} MiB`,
     );
   const ownership = found.type === 'file' ? { uid: found.uid, gid: found.gid, mode: found.mode } : null;
   return { type: found.type, kind, ownership, content: content?.bytes ?? null };
@@ -92,8 +92,8 @@ export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChang
   ownership === null ? [] : modeChange(ownership, ownershipEdited(ownership));
 
 /**
- * Edits the current text of the file instead of the observed one, because another resource may have changed it since the
- * observation. Keeps the owner, and all permissions except set-ID bits.
+ * Edits the current text of the file instead of the observed one, because another resource may have changed it since
+ * the observation. Keeps the owner, and all permissions except set-ID bits.
  * @param edit     returns the wanted lines; null to keep them
  * @param validate command that must succeed on the new content
  */
