@@ -41,7 +41,6 @@ export const latestDriftQuery = ({
     getNextPageParam: (last, all) => (last.length < pageSize ? undefined : all.length * pageSize),
   });
 
-/** The newest drift checks of one agent. */
 export const agentDriftQuery = (node_id: string) =>
   queryOptions({
     queryKey: [...keys.drift, 'agent', node_id],

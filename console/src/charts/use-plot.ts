@@ -16,7 +16,7 @@ export interface Line {
   readonly values: Values;
 }
 
-/** Unix seconds. */
+/** Time range in Unix seconds. */
 export interface Range {
   readonly from: number;
   readonly to: number;

@@ -1,7 +1,6 @@
 import type { ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 
-/** A framed section of a page with a heading. */
 export function Panel({
   title,
   actions,

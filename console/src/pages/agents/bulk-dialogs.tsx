@@ -13,7 +13,6 @@ import { TagDialog } from './tag-dialog.tsx';
 
 export type BulkDialog = 'approve' | 'reject' | 'tag' | 'untag' | 'apply' | 'drift' | null;
 
-/** The dialog of an action on the selected agents. */
 export function BulkDialogs({
   open,
   chosen,

@@ -7,7 +7,6 @@ import { notify } from '../../parts/dialog/toast.tsx';
 import { Input } from '../../parts/form/field.tsx';
 import { displayName } from './agent-state.ts';
 
-/** Sets or removes one tag on many agents. */
 export function TagDialog({
   agents,
   remove,

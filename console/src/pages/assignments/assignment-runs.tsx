@@ -43,7 +43,6 @@ const columns: readonly Column<RunEntry>[] = [
   },
 ];
 
-/** The runs of an assignment, newest first. */
 export function AssignmentRuns({
   name,
   title,

@@ -30,7 +30,6 @@ export function useParameterFields(
   return { fields, isPending: texts.isPending };
 }
 
-/** Input fields for parameters, grouped by module. */
 export function ParametersForm({
   fields,
   texts,

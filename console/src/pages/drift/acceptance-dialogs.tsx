@@ -6,7 +6,6 @@ import { Confirm } from '../../parts/dialog/dialog.tsx';
 import { FormDialog } from '../../parts/dialog/form-dialog.tsx';
 import { TextArea } from '../../parts/form/field.tsx';
 
-/** Accepts drift records with a reason. */
 export function AcceptDialog({
   driftIds,
   resources,

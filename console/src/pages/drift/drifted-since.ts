@@ -21,5 +21,5 @@ export function driftedSince(
   return { at, atLeast: newestFirst.length >= maxChecks };
 }
 
-/** Page size of the query for checks. */
+/** Page size of the query in api/drift.ts. If a page is full, older checks may exist. */
 const maxChecks = 50;

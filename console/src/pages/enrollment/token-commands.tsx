@@ -3,7 +3,6 @@ import { Callout } from '../../parts/callout.tsx';
 import { Code } from '../../parts/copy.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** The commands that enroll a machine with a new token. */
 export function TokenCommands({ token }: { readonly token: AnswerOf<typeof createEnrolmentToken> }) {
   return (
     <div className="space-y-4">

@@ -159,7 +159,6 @@ function PlanResult({ id, name }: { readonly id: string; readonly name: string }
   );
 }
 
-/** Shows the progress of the apply. */
 function Applied({ id }: { readonly id: string }) {
   const { data } = useQuery(operationQuery(id));
   return (

@@ -5,7 +5,6 @@ import { buttonClasses } from '../../parts/button.tsx';
 import { classNames } from '../../parts/class-names.ts';
 import { Panel } from '../../parts/panel.tsx';
 
-/** The setup steps of a new installation, in order. */
 export function FirstSteps({
   isAdmin,
   pending,

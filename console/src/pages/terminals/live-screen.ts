@@ -40,7 +40,6 @@ export interface LiveScreenEvents {
 
 export const isOver = ({ kind }: LinkState): boolean => kind === 'exited' || kind === 'ended';
 
-/** A screen that is connected to a terminal session. */
 export class LiveScreen {
   readonly screen: Screen;
   readonly #link: TerminalLink;

@@ -19,7 +19,6 @@ const weekdays = Array.from({ length: 7 }, (_, day) =>
 );
 const wholeDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
-/** A calendar month with its maintenance windows. */
 export function Calendar({
   year,
   month,

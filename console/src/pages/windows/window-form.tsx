@@ -5,7 +5,6 @@ import { WindowSelectorField } from './window-selector-field.tsx';
 
 const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
 
-/** Creates or changes a maintenance window. */
 export function WindowForm({
   target,
   now,

@@ -185,7 +185,6 @@ const Triggers = ({ triggers }: { readonly triggers: readonly string[] }) => (
   </p>
 );
 
-/** The output of a resource's script. */
 export function ResourceOutput({
   name,
   output,
