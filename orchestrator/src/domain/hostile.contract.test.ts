@@ -74,7 +74,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(await connect(domain, agent)).toMatchObject({ acknowledged: 1 });
   });
 
-  test('limits what an agent can store through one operation', async () => {
+  test('limits the amount that an agent can store with one operation', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -144,7 +144,7 @@ describeDatabases('races', (fixture) => {
     expect(await Promise.all([remove(), remove()])).toEqual(['done', 'done']);
   });
 
-  test('gives each of many concurrent uploads a revision', async () => {
+  test('gives each of many concurrent uploads its own revision', async () => {
     const { context, actor } = await open(fixture);
     await Promise.all(Array.from({ length: 25 }, () => uploadModule(context, actor, 'm', fileModule('m'))));
     expect((await listRevisions(context, 'm', { limit: 99, offset: 0 })).items.length).toBe(26);

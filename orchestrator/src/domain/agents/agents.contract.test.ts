@@ -251,7 +251,7 @@ describeDatabases('agents', (fixture) => {
     expect(await found('')).toEqual(['web-1', 'web-2']);
   });
 
-  test('returns with each page whether there is another one', async () => {
+  test('reports for each page whether there is another page', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

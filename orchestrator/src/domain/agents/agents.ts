@@ -331,7 +331,7 @@ async function changeStatus(
   let name = row.name;
   if (wanted.status === 'approved') {
     if (row.name !== null && wanted.name !== undefined && wanted.name !== row.name)
-      throw new MusterError('agent_named', `the agent is named ${row.name}`);
+      throw new MusterError('agent_named', `the agent already has the name ${row.name}`);
     name = row.name ?? wanted.name ?? null;
     if (name === null)
       throw new MusterError('name_required', undefined, [{ path: '/name', message: `must be ${nameFault}` }]);

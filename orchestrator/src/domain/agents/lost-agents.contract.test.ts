@@ -148,7 +148,7 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     expect(await transitions(domain)).toEqual(['agent.connected web-1']);
   });
 
-  test('finds a lost agent behind many connected ones, and one that disconnects after its check', async () => {
+  test('finds a lost agent among many connected agents, and an agent that disconnects after its check', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const agents: { name: string; key: Key }[] = [];

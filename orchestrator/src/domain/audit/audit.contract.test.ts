@@ -237,7 +237,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).toBeNull();
     });
 
-    test('renews a lease without a write at each use', async () => {
+    test('does not write to the database at each use of a lease', async () => {
       const domain = await openDomain(fixture);
       const lease = createLease(domain.context, 'audit', 'one');
       await lease.hold();

@@ -61,7 +61,7 @@ export function createFindings(limits: RecordLimits) {
     const details = detailsOf(result);
     const fits = details <= detailsLeft;
     if (fits) detailsLeft -= details;
-    deviations.push(fits ? deviation : { ...deviation, result: bare(result, 'this drift record has too many') });
+    deviations.push(fits ? deviation : { ...deviation, result: bare(result, 'the drift record is too large') });
   }
 
   return {

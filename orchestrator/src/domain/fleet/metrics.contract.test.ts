@@ -17,7 +17,7 @@ describeDatabases('metrics', (fixture) => {
     return { domain, actor, store, metrics: createMetrics(domain.context, store, retention) };
   }
 
-  test('lists samples by id or name: all, averaged, or the newest', async () => {
+  test('lists all samples, averages, or the newest sample of an agent, by id or name', async () => {
     const { domain, actor, metrics } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
     const now = domain.now();

@@ -72,7 +72,7 @@ describe('desiredModules', () => {
     );
   });
 
-  test('takes parameters from assignments, and refuses conflicting ones', () => {
+  test('uses the parameters of assignments, and refuses conflicting parameters', () => {
     const set = (name: string, port: number) => assignment({ name, parameters: { m: { port } } });
     expect(desiredModules([set('a', 80), set('b', 80)], web, { modules: [], windowOpen: false }).parameters).toEqual({
       m: { port: 80 },

@@ -31,7 +31,7 @@ describeDatabases('maintenance windows', (fixture) => {
   };
   const all = { limit: 100, offset: 0 };
 
-  test('creates, updates, and removes windows, each with an event', async () => {
+  test('creates, updates, and removes windows, and records an event for each change', async () => {
     const { context, actor, now, domain } = await open();
     const wanted = { starts_at: now, ends_at: now + 60, reason: 'kernel', selector: 'role=web' };
     const window = await createWindow(context, actor, wanted);

@@ -63,7 +63,7 @@ describe('showConfig', () => {
 
 describe('masked fields', () => {
   const stored = readConfig('webhook', { url: 'https://a:b@h.example/x', secret: 's3' }, null, open);
-  test('keeps the value of a masked field', () => {
+  test('keeps the stored value of a field that is sent masked', () => {
     expect(readConfig('webhook', showConfig(stored), stored, open)).toEqual(stored);
     expect(readConfig('webhook', { url: 'https://other.example/', secret: maskedSecret }, stored, open).config).toEqual(
       {

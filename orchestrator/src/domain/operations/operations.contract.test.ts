@@ -186,7 +186,7 @@ describeDatabases('operations', (fixture) => {
     expect(await domain.liveOutput.of(agent.id, id)).toEqual({});
   });
 
-  test('uses its own clock for times and the agent’s clock for durations', async () => {
+  test('uses the orchestrator’s clock for times, and the agent’s clock for durations', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     for (const off of [3_600, -3_600]) {
       const id = await submit();
@@ -277,7 +277,7 @@ describeDatabases('operations', (fixture) => {
     });
   });
 
-  test('cancels undispatched operations immediately and sends a cancellation request for others', async () => {
+  test('cancels undispatched operations immediately, and requests the cancellation of others', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const waiting = await submit();
     await cancelOperation(context, actor, waiting);
@@ -347,7 +347,7 @@ describeDatabases('operations', (fixture) => {
     await upkeep.stop();
   });
 
-  test('interrupts operations that a returning agent has no record of', async () => {
+  test('marks operations as interrupted if the reconnected agent has no record of them', async () => {
     const { domain, context, agent, submit, report } = await open(fixture);
     const taken = await submit();
     await domain.links.nextOperation(agent.id);
@@ -559,7 +559,7 @@ describeDatabases('runs', (fixture) => {
     expect(run).toMatchObject({ status: 'succeeded', results: [{ status: 'succeeded' }] });
   });
 
-  test('applies assigned modules, and keeps the resources of audited ones', async () => {
+  test('applies assigned modules, and keeps the resources of audited modules', async () => {
     const all = await open(fixture);
     const { domain, context, actor, submit } = all;
     await putOneTag(context, actor, 'web-1', 'role', 'web');

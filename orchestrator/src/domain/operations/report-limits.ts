@@ -25,7 +25,7 @@ const mebibyte = 1024 * 1024;
 export const usualLimits: ReportLimits = {
   operationBytes: 32 * mebibyte,
   removalBytes: 8 * mebibyte,
-  because: `this operation has more than ${32} MiB of them`,
+  because: `the results of the operation exceed ${32} MiB`,
 };
 
 /** Returns limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */

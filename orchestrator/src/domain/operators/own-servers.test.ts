@@ -73,7 +73,7 @@ test.each([
   }
 });
 
-test('accepts loopback names only from local clients, at its own port', () => {
+test('accepts loopback names only from local clients, and only with its own port', () => {
   for (const host of ['localhost', '127.0.0.1', '[::1]'])
     expect(judge(`origin:https://${host}:4748`, {}, true)).toBe(true);
   expect(judge('origin:https://localhost:9000', {}, true)).toBe(false);

@@ -72,7 +72,7 @@ describe('scrub of a value of at least four characters', () => {
       );
     });
 
-  test('hides base64 at any offset of the value', () => {
+  test('hides a base64-encoded value at any offset in the encoded text', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 8, maxLength: 40 }),

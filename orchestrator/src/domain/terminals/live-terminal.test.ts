@@ -145,7 +145,7 @@ test('shows the output and exit of a shell that ended before anyone connected', 
   expect(ends).toHaveLength(1);
 });
 
-test('shows a returning client the screen, then all later output in order, once', async () => {
+test('shows a reconnected client the screen, then all later output in order, once', async () => {
   const { recording, shell, join, sources, screen, live } = begun();
   const first = join('control');
   shell.says('before');

@@ -373,7 +373,7 @@ describeDatabases('terminals', (fixture) => {
     expect(mine.code).toBe('terminal_interrupted');
   });
 
-  test('accepts no input from an operator once its removal is acknowledged', async () => {
+  test('accepts no input from an operator whose removal is acknowledged', async () => {
     const { terminals, admin, operator, domain, start, join } = await open(fixture);
     const bob = await operator('bob');
     const own = await start(bob);
