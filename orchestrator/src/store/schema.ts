@@ -298,7 +298,7 @@ export interface AuditChainTable {
   hash: string;
 }
 
-/** Work that only one process may do at a time. */
+/** Leases for work that only one process may do at a time. */
 export interface LeasesTable {
   name: string;
   holder: string;

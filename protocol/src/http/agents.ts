@@ -66,7 +66,10 @@ export const listAgents = route({
     status: z.enum(agentStatuses).optional(),
     filter: z.string().max(2048).optional().describe('selector of the agents; the empty selector matches all'),
     q: z.string().max(256).optional().describe('text that the name or the hostname contains'),
-    sort: z.enum(agentSorts).optional().describe('order; `-` reverses it, and agents without a name come last'),
+    sort: z
+      .enum(agentSorts)
+      .optional()
+      .describe('sort key; `-` reverses the order, and agents without a name come last'),
     limit: queryInteger(100_000)
       .optional()
       .describe('maximum number of agents; values above 100000 are read as 100000; default: all'),

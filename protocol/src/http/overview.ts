@@ -47,7 +47,9 @@ export const overviewSchema = z
       .describe(
         `the first ${mostSecretsExpiring} secrets that expire within ${secretsExpiringWithinDays} days or have expired, earliest first`,
       ),
-    unread_notifications: count.describe(`number for the requesting operator, at most ${mostUnreadCounted}`),
+    unread_notifications: count.describe(
+      `number of unread notifications of the requesting operator, at most ${mostUnreadCounted}`,
+    ),
   })
   .meta({ id: 'Overview' });
 export type Overview = z.infer<typeof overviewSchema>;

@@ -5,9 +5,9 @@ import { kinds, type ResourceType } from './kinds.ts';
 export const templateDescription = 'Id of the template that has the content';
 
 export const triggerDescriptions: Readonly<Record<Trigger, string>> = {
-  reload_on: 'Ids of resources after whose changes the service is reloaded',
-  restart_on: 'Ids of resources after whose changes the service is restarted',
-  rerun_on: 'Ids of resources after whose changes the script runs again',
+  reload_on: 'Ids of resources; if one of them changes, the service is reloaded',
+  restart_on: 'Ids of resources; if one of them changes, the service is restarted',
+  rerun_on: 'Ids of resources; if one of them changes, the script runs again',
 };
 
 /** A field of a kind, for documentation. */

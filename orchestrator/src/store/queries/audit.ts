@@ -110,7 +110,8 @@ export const auditKeys = defineVariants(
       return query.orderBy('timestamp_ms', 'desc').orderBy('seq', 'desc').limit(p.limit);
     };
     if (!v.agent) return page(null);
-    // Merges a page of events that target the agent with a page of events that it caused. Each page has its own index.
+    // Merges a page of events that target the agent with a page of events that it caused. Each page is read by a
+    // separate index.
     return db
       .selectFrom(page('target').as('about'))
       .selectAll()

@@ -2,7 +2,6 @@ import type { OperationKind, OperationStatus, Summary } from '@muster/protocol';
 import type { JsonText } from '../json-text.ts';
 import { defineQuery, defineVariants } from '../query.ts';
 
-/** Columns of an operation. */
 const entry = [
   'operation_id',
   'node_id',
@@ -373,7 +372,7 @@ export const oldestSent = defineQuery('operations/oldest sent', (db) =>
     .where('status', 'in', ['queued', 'running']),
 );
 
-/** Deletes an open operation. For a drift check that ended, whose result is stored as a drift record. */
+/** Deletes the open operation of a drift check that has ended, because its result is stored as a drift record. */
 export const deleteOpenOperation = defineQuery('operations/delete open', (db, p: { operation_id: string }) =>
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );

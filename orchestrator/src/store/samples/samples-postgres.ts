@@ -200,7 +200,7 @@ class PostgresSamples implements SampleStore {
 function errorOf(error: unknown, verb: string): Error {
   const { kind } = postgresFailure(error);
   const message = error instanceof Error ? error.message : String(error);
-  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of these were kept');
+  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of them were stored');
   if (kind === 'bug' || kind === 'constraint')
     return new Error(`Samples could not be ${verb}: ${message}`, { cause: error });
   return new MusterError('storage_unavailable', `Samples could not be ${verb}: ${message}`);

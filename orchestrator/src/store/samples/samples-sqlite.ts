@@ -250,7 +250,7 @@ class SqliteSamples implements SampleStore {
 
 function errorOf({ code, message }: { code: string | undefined; message: string }): Error {
   const { kind } = sqliteFailure({ code });
-  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of these were kept');
+  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of them were stored');
   if (kind === 'bug' || kind === 'constraint') return new Error(`Samples could not be written: ${message}`);
   return new MusterError('storage_unavailable', `The sample file refused the write: ${message}`);
 }

@@ -190,6 +190,6 @@ function failed(id: number, error: unknown): Answer {
   const failure = sqliteFailure(error);
   const message = messageOf(error);
   if (failure.kind === 'constraint') return { id, outcome: 'constraint', constraint: failure.constraint, message };
-  // Only the types allow `lost_sync` here: a lost sync is thrown as LostSync.
+  // `lost_sync` is never answered, because it was thrown as LostSync before.
   return { id, outcome: failure.kind === 'lost_sync' ? 'unavailable' : failure.kind, message };
 }

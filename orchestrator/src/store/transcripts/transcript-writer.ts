@@ -87,7 +87,7 @@ export class FileRecording implements Recording {
   #failed = false;
   #closed = false;
 
-  /** @param parts its handle must be an empty file that is open for appending */
+  /** @param parts `handle` must refer to an empty file that is open for appending */
   constructor(parts: FileRecordingParts) {
     this.#parts = parts;
   }

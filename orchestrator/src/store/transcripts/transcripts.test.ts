@@ -21,7 +21,7 @@ async function* each(...pieces: (string | Uint8Array)[]): AsyncGenerator<Uint8Ar
 }
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-test('writes a transcript in order, for its owner only, and returns its digest', async () => {
+test('writes a transcript in order, readable only by its owner, and returns its digest', async () => {
   const directory = join(root, 'kept');
   const transcripts = await openTranscripts(directory, new ManualClock());
   expect(statSync(directory).mode & 0o777).toBe(0o700);

@@ -33,7 +33,7 @@ export interface Transcripts {
   readonly recorded: number;
   /** Number of file syncs since the start of the process. */
   readonly syncs: number;
-  /** Stops syncing. Finish all recordings first. */
+  /** Stops syncing. All recordings must be finished first. */
   stop(): void;
 }
 

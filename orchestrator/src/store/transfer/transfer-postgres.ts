@@ -241,7 +241,7 @@ const snapshotName = 'muster-backup';
 
 /**
  * Opens a snapshot of the database, which an orchestrator may be using.
- * @param place its name in messages
+ * @param place the name of the database in messages
  */
 export async function postgresSnapshot(url: string, place: string): Promise<Snapshot> {
   const client = await connect(connectionSettings({ url, applicationName: snapshotName }));
@@ -264,7 +264,7 @@ const opened = async (
 ) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now, aside);
 
 /**
- * @param place           its name in messages
+ * @param place           the name of the database in messages
  * @param applicationName `application_name` of the connection that holds the lock
  */
 export async function postgresSource(url: string, place: string, applicationName: string): Promise<TransferSource> {
