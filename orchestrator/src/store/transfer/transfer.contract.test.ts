@@ -244,7 +244,7 @@ describe('a transfer between databases', () => {
       const insert = target.insert.bind(target);
       // Simulates a database that silently loses a row.
       target.insert = (table, rows) => insert(table, table.name === 'settings' ? rows.slice(1) : rows);
-      await expect(imported(text, target)).rejects.toThrow(/differs from the import \(2 rows of 3\)/);
+      await expect(imported(text, target)).rejects.toThrow(/differs from the export \(2 of 3 rows\)/);
       expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
     });
 
