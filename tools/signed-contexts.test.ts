@@ -11,12 +11,12 @@ const page = readFileSync(join(root, 'docs/security.md'), 'utf8');
 const table = page.split('\n### What keys sign\n')[1]?.split('\n## ')[0] ?? '';
 const written = (context: string) => `\`"${context.replaceAll('\0', '\\0').replaceAll('\n', '\\n')}"\``;
 
-test('the table lists exactly the context strings of the code', () => {
+test('lists exactly the context strings of the code in docs/security.md', () => {
   const listed = [...table.matchAll(/^\| [^|]+ \| (`"muster [^`|]+"`) \|/gm)].map(([, context]) => context);
   expect(listed.sort()).toEqual(Object.values(signedContexts).map(written).sort());
 });
 
-test('no context string is a prefix of another', () => {
+test('uses no context string that is a prefix of another', () => {
   const contexts = Object.values(signedContexts);
   for (const one of contexts) expect(contexts.filter((other) => other.startsWith(one))).toEqual([one]);
 });
@@ -44,7 +44,7 @@ const signing = [
   'orchestrator/src/gateway/hello-check.ts',
 ];
 
-test('only the reviewed files sign or verify', () => {
+test('signs and verifies only in the reviewed files', () => {
   const call =
     /(?:\b(?:sign|verify|signEd25519|verifySignature|createSign|createVerify)\((?:null|seed|bytes|encoded|message|handshake)|\.(?:sign|subtle\.sign|subtle\.verify)\()/;
   const files = execFileSync(

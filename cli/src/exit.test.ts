@@ -152,7 +152,7 @@ test('explains that the verb is missing', async () => {
   expect(JSON.parse(stderr)).toMatchObject({ error: { message: 'the verb is missing' } });
 });
 
-test('every exit code has a cause in this test', () => {
+test('tests a cause of every exit code', () => {
   expect(new Set(Object.values(causes).map(({ exit }) => exit))).toEqual(new Set(Object.values(exits)));
 });
 

@@ -200,7 +200,7 @@ describe('keys and sign-in sessions', () => {
     expect((await muster('logout')).exit).toBe(0);
   });
 
-  test('a profile replaces flags', async () => {
+  test('uses the profile if no flags are given', async () => {
     const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...bare } = env;
     const own = {
       ...bare,
@@ -226,7 +226,7 @@ describe('keys and sign-in sessions', () => {
 });
 
 describe('agents', () => {
-  test('a list in a pipe has full ids, no colors, and uncut cells', async () => {
+  test('prints a list in a pipe with full ids, without colors, and uncut', async () => {
     const { stdout, exit } = await muster('agents', 'list', '--filter', 'role=web');
     expect(exit).toBe(0);
     expect(stdout).toContain('3f8c2b0a9d7e41568c1b2a3d4e5f6071');
@@ -244,7 +244,7 @@ describe('agents', () => {
     expect(JSON.parse((await muster('agents', 'show', 'web-1', '--json')).stdout)).toMatchObject({ name: 'web-1' });
   });
 
-  test('approving a rejected agent reports that the agent reconnects later', async () => {
+  test('reports that a rejected agent reconnects later after its approval', async () => {
     expect((await muster('agents', 'approve', 'web-1')).stderr).toBe('');
     answers.getAgent = () => ({ body: agent({ name: null, status: 'pending', pin_source: 'first_use' }) });
     expect((await muster('agents', 'approve', 'web-1', '--name', 'web-1')).stderr).toContain('unverified');
@@ -254,7 +254,7 @@ describe('agents', () => {
     );
   });
 
-  test('enrollment tokens are listed without values, and revoked by the end of their id', async () => {
+  test('lists enrollment tokens without values, and revokes them by the end of their id', async () => {
     expect((await muster('enrolment-tokens', 'list')).stdout).toMatch(/01KAGZ3N8V5T1Q6W9X2Y4Z7B8C +web-2 +yes +1 /);
     expect((await muster('enrolment-tokens', 'revoke', '7b8c')).stdout).toBe('Revoked 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C.\n');
     expect(sent('revokeEnrolmentToken')?.params).toEqual({ id: '01KAGZ3N8V5T1Q6W9X2Y4Z7B8C' });
@@ -262,7 +262,7 @@ describe('agents', () => {
     expect((await muster('enrolment-tokens', 'list')).stderr).toContain('muster agents enroll');
   });
 
-  test('the first approval needs a name, and without a terminal the name must be given', async () => {
+  test('requires a name for the first approval, as a flag if there is no terminal', async () => {
     const pending = agent({ name: null, status: 'pending' });
     answers.getAgent = () => ({ body: pending });
     answers.listAgents = () => ({ body: [pending] });
@@ -278,7 +278,7 @@ describe('agents', () => {
     });
   });
 
-  test('rejecting several agents continues after a failure, and exits with 6', async () => {
+  test('continues after a failure to reject one of several agents, and exits with 6', async () => {
     const agents = [agent({}), agent({ name: 'web-2', node_id: 'ab'.repeat(16) })];
     answers.getAgent = ({ params }) => {
       const body = agents.find(({ name }) => name === params.node_id);
@@ -296,7 +296,7 @@ describe('agents', () => {
     expect(unknown.stderr).toContain('Did you mean web-1?');
   });
 
-  test('removing agents asks for confirmation, and without a terminal requires --yes', async () => {
+  test('asks for confirmation before it removes agents, and without a terminal requires --yes', async () => {
     expect((await muster('agents', 'remove', 'web-1')).exit).toBe(2);
     expect(routes()).not.toContain('removeAgent');
     expect((await muster('agents', 'remove', 'web-1', '--yes')).exit).toBe(0);
@@ -367,7 +367,7 @@ describe('agents', () => {
       expect((await muster('agents', 'untag', '-l', 'role', 'role', '--yes')).exit).toBe(0);
     });
 
-    test('show prints several agents, and with --json an array unless a single one was named', async () => {
+    test('prints several agents with --json as an array, and a single named one as an object', async () => {
       answers.listAgents = () => ({ body: named });
       answers.getAgent = () => ({ body: named[0] });
       expect((await muster('agents', 'show', 'web-1', 'db-1')).stdout.match(/^node id/gm)).toHaveLength(2);
@@ -531,7 +531,7 @@ describe('plan, apply, drift, operations', () => {
     [['drift', '--history', '--limit', '2'], '--history needs an agent'],
     [['agents', 'tag', 'role web'], 'no argument has the form key=value'],
     [['modules', 'upload', '/no/such/file'], 'cannot read /no/such/file: no such file'],
-  ])('%s reports the fault', async (args, message) => {
+  ])('explains the usage error of %s', async (args, message) => {
     const { exit, stderr } = await muster(...args);
     expect(exit).toBeGreaterThan(0);
     expect(stderr).toContain(message);
@@ -618,7 +618,7 @@ describe('plan, apply, drift, operations', () => {
     expect(ran.stdout).toContain('Applied: 1 created, 0 updated, 0 removed, 0 unchanged');
   });
 
-  test('a failed apply exits with 1, and prints the command that shows script output', async () => {
+  test('exits with 1 after a failed apply, and prints the command that shows script output', async () => {
     answers.applyAgent = () => ({
       body: operation([result({ status: 'failed', message: 'no' })], { kind: 'apply', status: 'failed' }),
     });
@@ -873,7 +873,7 @@ describe('plan, apply, drift, operations', () => {
     ['listRuns', ['runs', 'list']],
     ['listModuleRevisions', ['modules', 'history', 'motd']],
     ['listTerminals', ['terminal', 'list']],
-  ] as const)('follows %s to as many as --limit asks for, when a page has fewer', async (id, verb) => {
+  ] as const)('reads further pages of %s until it has as many as --limit requests', async (id, verb) => {
     const { example, path } = allRoutes.find((each) => each.id === id) as Route;
     const [item] = example.answer as [unknown];
     let pages = 0;
@@ -968,7 +968,7 @@ describe('plan, apply, drift, operations', () => {
 });
 
 describe('assignments and runs', () => {
-  test('assignments are listed and shown', async () => {
+  test('lists and shows assignments', async () => {
     expect((await muster('assignments', 'list')).stdout).toMatch(/base +enforce +role=web +motd/);
     expect((await muster('assignments', 'show', 'base')).stdout).toContain('matches     web-1\n');
     expect((await muster('runs', 'list')).stdout).toMatch(/01KAGZ5R3E5F6G7H8J9K0M1N2P +base +apply +succeeded/);
@@ -1066,7 +1066,7 @@ describe('assignments and runs', () => {
     expect(sent('applyAssignment')?.body).toEqual({});
   });
 
-  test('a selector of an assignment that matches no agent is not a failure, and prints a note', async () => {
+  test('prints a note if the selector of an assignment matches no agent, without failing', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded') });
     answers.applyAssignment = () => ({ body: { ...runOf('succeeded'), kind: 'apply' } });
     const said = 'The selector of base matches no agent: there is nothing to';
@@ -1084,7 +1084,7 @@ describe('assignments and runs', () => {
     expect(routes()).not.toContain('startRun');
   });
 
-  test('the question before an apply contains the number of removals', async () => {
+  test('asks before an apply with the number of removals', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
     const asked: string[] = [];
     const prompt: Prompter = {
@@ -1115,7 +1115,7 @@ describe('applying and planning an assignment', () => {
       return { body: { ...run, results } };
     };
 
-  test('options set the pace', async () => {
+  test('sends the pacing options to the orchestrator', async () => {
     const paced = ['--canary', '2', '--batch', '25%', '--max-failures', '0', '--offline', 'queue', '--ttl', '1h'];
     expect((await muster('assignments', 'apply', 'base', '--yes', ...paced)).exit).toBe(0);
     expect(sent('applyAssignment')?.body).toEqual({
@@ -1135,7 +1135,7 @@ describe('applying and planning an assignment', () => {
       expect((await muster('assignments', 'apply', 'base', '--yes', ...wrong)).exit, wrong.join(' ')).toBe(2);
   });
 
-  test('removals need a confirmation', async () => {
+  test('requires confirmation for removals', async () => {
     answers.planAssignment = removing(2);
     const ran = await muster('assignments', 'apply', 'base', '--yes');
     expect(ran.exit).toBe(1);
@@ -1159,7 +1159,7 @@ describe('applying and planning an assignment', () => {
     expect((await muster('apply', 'web-1', '--yes', '--plan', 'x', '-m', 'motd')).exit).toBe(2);
   });
 
-  test('runs are cancelled, and listed by status', async () => {
+  test('cancels runs, and lists them by status', async () => {
     expect((await muster('runs', 'cancel', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).stdout).toBe(
       'Cancelled 01KAGZ5R3E5F6G7H8J9K0M1N2P.\n',
     );
@@ -1190,7 +1190,7 @@ describe('the program', () => {
     expect(ran.stderr).toContain(hint);
   });
 
-  test('help is printed on stdout, with an example, and exits with 0', async () => {
+  test('prints help on stdout, with an example, and exits with 0', async () => {
     for (const args of [[], ['--help'], ['help'], ['plan', '--help'], ['help', 'plan'], ['help', 'agents', 'tag']]) {
       const ran = await muster(...args);
       expect(ran, args.join(' ')).toMatchObject({ exit: 0, stderr: '' });
@@ -1201,7 +1201,7 @@ describe('the program', () => {
     );
   });
 
-  test('help lists the global options below those of the verb', async () => {
+  test('lists the global options in help texts below those of the verb', async () => {
     const { stdout } = await muster('agents', '--help');
     expect(stdout.indexOf('Commands:')).toBeGreaterThan(0);
     expect(stdout.indexOf('Commands:')).toBeLessThan(stdout.indexOf('Global Options:'));
@@ -1222,7 +1222,7 @@ describe('the program', () => {
     expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('exits with 5 and doubts the address if another server answers', async () => {
+  test('exits with 5 and questions the address if another server answers', async () => {
     answers.getStatus = () => ({ status: 404, body: 'hello' });
     expect((await muster('status')).exit).toBe(5);
   });
@@ -1271,7 +1271,7 @@ describe('with a terminal', () => {
     expect(ran.stdout.indexOf('Plan for web-1')).toBeLessThan(ran.stdout.indexOf('Apply on web-1'));
   });
 
-  test('a no changes nothing, and is a failure', async () => {
+  test('changes nothing and fails if the answer is no', async () => {
     answers.planAgent = () => ({ body: operation(variety) });
     const { terminal } = person(false);
     expect((await run(['apply', 'web-1', '--remove'], env, '', terminal)).exit).toBe(1);
@@ -1359,7 +1359,7 @@ describe('with a terminal', () => {
       );
   });
 
-  test.each([80, 120])('tables fit into %i columns', async (columns) => {
+  test.each([80, 120])('fits tables into %i columns', async (columns) => {
     const long = agent({
       name: 'a-machine-with-a-rather-long-name-in-the-cellar',
       tags: { a: 'x'.repeat(100), b: 'y' },
@@ -1381,7 +1381,7 @@ describe('with a terminal', () => {
 });
 
 describe('in a separate process', () => {
-  test('exit codes and streams are those of the program', async () => {
+  test('exits with the code and writes to the streams of the program', async () => {
     const status = await spawned(['status'], env);
     expect(status).toMatchObject({ exit: 0, stderr: '' });
     expect(status.stdout).toContain(server.url);
@@ -1409,7 +1409,7 @@ describe('in a separate process', () => {
     );
   });
 
-  test('a reader that closes the pipe is not an error', async () => {
+  test('exits without an error if the reader closes the pipe', async () => {
     answers.listAgents = () => ({ body: Array.from({ length: 3000 }, () => agent({})) });
     const ran = await spawned(['agents', 'list', '--json'], env, '', 'hang up');
     expect(ran).toMatchObject({ exit: 0, stderr: '' });

@@ -26,7 +26,7 @@ describe('the profile of the orchestrator started here', () => {
   const url = 'https://127.0.0.1:4748';
   const local = { name: 'local', url, fingerprint: 'AB:12', current: true };
 
-  test('the profile is `local`, even after a move or a new start at the same address', () => {
+  test('chooses the profile `local`, even after a move or a new start at the same address', () => {
     expect(profileFor([], url, null)).toBe('local');
     expect(profileFor([local], url, 'CD:34')).toBe('local');
     expect(profileFor([local], 'https://127.0.0.1:5000', 'ab12')).toBe('local');

@@ -21,7 +21,7 @@ test('finds comments, and joins consecutive // lines into one', () => {
   ]);
 });
 
-test('leaves out comments for tools', () => {
+test('ignores comments for tools', () => {
   expect(found('a.ts', '// biome-ignore lint/x: because\n// @ts-expect-error\n/// <reference types="x" />\n')).toEqual(
     [],
   );

@@ -16,7 +16,7 @@ const wanted = (...typed: string[]) => wantedBy(program, typed);
 const values = (...typed: string[]) => wanted(...typed).fixed.map(({ value }) => value);
 
 describe('candidates of a command line', () => {
-  test('completes nouns, then verbs, and offers no invented words', () => {
+  test('completes only existing nouns and verbs', () => {
     expect(values('ag')).toEqual(expect.arrayContaining(['agents', 'modules', 'apply']));
     expect(values('help', '')).toEqual(values(''));
     expect(values('agents', '')).toEqual(expect.arrayContaining(['list', 'show', 'approve']));
@@ -149,7 +149,7 @@ describe('candidates from the orchestrator', () => {
     });
   });
 
-  test('completion does not sign in', async () => {
+  test('does not sign in to complete a word', async () => {
     const here = { ...env, XDG_CACHE_HOME: join(home.path, 'signed-out') };
     expect(await complete(here, 'agents', 'show', '')).toEqual({ exit: 0, stdout: '', stderr: '' });
     expect(server.seen).toEqual([]);
@@ -197,7 +197,7 @@ describe('candidates from the orchestrator', () => {
 });
 
 test.each(Object.entries(completionScripts))(
-  'the script of %s contains its own installation command',
+  'prints the installation command in the script of %s',
   async (shell, script) => {
     expect((await musterHere(['completion', shell], {})).stdout).toBe(script);
     expect(script).toContain(`muster completion ${shell}`);

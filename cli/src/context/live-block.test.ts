@@ -24,7 +24,7 @@ function screen(columns: number, rows = 24) {
   return { sink, shown: () => lines.filter((line) => line !== '') };
 }
 
-test('each draw replaces the previous one, and clear removes it', () => {
+test('replaces the previous lines with each draw, and removes them on clear', () => {
   const { sink, shown } = screen(40);
   sink.write('$ muster apply\n');
   const block = createLiveBlock(sink, true);
@@ -38,7 +38,7 @@ test('each draw replaces the previous one, and clear removes it', () => {
   expect(shown()).toEqual(['$ muster apply', 'again']);
 });
 
-test('cuts lines to the window width, and their number to its height', () => {
+test('limits lines to the width of the window, and the block to its height', () => {
   const { sink, shown } = screen(20, 4);
   createLiveBlock(sink, true).draw(['東京東京東京東京東京東京', 'b', 'c', 'd', 'e']);
   expect(shown()).toEqual(['東京東京東京東京東…', 'b', 'c']);

@@ -44,12 +44,12 @@ test('chooses the current profile by default', () => {
   });
 });
 
-test('without profiles, chooses the local orchestrator and the default key', () => {
+test('chooses the local orchestrator and the default key if there are no profiles', () => {
   const none = { version: 1, current: null, profiles: {}, servers: {} } as const;
   expect(chooseTarget({}, env, none)).toMatchObject({ url: defaultUrl, keyFile: '/home/ada/cfg/muster/operator.key' });
 });
 
-test('flags override variables, and variables override the profile', () => {
+test('prefers flags to variables, and variables to the profile', () => {
   const variables = { ...env, MUSTER_URL: 'https://b.example', MUSTER_KEY_FILE: '/keys/b', MUSTER_PROFILE: 'lab' };
   expect(chooseTarget({}, variables, profiles)).toMatchObject({
     url: 'https://b.example',
@@ -71,7 +71,7 @@ test('suggests the nearest name for a profile that does not exist', () => {
   );
 });
 
-test('an explicit address does not use the key of the current profile', () => {
+test('does not use the key of the current profile for an explicit address', () => {
   expect(chooseTarget({ url: 'https://other.example' }, env, profiles)).toMatchObject({
     keyFile: '/home/ada/cfg/muster/operator.key',
     profile: null,
@@ -79,7 +79,7 @@ test('an explicit address does not use the key of the current profile', () => {
   });
 });
 
-test('the pinned certificate belongs to the address, not to the profile', () => {
+test('pins a certificate for its address, not for the profile', () => {
   expect(chooseTarget({ url: 'https://prod.example:4748/' }, env, profiles).stored).toBe(print);
 });
 
@@ -126,7 +126,7 @@ test.each(['ftp://a.example', 'https://ada:pw@a.example', 'https://a.example/?x=
   },
 );
 
-test('profiles are the same after a round trip through the private file', async () => {
+test('reads back the profiles that it wrote to the private file', async () => {
   await createProfile(home.env, { name: 'local', url: 'https://127.0.0.1:4748', fingerprint: `SHA256:${print}` }, now);
   await createProfile(home.env, { name: 'prod', url: 'prod.example', keyFile: '/keys/prod' }, now);
   const read = await readProfiles(home.env);

@@ -80,7 +80,7 @@ describe('findings about this client', () => {
     [100 * 1024 ** 3, 1024 ** 3, 'warning'],
     [1024 ** 3, 400 * 1024 ** 2, 'warning'],
     [1024 ** 3, 10 * 1024 ** 2, 'problem'],
-  ])('with %i bytes, of which %i are free, the verdict is %s', (size, free, verdict) => {
+  ])('judges a disk of %i bytes with %i bytes free as %s', (size, free, verdict) => {
     expect(judgeDisk('machine', { path: '/x', size, free }).verdict).toBe(verdict);
   });
 });

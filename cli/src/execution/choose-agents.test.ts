@@ -24,12 +24,12 @@ test.each([
   expect(matchAgent(wanted, all)).toEqual({ fitting: [found], nearest: [] });
 });
 
-test('a prefix of several names is ambiguous', () => {
+test('reports a prefix of several names as ambiguous', () => {
   expect(matchAgent('web', all)).toEqual({ fitting: [web1, web10], nearest: [] });
   expect(matchAgent('3f8', all)).toEqual({ fitting: [web1, web10], nearest: [] });
 });
 
-test('web-1 does not match web-10', () => {
+test('does not match web-10 with the prefix web-1', () => {
   expect(matchAgent('web-1', [web10, db])).toEqual({ fitting: [], nearest: ['web-10'] });
   expect(matchAgent('web-', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
   expect(matchAgent('3f8d0', [web10, db])).toEqual({ fitting: [web10], nearest: [] });
@@ -128,7 +128,7 @@ test('reports all wrong names together', async () => {
   });
 });
 
-test('the orchestrator matches a selector against the approved agents', async () => {
+test('lets the orchestrator match a selector against the approved agents', async () => {
   const { context, asked } = clientOf(all);
   expect(await chooseAgents(context(), [], { selector: 'role=web' })).toEqual([web1, web10, db]);
   expect(asked).toEqual([{ sort: 'name', status: 'approved', filter: 'role=web' }]);
@@ -180,7 +180,7 @@ describe('confirmation before a change of many agents', () => {
   const agree = (context: Pick<Context, 'out' | 'prompt'>, agents: Agent[], yes = false) =>
     agreeTo(context, agents, { doing: 'Reject', yes });
 
-  test('asks only for more than a few agents, and stops after a no', async () => {
+  test('asks only for more than three agents, and stops if the answer is no', async () => {
     const { asked, context } = asking(true);
     await agree(context, [web1, web10, db]);
     expect(asked).toEqual([]);

@@ -29,7 +29,7 @@ test('groups plans that differ only in the name of their agent, and prints a not
   expect(renderPlans(run, operations, style())).toContain('(shown for db; the others have their own name instead)');
 });
 
-test('lists a few of many names, all with -v, with escapes made visible', () => {
+test('lists a few of many names, or all with -v, with visible escapes', () => {
   const names = Array.from({ length: 12 }, (_, at) => `web-${at}`);
   expect(namesText(names, { verbose: false })).toBe('12 agents: web-0, web-1, web-2, web-3, web-4 and 7 more');
   expect(namesText(names, { verbose: true })).toContain('web-11');
@@ -54,7 +54,7 @@ test.each([40, 80, 200])('fits a plan into %i columns, and shows where long valu
   }
 });
 
-test('the view of a running apply shows finished, current, and upcoming resources, even in a small window', () => {
+test('shows finished, current, and upcoming resources of a running apply, even in a small window', () => {
   const { color } = style();
   const plan = operation(variety);
   const done = { ...(plan.resources[0] ?? create), status: 'changed' as const };

@@ -150,7 +150,7 @@ describe('keys with a passphrase', () => {
     await expect(read.sign(message)).rejects.toMatchObject({ code: 'key_unusable' });
   });
 
-  test('OpenSSL reads our encrypted keys, and we read those of OpenSSL', async () => {
+  test('exchanges encrypted keys with OpenSSL in both directions', async () => {
     const { key } = await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: ['ignore', 'pipe', 'ignore'] });
     const said = openssl('pkey', '-in', path, '-passin', 'pass:correct horse', '-pubout', '-outform', 'DER');

@@ -19,7 +19,7 @@ function terminal() {
 }
 
 test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
-  'a signal during a question (%s) restores the terminal',
+  'restores the terminal after a signal during a question (%s)',
   async (kind) => {
     const { input, output, text, isRaw } = terminal();
     let giveBack = () => {};

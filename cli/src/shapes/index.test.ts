@@ -22,7 +22,7 @@ test('loadShapes with a noun loads the shapes of its verbs', async () => {
   }
 });
 
-test('the schema document has every verb that prints JSON, and errors', async () => {
+test('documents every verb that prints JSON, and errors', async () => {
   const shapes = await loadShapes();
   const document = documentOf(shapes) as { properties: Record<string, unknown>; $defs: Record<string, unknown> };
   const printing = Object.keys(shapes).filter((words) => shapes[words] !== null);

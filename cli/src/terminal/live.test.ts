@@ -136,7 +136,7 @@ test('~d leaves without ending the session, and ~? prints help', async () => {
 });
 
 test.each(['SIGTERM', 'SIGHUP'] as const)(
-  '%s ends the session although the orchestrator does not answer',
+  'ends the session after %s although the orchestrator does not answer',
   async (signal) => {
     const { held, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
@@ -146,7 +146,7 @@ test.each(['SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-test('a terminal that hangs up ends the session', async () => {
+test('ends the session if the terminal hangs up', async () => {
   const { held, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   held.endInput();
@@ -281,7 +281,7 @@ test('retries a lost connection for a minute, but not after the session has ende
   expect(once).toBe(1);
 });
 
-test('connections that are lost immediately do not reset the time limit', async () => {
+test('does not reset the time limit for connections that are lost immediately', async () => {
   let now = 0;
   const { far, ending } = await stage('terminal', {
     clock: () => now,
@@ -296,7 +296,7 @@ test('connections that are lost immediately do not reset the time limit', async 
   expect(far.length).toBeLessThan(40);
 });
 
-test('a long silence counts as a lost connection', async () => {
+test('reconnects after a long silence', async () => {
   let skipped = 0;
   const { far, ending, held } = await stage('terminal', { clock: () => performance.now() + skipped });
   await until(() => expect(far.length).toBe(1));
@@ -312,7 +312,7 @@ test('a long silence counts as a lost connection', async () => {
   await ending;
 });
 
-test('a reader that stops pauses the connection, and receives all output later', async () => {
+test('pauses the connection while the reader is stopped, and delivers all output later', async () => {
   const { held, far, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
   held.hold();
@@ -336,7 +336,7 @@ test('a reader that stops pauses the connection, and receives all output later',
   expect(held.shown().length).toBe(total * piece.length);
 });
 
-test('a connection that stops reading pauses the keyboard, and receives all pasted input later', async () => {
+test('pauses the keyboard while the connection does not read, and sends all pasted input later', async () => {
   const { held, far, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.pause();
@@ -355,7 +355,7 @@ test('a connection that stops reading pauses the keyboard, and receives all past
   await ending;
 });
 
-test('with a pipe, completes the last line at its end, and sends Ctrl-D until a program reads it', async () => {
+test('completes the last line of a pipe, and sends Ctrl-D until a program reads it', async () => {
   const { held, far, ending } = await stage('pipe');
   await until(() => expect(far[0]?.told).toEqual([]));
   held.type('~.\nuptime');
@@ -365,7 +365,7 @@ test('with a pipe, completes the last line at its end, and sends Ctrl-D until a 
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
 });
 
-test('a reader that closes the pipe ends the session', async () => {
+test('ends the session if the reader closes the pipe', async () => {
   const { held, far, ended, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
   held.hangUp();
@@ -374,7 +374,7 @@ test('a reader that closes the pipe ends the session', async () => {
   expect(ended).toEqual(['ended']);
 });
 
-test('a viewer sends no input, filters queries, and leaves without ending the session', async () => {
+test('in view mode, sends no input, filters queries, and leaves without ending the session', async () => {
   const { held, far, ended, ending } = await stage('terminal', {
     mode: 'view',
     onOpen: ({ socket, say }) => {

@@ -109,7 +109,7 @@ test('passes only allowed control sequences from any recording', () => {
   );
 });
 
-test('the result does not depend on how the input is split', () => {
+test('filters the same output for any split of the input', () => {
   fc.assert(
     fc.property(pieces, (all) => {
       expect(shown(...all)).toBe(shown(all.join('')));

@@ -35,7 +35,7 @@ test('cuts long lines to the part around the fault', () => {
   `);
 });
 
-test('the caret is below the character, for any text before it', () => {
+test('places the caret below the faulty character, after any text', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme', maxLength: 150 }),

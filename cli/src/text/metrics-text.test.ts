@@ -143,7 +143,7 @@ test('shareCell prints a bar with a percentage, or a dash', () => {
   expect(shareCell(null, 10, glyphs)).toBe('–');
 });
 
-test('csvLine has every measure, and empty fields for missing values', () => {
+test('csvLine returns every measure, and empty fields for missing values', () => {
   expect(csvHead.split(',')).toHaveLength(12);
   expect(csvLine(sample({ cpu_usage: null, swap_used: null }))).toBe(
     '1795000000,,8589934592,2147483648,,107374182400,102005473280,0.42,0,0,143,864000',

@@ -41,7 +41,7 @@ describe('sparkline and bar', () => {
   });
 });
 
-test('a bar has the given width, and is full only for a full share', () => {
+test('draws a bar of the given width that is full only for a full share', () => {
   expect(bar(0.5, 10, unicode)).toBe('█████░░░░░');
   expect(bar(1.7, 4, plain)).toBe('####');
   fc.assert(

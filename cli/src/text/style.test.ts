@@ -11,7 +11,7 @@ test.each([
   [7200, '2h'],
   [86_400 + 30, '1d'],
   [90_000, '1d 1h'],
-])('duration of %i seconds is %s', (seconds, text) => {
+])('formats %i seconds as %s', (seconds, text) => {
   expect(duration(seconds)).toBe(text);
 });
 

@@ -108,14 +108,14 @@ test('cuts nothing without a terminal', () => {
   expect(text).not.toContain('…');
 });
 
-test('a cell can neither add a line nor color later text', () => {
+test('prevents a cell from adding a line or coloring later text', () => {
   const evil = { name: 'a\nb\u001b[31m', id: '\u202e', tags: '\r\u009b2J' };
   const text = renderTable(columns, [evil], style());
   expect(text.split('\n')).toHaveLength(2);
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
 });
 
-test('colors do not change the layout', () => {
+test('prints the same layout with and without colors', () => {
   const plain = renderTable(columns, rows, style());
   const colored = renderTable(columns, rows, style({ colored: true }));
   expect(colored).toContain('\u001b[1mweb-1');

@@ -28,7 +28,7 @@ test.each([
   expect(explain(answer(code)).exit).toBe(exit);
 });
 
-test('every error of the table has a remedy', () => {
+test('defines a remedy for every error of the table', () => {
   for (const code of Object.keys(errorKinds)) expect(explain(answer(code)).remedy, code).toBeTruthy();
 });
 
@@ -52,14 +52,14 @@ test('prints each fault of an input on its own line', () => {
   );
 });
 
-test('a remedy does not refer to the field `errors` if the faults are printed', () => {
+test('prints no remedy that refers to the field `errors` if the faults are printed', () => {
   for (const code of Object.keys(errorKinds)) {
     const told = explain(answer(code, { errors: [{ path: '/x', message: 'is wrong' }] }));
     expect(renderExplanation(told, colorsFor(false), false), code).not.toContain('`errors`');
   }
 });
 
-test('prints a text only once', () => {
+test('prints neither the remedy nor a fault twice', () => {
   const { remedy, title } = errorKinds.nothing_applied;
   const advice = explain(answer('nothing_applied', { detail: remedy }));
   expect(renderExplanation(advice, colorsFor(false), false)).toBe(`error: ${title}\nto do: ${remedy}`);

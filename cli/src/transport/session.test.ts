@@ -20,7 +20,7 @@ test.each([
   [token, 4570, 'sign_in'],
   [token, 9999, 'sign_in'],
   [{ ...token, issued_at: 4601 }, 4000, 'use'],
-] as const)('judgeToken for %o at %i: %s', (held, now, verdict) => {
+] as const)('judgeToken decides for %o at %i: %s', (held, now, verdict) => {
   expect(judgeToken(held, now)).toBe(verdict);
 });
 
@@ -87,7 +87,7 @@ test('signs in again if the token can no longer be renewed', async () => {
   expect(routes()).toEqual(['challenge', 'verify', 'renew', 'challenge', 'verify']);
 });
 
-test('concurrent calls share one sign-in', async () => {
+test('shares one sign-in among concurrent calls', async () => {
   const { open } = await session(() => Date.now() / 1000);
   const opened = open();
   const [first, ...others] = await Promise.all([opened.token(), opened.token(), opened.token()]);

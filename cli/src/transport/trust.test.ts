@@ -19,11 +19,11 @@ test('shows a fingerprint like the orchestrator and OpenSSL, in a form that can 
   expect(parseFingerprint(showFingerprint(print))).toBe(print);
 });
 
-test.each(['', print.slice(1), `${print}0`, `md5:${print}`, 'g'.repeat(64)])('%s is not a fingerprint', (text) => {
+test.each(['', print.slice(1), `${print}0`, `md5:${print}`, 'g'.repeat(64)])('refuses the fingerprint %s', (text) => {
   expect(parseFingerprint(text)).toBeNull();
 });
 
-test('a given fingerprint overrides the stored one, and also --insecure-skip-verify', () => {
+test('prefers a given fingerprint to the stored one and to --insecure-skip-verify', () => {
   const policy = choosePolicy({ insecure: true, given: other, stored: print });
   expect(policy).toEqual({ kind: 'pinned', fingerprint: other, source: 'given' });
 });

@@ -63,7 +63,7 @@ function person(columns: number, answer: boolean) {
 }
 
 describe('tags', () => {
-  test('lists tags with their numbers of agents, and in a pipe with the key on every line', async () => {
+  test('lists tags with their number of agents, and prints the key on every line of a pipe', async () => {
     expect((await muster('tags', 'list')).stdout).toMatch(/^KEY +VALUE +AGENTS\nrole +db +2\nrole +web +12\n$/);
     expect((await person(80, true).types('tags', 'list')).stdout).toMatch(/role +db +2\n +web +12/);
     expect(await json('tags', 'list', 'role')).toEqual({
@@ -223,7 +223,7 @@ describe('the audit log', () => {
     expect((await muster('audit', 'verify', '--json')).exit).toBe(1);
   });
 
-  test('prunes after it has shown the number of events, and was confirmed', async () => {
+  test('prunes only after it has shown the number of events and the operator has confirmed', async () => {
     expect((await muster('audit', 'prune', '--before', '365d')).exit).toBe(2);
     expect(sent('pruneAudit')).toBeUndefined();
     const no = person(80, false);
@@ -459,7 +459,7 @@ describe('the fleet', () => {
     expect(await json('overview')).toMatchObject({ off: { agents: 7 } });
   });
 
-  test('reconcile filters agents that are off', async () => {
+  test('filters agents that are not in their desired state', async () => {
     const { stdout } = await muster('reconcile', '-l', 'role=web', '--reason', 'drifted', '--accepted');
     expect(sent('listReconcile')?.query).toEqual({
       limit: '50',

@@ -47,14 +47,14 @@ const chat: Channel = {
 };
 
 describe('channels', () => {
-  test('channels are listed with their destinations', async () => {
+  test('lists channels with their destinations', async () => {
     const { stdout } = await muster('channels', 'list');
     expect(stdout).toMatch(/on-call +webhook +https:\/\/hooks\.example\/muster/);
     expect(stdout).toContain(`https://discord.com/${maskedSecret}`);
     expect(JSON.parse((await muster('channels', 'list', '--json')).stdout)).toEqual([hook, chat]);
   });
 
-  test('channels are added, with secrets from files or standard input', async () => {
+  test('adds channels with secrets from files or standard input', async () => {
     const key = join(home.path, 'hook.key');
     await writeFile(key, 'correct horse\n');
     answers.createChannel = () => ({ status: 201, body: hook });
@@ -79,14 +79,14 @@ describe('channels', () => {
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--to-file', 'x'], '--to cannot be combined with --to-file'],
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--secret-file', '/no/such/file'], 'cannot read'],
     [['update', 'on-call'], 'no change was given'],
-  ])('%s is refused before a request is sent', async (args, message) => {
+  ])('refuses %s before it sends a request', async (args, message) => {
     const ran = await muster('channels', ...args);
     expect(ran.exit).toBe(2);
     expect(ran.stderr).toContain(message);
     expect([...sent('createChannel'), ...sent('updateChannel')]).toEqual([]);
   });
 
-  test('an update changes only the given fields', async () => {
+  test('updates only the given fields of a channel', async () => {
     answers.updateChannel = () => ({ body: hook });
     await muster('channels', 'update', 'on-call', '--to', 'https://hooks.example/v2');
     await muster('channels', 'update', 'on-call', '--no-secret');
@@ -155,7 +155,7 @@ describe('notifications', () => {
 describe('windows', () => {
   const now = () => Math.floor(Date.now() / 1000);
 
-  test('windows start now or at a given time', async () => {
+  test('adds windows that start now or at a given time', async () => {
     await muster('windows', 'add', 'updates', '--for', '2h', '--selector', 'site=paris');
     await muster('windows', 'add', 'x', '--from', '2026-12-01T22:00:00Z', '--until', '2026-12-01T23:30:00+01:00');
     await muster('windows', 'add', 'x', '--from', '2026-12-01 22:00Z', '--for', '30m');
@@ -177,12 +177,12 @@ describe('windows', () => {
     [['x']],
     [['x', '--for', '1h', '--until', '2026-12-01T22:00Z']],
     [['x', '--from', 'tomorrow', '--for', '1h']],
-  ])('windows add %s is refused', async (args) => {
+  ])('refuses windows add %s', async (args) => {
     expect((await muster('windows', 'add', ...args)).exit).toBe(2);
     expect(sent('createWindow')).toEqual([]);
   });
 
-  test('windows are listed, ended and removed', async () => {
+  test('lists, ends, and removes windows', async () => {
     const planned = { id: '01KAGZ8S4F6G7H8J9K0M1N2P3Q', reason: 'updates', created_by: hook.created_by };
     const open = { ...planned, starts_at: now() - 60, ends_at: now() + 3900, selector: null };
     answers.listWindows = () => ({ body: [open] });

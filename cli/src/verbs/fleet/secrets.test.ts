@@ -31,7 +31,7 @@ const muster = (args: string[], input = '') => run(['secrets', ...args], env, in
 const sent = (id: string) => server.seen.find(({ route }) => route.id === id);
 const absent = () => ({ code: 'secret_not_found' as const, detail: 'there is no secret "x"' });
 
-test('reads a value from standard input without its last newline, and does not print it', async () => {
+test('reads a value from standard input without its trailing newline, and does not print it', async () => {
   answers.getSecret = absent;
   const ran = await muster(['set', 'x', '--selector', 'role=web', '--description', 'of x'], 'hunter2\n');
   expect(ran.exit, ran.stderr).toBe(0);

@@ -26,13 +26,13 @@ const muster = (...args: string[]) => run(['windows', ...args], env, '');
 const sent = (id: string) => server.seen.find(({ route }) => route.id === id)?.body;
 const at = (month: number, day: number) => new Date(2027, month - 1, day).getTime() / 1000;
 
-test('a window starts and ends on days, and includes the last one', async () => {
+test('adds a window from one day to another, including the last day', async () => {
   const ran = await muster('add', 'move', '--from', '2027-01-30', '--until', '2027-01-31');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(sent('createWindow')).toEqual({ reason: 'move', starts_at: at(1, 30), ends_at: at(2, 1) });
 });
 
-test('an updated window ends on a day', async () => {
+test('moves the end of a window to the end of a day', async () => {
   const ran = await muster('update', '01KAGZ8S4F6G7H8J9K0M1N2P3Q', '--until', '2027-01-31');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(sent('updateWindow')).toEqual({ ends_at: at(2, 1) });

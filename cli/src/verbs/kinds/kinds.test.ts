@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const muster = (...args: string[]) => musterHere(['kinds', ...args], env);
 
-test('lists kinds with the machines that they are for', async () => {
+test('lists kinds with the machines that support them', async () => {
   const ran = await muster('list');
   expect(ran.exit, ran.stderr).toBe(0);
   expect(ran.stdout).toMatch(

@@ -70,7 +70,7 @@ const two = [
 
 const open = (input: string): Promise<Ran> => spawned(['terminal', 'open', 'web-1'], env, input);
 
-test("a pipe is sent as input, output is printed unchanged, and the exit code is the shell's", async () => {
+test('sends a pipe as input, prints output unchanged, and exits with the exit code of the shell', async () => {
   onTyped = (send) => {
     send(Buffer.from('grün 東京\r\n'));
     send(JSON.stringify({ type: 'exit', code: 42, signal: null }));
@@ -99,7 +99,7 @@ test('reports a signal or an error that ended the session, after all output', as
   );
 });
 
-test('a refusal of the agent names the setting and the machine', async () => {
+test('names the setting and the machine if the agent refuses a terminal', async () => {
   for (const [code, key] of [
     ['terminal_disabled', 'remote_terminal.enabled: true'],
     ['terminal_shell_refused', 'remote_terminal.allow_operator_shell_override: true'],
@@ -214,7 +214,7 @@ test.each([
   });
 });
 
-test('a full disk for the output is reported, and ends the session', async () => {
+test('reports a full disk and ends the session', async () => {
   onTyped = (send) => send(Buffer.from('grün\r\n'));
   answers.closeTerminal = () => undefined;
   const ran = await spawned(['terminal', 'open', 'web-1'], env, 'x\n', 'full disk');
