@@ -340,7 +340,7 @@ describe('agents', () => {
       expect((await muster('agents', 'approve', '0f', '1f', '--name', 'x')).exit).toBe(2);
     });
 
-    test('sets tags of many agents after a question, and reads the result with one request', async () => {
+    test('sets tags of many agents after confirmation, and reads the result with one request', async () => {
       answers.listAgents = () => ({ body: named });
       const refused = await muster('agents', 'tag', '-l', 'role=web', 'site=paris');
       expect(refused.exit).toBe(2);

@@ -31,7 +31,7 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
   const early: (() => void)[] = [];
   let onResize = () => {};
   let onSignal: (signal: EndSignal) => void = () => {};
-  let lastWords = () => '';
+  let closingText = () => '';
   const state = { paused: false, closed: false, held: false, gone: false };
   const shown: Uint8Array[] = [];
   const waiting: { bytes: Uint8Array; done: () => void }[] = [];
@@ -67,11 +67,11 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
       },
       say: async (line) => void said.push(line),
       onSignal: (listener) => (onSignal = listener),
-      beforeExit: (text) => (lastWords = text),
+      beforeExit: (text) => (closingText = text),
       close: () => {
         if (state.closed) return;
         state.closed = true;
-        shown.push(Buffer.from(lastWords()));
+        shown.push(Buffer.from(closingText()));
       },
     },
     shown: () => Buffer.concat(shown).toString('utf8'),

@@ -7,7 +7,7 @@ import { fieldsOf, type JsonSchema } from '../docs/api-schema.ts';
 import { root } from '../suite/cli.ts';
 import { type ContractOperation, fixedOperations, furtherOperations } from './api-contract.ts';
 
-/** Operations of the contract that are not implemented completely. Remove each one when it is. */
+/** Operations of the contract that are not fully implemented. Remove an operation once it is. */
 const missing = new Set<string>([]);
 
 const titleOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;

@@ -53,7 +53,7 @@ export const exceptions: Readonly<Record<string, Readonly<Record<string, string>
   },
   state: { [pages]: 'shown on the page of an agent' },
   status: {
-    [domain]: 'has no rules: it reports the parts of the process',
+    [domain]: 'has no rules: it only reports the state of the process',
     [queries]: 'has no table',
     [pages]: 'shown on the page of settings',
   },

@@ -13,7 +13,7 @@ import { nounSkeleton } from './noun.ts';
 const usage = `Usage:
   npm run new -- kind NAME   schema, provider, tests, and contract subject of a kind of resources
   npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
-    --about TEXT     completes "see …" in help texts and pages, such as "the tags in use"
+    --about TEXT     completes "see …" in help texts and documentation, such as "the tags in use"
     --example NAME   name of an example object, for documentation and tests
     --no-table       the database does not store the objects
 

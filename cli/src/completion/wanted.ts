@@ -86,7 +86,7 @@ const byOption: Readonly<Record<string, Source>> = {
   '--plan': 'operations',
   '--plan-run': 'runs',
 };
-/** Verbs that take a new name. */
+/** Verbs whose first argument is the name of a new object. */
 const making = new Set(['create', 'add', 'init']);
 
 const isFile = (word: string): boolean => /^(files?|path|paths|out)$/.test(word);

@@ -207,7 +207,7 @@ function dial(host: string, port: number): Promise<string | null> {
 type AuditPage = AnswerOf<typeof listAudit>;
 
 /** Maximum number of pages of sign-ins to read, with 500 sign-ins each. */
-const mostPages = 20;
+const maxPages = 20;
 
 /** Collects the sign-ins of the last seven days whose signature did not name a server. */
 async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts['bareSignIns']> {
@@ -216,7 +216,7 @@ async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts
   const usernames = new Set<string>();
   let count = 0;
   let cursor: string | null = null;
-  for (let page = 0; page < mostPages; page++) {
+  for (let page = 0; page < maxPages; page++) {
     const query = { event_type: 'auth.signed_in', after, limit: '500', ...(cursor === null ? {} : { cursor }) };
     const found: AuditPage = await call(listAudit, { query });
     for (const { metadata, actor } of found.events) {

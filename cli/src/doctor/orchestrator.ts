@@ -43,7 +43,7 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
     'samples cannot be stored',
     'The log of the orchestrator gives the reason, and how to handle a damaged file. Agents keep their samples for a day.',
   ],
-  disk: ['the disk is nearly full', 'Free space on the disk of its data directory: df -h'],
+  disk: ['the disk is nearly full', 'Free space on the disk of the orchestrator’s data directory: df -h'],
 };
 
 /** Reports whether the certificate is trusted. If not, no further request is sent. */

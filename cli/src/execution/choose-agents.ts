@@ -88,7 +88,7 @@ const ambiguous = (wanted: string, fitting: readonly Agent[]): CliError =>
  * Returns the only match.
  * @throws CliError that lists all matches, or suggests similar names
  */
-function theOne(wanted: string, agents: readonly Agent[]): Agent {
+function onlyMatch(wanted: string, agents: readonly Agent[]): Agent {
   const match = matchAgent(wanted, agents);
   const [first] = match.fitting;
   if (first === undefined) throw notFound(wanted, match, agents);
@@ -111,7 +111,7 @@ export async function chooseAgent(call: Client, wanted: string): Promise<Agent> 
       if (!(error instanceof ApiError) || error.problem.code !== 'agent_not_found') throw error;
     }
   }
-  return theOne(wanted, await call(listAgents, {}));
+  return onlyMatch(wanted, await call(listAgents, {}));
 }
 
 /** Resolves each agent once, in the typed order. Throws one error for all names that do not resolve. */
@@ -120,7 +120,7 @@ function chooseByName(wanted: readonly string[], agents: readonly Agent[]): Agen
   const faults: CliError[] = [];
   for (const name of wanted) {
     try {
-      const agent = theOne(name, agents);
+      const agent = onlyMatch(name, agents);
       found.set(agent.node_id, agent);
     } catch (error) {
       if (!(error instanceof CliError)) throw error;

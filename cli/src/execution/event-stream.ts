@@ -48,8 +48,8 @@ export async function* followStream(
       }
     } catch (error) {
       const told = explain(error);
-      const mayPass = told.exit === exits.unreachable || (error instanceof ApiError && error.retryAfter !== null);
-      if (!wasOpen || !mayPass) throw error;
+      const isTemporary = told.exit === exits.unreachable || (error instanceof ApiError && error.retryAfter !== null);
+      if (!wasOpen || !isTemporary) throw error;
       if (error instanceof ApiError && error.retryAfter !== null) wait = Math.max(wait, error.retryAfter * 1000);
       if (!isLost) out.note(out.noteColor.dim(`… ${told.message.split('\n')[0]}; retrying`));
       isLost = true;

@@ -91,7 +91,7 @@ async function plansOf(call: Client, { results }: Run): Promise<Map<string, Oper
  * Returns the message for a run without agents. Only the run of an assignment can have none, because a selector may
  * match no agent.
  */
-const nobodyText = ({ assignment, kind }: Run): string => {
+const noAgentsText = ({ assignment, kind }: Run): string => {
   const whose = assignment === null ? 'The selector' : `The selector of ${sanitiseLine(assignment)}`;
   return `${whose} matches no agent: there is nothing to ${kind}.`;
 };
@@ -99,7 +99,7 @@ const nobodyText = ({ assignment, kind }: Run): string => {
 /** Prints the plans of a run; equal plans appear once. */
 export async function showPlans({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
-  if (run.results.length === 0) out.print(nobodyText(run));
+  if (run.results.length === 0) out.print(noAgentsText(run));
   else out.print(renderPlans(run, await plansOf(call, run), out.style));
 }
 
@@ -141,14 +141,14 @@ export async function agreeToPlans({ out, prompt }: Context, plan: Run, what: st
 /** Successful agents are listed individually in runs of at most this many agents. */
 const fewAgents = 20;
 /** Maximum number of failed agents whose script output is shown. */
-const toldFailures = 5;
+const maxShownFailures = 5;
 const tailLines = 5;
 
 /** Prints the result of an apply on many agents: the outcome, the reasons of failures, and where to see more. */
 export async function showOutcome({ out }: Context, call: Client, run: Run): Promise<void> {
   if (out.json) return;
   if (run.results.length === 0 && run.status === 'succeeded') {
-    out.print(nobodyText(run));
+    out.print(noAgentsText(run));
     return;
   }
   const { color, verbose } = out.style;
@@ -157,7 +157,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
   const bad = results.filter((result) => result.status !== 'succeeded');
   if (verbose || results.length <= fewAgents) for (const result of results) out.print(outcomeLine(result, color));
   else for (const result of bad.slice(0, 4 * fewAgents)) out.print(outcomeLine(result, color));
-  for (const result of bad.slice(0, toldFailures)) {
+  for (const result of bad.slice(0, maxShownFailures)) {
     const lines = await whyFailed(call, result, out.style.color.dim);
     if (lines.length > 0) out.print(['', color.bold(outcomeName(result)), ...lines].join('\n'));
   }

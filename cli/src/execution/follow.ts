@@ -2,7 +2,7 @@ import type { Context } from '../context/context.ts';
 import type { LiveBlock } from '../context/live-block.ts';
 import { duration } from '../text/style.ts';
 import { onCtrlC } from './interrupt.ts';
-import { leftGoing, notBegun, Patience } from './watch-through.ts';
+import { followFailed, Patience, startFailed } from './watch-through.ts';
 
 /** Polls work until it has ended, and draws its progress on a terminal. */
 
@@ -72,12 +72,12 @@ export async function follow<T>(
     try {
       return patience.failed(error);
     } catch {
-      throw leftGoing(error, work.see(now), work.cancel === null ? null : work.end(now));
+      throw followFailed(error, work.see(now), work.cancel === null ? null : work.end(now));
     }
   };
   try {
     known = await work.begin().catch((error: unknown) => {
-      throw notBegun(error, work.see(null));
+      throw startFailed(error, work.see(null));
     });
     let pause = firstWaitMs;
     for (let took = 0; !work.hasEnded(known); pause = Math.min(pause * 1.6, longestWaitMs)) {

@@ -26,7 +26,7 @@ test('groups plans that differ only in the name of their agent, and prints a not
   const summary = { ...{ total: 1, unchanged: 0, changed: 1, removed: 0, failed: 0, skipped: 0 } };
   const run = { results: plans.map(({ result }) => ({ ...result, summary })) } as unknown as Run;
   const operations = new Map(plans.map(({ name, operation }) => [name, operation]));
-  expect(renderPlans(run, operations, style())).toContain('(shown for db; the others have their own name instead)');
+  expect(renderPlans(run, operations, style())).toContain('(shown for db; the others differ only in their name)');
 });
 
 test('lists a few of many names, or all with -v, with visible escapes', () => {

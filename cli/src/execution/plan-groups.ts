@@ -35,7 +35,7 @@ export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
 
 const shownNames = 5;
 /** Maximum number of different plans to show in full. */
-const mostGroups = 10;
+const maxGroups = 10;
 
 /** Returns `web-1`, or `12 agents: web-1, web-2, … and 7 more`; with -v, all names. */
 export function namesText(names: readonly string[], { verbose }: Pick<Style, 'verbose'>): string {
@@ -84,11 +84,11 @@ export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>
     else bad.push(`${color.red('!')} ${color.bold(name)}: ${sanitiseLine(result.error ?? result.status)}`);
   }
   const groups = groupPlans(plans);
-  const few = verbose || groups.length <= mostGroups + 1 ? groups : groups.slice(0, mostGroups);
+  const few = verbose || groups.length <= maxGroups + 1 ? groups : groups.slice(0, maxGroups);
   const blocks = few.map(({ names, operation, holdsName }) => {
     const text = renderOperation(operation, namesText(names, style), style);
     if (names.length === 1 || !holdsName) return text;
-    return `${text}\n${color.dim(`(shown for ${sanitiseLine(names[0] ?? '')}; the others have their own name instead)`)}`;
+    return `${text}\n${color.dim(`(shown for ${sanitiseLine(names[0] ?? '')}; the others differ only in their name)`)}`;
   });
   const others = groups.slice(few.length);
   if (others.length > 0) {

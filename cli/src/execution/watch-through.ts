@@ -9,7 +9,7 @@ import { type Explanation, explain } from '../transport/explain.ts';
 const patienceSecs = 120;
 
 /** Reports whether an error is temporary: no answer, starting or stopping, or rate limited. */
-function mayPass({ code, status }: Explanation): boolean {
+function isTemporary({ code, status }: Explanation): boolean {
   return code === 'unreachable' || (status !== null && (status === 429 || [502, 503, 504].includes(status)));
 }
 
@@ -20,11 +20,11 @@ const advised = (error: unknown, { exit, code, message, remedy, errors }: Explan
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
 /** Returns the error that ends following, with the commands that show and cancel the work. */
-export const leftGoing = (error: unknown, see: string, end: string | null): CliError =>
+export const followFailed = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 
 /** Returns the error that prevented the start. If only the response was lost, the work may have started. */
-export function notBegun(error: unknown, see: string): unknown {
+export function startFailed(error: unknown, see: string): unknown {
   const { code } = ((error as Error)?.cause ?? {}) as NodeJS.ErrnoException;
   if (
     !(error instanceof CliError) ||
@@ -57,7 +57,7 @@ export class Patience {
    */
   failed(error: unknown): string | null {
     const told = explain(error);
-    if (!mayPass(told) || (this.lost ?? 0) > patienceSecs) throw error;
+    if (!isTemporary(told) || (this.lost ?? 0) > patienceSecs) throw error;
     if (this.#since !== null) return null;
     this.#since = this.#now();
     return told.message;

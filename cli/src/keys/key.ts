@@ -190,7 +190,7 @@ async function byAgent(path: string, key: PublicKey, message: Uint8Array, { agen
     throw failed(`which does not answer at ${agentSocket}`, 'Check SSH_AUTH_SOCK.', error);
   });
   if (!held.some((each) => each.key.equals(key)))
-    throw failed('which does not hold it', 'Add it with ssh-add; `ssh-add -L` lists the keys.');
+    throw failed('which does not have it', 'Add it with ssh-add; `ssh-add -L` lists the keys.');
   return await signByAgent(agentSocket, key, message).catch((error: unknown) => {
     throw failed('which refused to sign', 'The agent may be locked, or wait for a touch or a confirmation.', error);
   });

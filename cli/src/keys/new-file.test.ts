@@ -18,7 +18,7 @@ async function* pieces(...texts: string[]) {
   for (const text of texts) yield Buffer.from(text);
 }
 
-test('replaces a file, also behind a link, only after the new content is complete', async () => {
+test('replaces a file, even behind a link, only after the new content is complete', async () => {
   const path = join(folder, 'kept');
   await writeFile(path, 'before', { mode: 0o644 });
   await symlink(path, join(folder, 'link'));

@@ -23,8 +23,8 @@ export type Token =
 type State = 'ground' | 'escape' | 'csi' | 'csi_ignore' | 'string' | 'string_escape';
 
 /** Longer sequences are truncated; no terminal needs more. */
-const mostData = 4096;
-const mostParams = 256;
+const maxData = 4096;
+const maxParams = 256;
 
 const introducers: Readonly<Record<string, string>> = { ']': 'osc', P: 'dcs', X: 'sos', '^': 'pm', _: 'apc' };
 
@@ -96,7 +96,7 @@ export class ControlSequences {
     switch (this.#state) {
       case 'string':
         if (code === 0x07 && this.#introducer === 'osc') this.#endString(tokens);
-        else if (this.#data.length < mostData) this.#data += character;
+        else if (this.#data.length < maxData) this.#data += character;
         return;
       case 'string_escape':
         if (character === '\\') this.#endString(tokens);
@@ -163,7 +163,7 @@ export class ControlSequences {
     } else if (character >= '<') {
       if (this.#params === '' && this.#prefix === '' && this.#intermediates === '') this.#prefix = character;
       else this.#state = 'csi_ignore';
-    } else if (this.#intermediates !== '' || this.#params.length >= mostParams) {
+    } else if (this.#intermediates !== '' || this.#params.length >= maxParams) {
       this.#state = 'csi_ignore';
     } else {
       this.#params += character;

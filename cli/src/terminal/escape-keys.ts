@@ -11,7 +11,7 @@ const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
 /** A read of more bytes is a paste. Pasted text passes unchanged, so that `~.` in it does not end the session. */
-const mostTyped = 32;
+const maxTyped = 32;
 /** Milliseconds after a paste in which small reads still belong to it. A terminal splits a large paste. */
 const pasteGoesOn = 100;
 
@@ -36,7 +36,7 @@ export class EscapeKeys {
     const pass = (piece: Uint8Array) => {
       if (piece.length > 0) typed.push({ kind: 'bytes', bytes: piece });
     };
-    if (bytes.length > mostTyped || now - this.#pastedAt < pasteGoesOn) {
+    if (bytes.length > maxTyped || now - this.#pastedAt < pasteGoesOn) {
       this.#pastedAt = now;
       if (this.#tilde) pass(Uint8Array.of(tilde));
       this.#tilde = false;

@@ -69,10 +69,10 @@ export type Ending =
   | { readonly kind: 'unread'; readonly error: unknown };
 
 /** Bytes of unwritten output. The connection pauses above the first limit and resumes below the second. */
-const mostUnwritten = 256 * 1024;
+const maxUnwritten = 256 * 1024;
 const fewUnwritten = 64 * 1024;
 /** Bytes of unsent input. The keyboard pauses above the first limit and resumes below the second. */
-const mostUnsent = 256 * 1024;
+const maxUnsent = 256 * 1024;
 const fewUnsent = 64 * 1024;
 
 const reattachFor = 60_000;
@@ -84,7 +84,7 @@ const lostAfter = 30_000;
  * Bytes of unread input. Above this limit, the remote program may not be reading its input; the orchestrator then stops
  * reading and answers no pings. The orchestrator's own pings, one every 30 s, still prove that it is alive.
  */
-const mostUnread = 32 * 1024;
+const maxUnread = 32 * 1024;
 const lostAfterUnread = 75_000;
 /** Maximum bytes of a message to the orchestrator, which accepts four times as many. */
 const longestTyped = 16 * 1024;
@@ -150,7 +150,7 @@ class Live {
 
   async run(): Promise<Ending> {
     const { terminal, mode, first } = this.#options;
-    terminal.beforeExit(() => this.#lastWords());
+    terminal.beforeExit(() => this.#closingText());
     terminal.onSignal((signal) => this.#leave({ kind: 'signal', signal }));
     terminal.onResize(() => this.#tellSize());
     await this.#connect(first, false);
@@ -168,7 +168,7 @@ class Live {
   }
 
   /** Returns the text that restores the screen. Appends a newline for a following message, unless the shell exited. */
-  #lastWords(): string {
+  #closingText(): string {
     const restored = this.#screen.restore();
     return this.#exited || (restored === '' && this.#lastShown === 0x0a) ? restored : `${restored}\r\n`;
   }
@@ -282,7 +282,7 @@ class Live {
     this.#screen.feed(bytes);
     this.#lastShown = bytes.at(-1) ?? this.#lastShown;
     this.#unwritten += bytes.length;
-    if (!this.#wirePaused && this.#unwritten > mostUnwritten) {
+    if (!this.#wirePaused && this.#unwritten > maxUnwritten) {
       this.#wirePaused = true;
       this.#wire?.pause();
     }
@@ -341,7 +341,7 @@ class Live {
       wire.send(bytes.subarray(at, at + longestTyped), () => {
         if (this.#inputPaused && wire === this.#wire && wire.unsent <= fewUnsent) this.#resumeInput();
       });
-    if (wire.unsent > mostUnsent) this.#pauseInput();
+    if (wire.unsent > maxUnsent) this.#pauseInput();
   }
 
   #pauseInput(): void {
@@ -386,7 +386,7 @@ class Live {
     // A paused connection is always silent.
     if (wire === null || this.#wirePaused) return;
     const silent = this.#options.clock() - this.#lastHeard;
-    if (silent > (this.#unread > mostUnread ? lostAfterUnread : lostAfter)) wire.cut();
+    if (silent > (this.#unread > maxUnread ? lostAfterUnread : lostAfter)) wire.cut();
     else if (silent > askAfter) wire.ping();
   }
 

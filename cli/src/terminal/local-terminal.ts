@@ -77,7 +77,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   const undo: (() => void)[] = [];
   let isRaw = false;
   let closed = false;
-  let lastWords = () => '';
+  let closingText = () => '';
 
   const rawMode = (raw: boolean) => {
     if (!hasKeys) return;
@@ -103,7 +103,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   const putBack = () => {
     if (closed) return;
     closed = true;
-    const text = lastWords();
+    const text = closingText();
     if (hasScreen && text !== '') writeNow(stdout.fd, text);
     rawMode(false);
     for (const each of undo) each();
@@ -157,7 +157,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       for (const signal of endSignals) listen(signal, () => listener(signal));
     },
     beforeExit: (text) => {
-      lastWords = text;
+      closingText = text;
     },
     close: putBack,
   };

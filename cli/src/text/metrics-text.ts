@@ -130,7 +130,7 @@ function rowsOf(window: Window, samples: readonly Sample[], cpus: number | null)
 
 const labelWidth = 9;
 const cellWidth = 11;
-const mostColumns = 120;
+const maxColumns = 120;
 
 /** Returns the figures at the end of a row that fit the terminal's width. */
 const figuresFor = (width: number): readonly string[] =>
@@ -144,7 +144,7 @@ const figuresFor = (width: number): readonly string[] =>
 
 /** Returns the number of columns that fit a line of this width. */
 export const columnsFor = (width: number | null): number =>
-  Math.min(mostColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
+  Math.min(maxColumns, (width ?? 100) - labelWidth - figuresFor(width ?? 100).length * cellWidth);
 
 /**
  * Renders a row for each measure, the oldest sample on the left.

@@ -74,7 +74,7 @@ function resourceLines(
   return lines;
 }
 
-/** Returns a line for a finished resource, for progress. */
+/** Returns the progress line of a finished resource. */
 export function stepLine(result: ResourceResult, color: Style['color']): string {
   const style = { color, width: null, now: 0, verbose: false };
   const line = headLine(result, verbOf(result), 9, style);

@@ -36,7 +36,7 @@ export function registerChanges(command: Command, act: Act): void {
       .description(description)
       .argument('[agents...]', severalNaming)
       .addOption(selectorOption())
-      .option('-y, --yes', 'do not ask');
+      .option('-y, --yes', 'do not ask for confirmation');
   many('approve', 'approve agents; at the first approval an agent gets its permanent name')
     .option('--all-pending', 'approve every pending agent')
     .option(
@@ -61,9 +61,9 @@ export function registerChanges(command: Command, act: Act): void {
   command
     .command('tag')
     .description('set tags of agents')
-    .argument('[words...]', `agents, then key=value. An agent: ${agentNaming}`)
+    .argument('[words...]', `agents, then tags in the form key=value. An agent: ${agentNaming}`)
     .addOption(selectorOption())
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster agents tag web-1 role=web site=paris\n  $ muster agents tag web-1 web-2 site=paris\n  $ muster agents tag -l attr.distro=debian os=debian',
@@ -77,7 +77,7 @@ export function registerChanges(command: Command, act: Act): void {
       `agents separated by commas, then keys; with --selector, only keys. An agent: ${agentNaming}`,
     )
     .addOption(selectorOption())
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster agents untag web-1 site\n  $ muster agents untag web-1,web-2 role site\n  $ muster agents untag -l site=paris site',

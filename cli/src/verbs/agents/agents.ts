@@ -54,7 +54,7 @@ export const register: Register = (command, act) => {
 /** Adds the options that describe a new enrollment token. */
 export const withTokenTerms = (command: Command): Command =>
   command
-    .option('--name <name>', 'the name of the agent; for a token with one use')
+    .option('--name <name>', 'name of the agent; only for a token with one use')
     .option('--tag <key=value>', 'a tag of the agent; may be repeated', (text: string, tags: string[] | undefined) => [
       ...(tags ?? []),
       text,

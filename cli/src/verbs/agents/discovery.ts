@@ -19,10 +19,10 @@ export const register: Register = (command, act) => {
 
 const pollMs = 500;
 /** More than the maximum number of pending agents at the orchestrator. */
-const mostPending = 10_000;
+const maxPending = 10_000;
 
 const pendingAgents = (call: Client): Promise<Agent[]> =>
-  call(listAgents, { query: { status: 'pending', limit: String(mostPending) } });
+  call(listAgents, { query: { status: 'pending', limit: String(maxPending) } });
 
 async function discover(context: Context, target: string | undefined, options: { wait: string }): Promise<undefined> {
   const { out, sleep } = context;

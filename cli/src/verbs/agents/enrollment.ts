@@ -12,7 +12,7 @@ export const register: Register = (command, act) => {
   command
     .command('list')
     .description('list valid enrollment tokens, without their values')
-    .option('--all', 'also tokens that were used up, revoked or expired in the last 30 days')
+    .option('--all', 'also list tokens that were used up, revoked, or expired in the last 30 days')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens list')
     .action(act(list));
   withTokenTerms(
@@ -24,7 +24,7 @@ export const register: Register = (command, act) => {
     .action(act(enroll));
   command
     .command('revoke')
-    .description('revoke tokens; agents that enrolled with them stay')
+    .description('revoke tokens; agents that enrolled with them stay enrolled')
     .argument('<ids...>', 'ids of tokens, or the beginning or end of an id if only one matches')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
     .action(act(revoke));

@@ -176,7 +176,7 @@ async function show(context: Context, wanted: string, options: ShowOptions): Pro
       `To follow as JSON: muster metrics follow ${wanted} --json`,
     );
   if (step !== undefined && !asData)
-    throw usageError('--step needs --csv or --json: a drawn chart fits its steps to the width');
+    throw usageError('--step needs --csv or --json: the steps of a chart depend on the width of the terminal');
   if (step !== undefined && options.follow) throw usageError('--step cannot be combined with --follow');
   if (step !== undefined) parseCount('--step', String(step), 1, 31_536_000);
   const { call } = await context.connect();

@@ -19,8 +19,12 @@ export const register: Register = (command, act) => {
       .description(description)
       .argument('[words...]', words)
       .addOption(selectorOption())
-      .option('-y, --yes', 'do not ask');
-  many('set', 'set tags of agents; same as agents tag', `agents, then key=value. An agent: ${agentNaming}`)
+      .option('-y, --yes', 'do not ask for confirmation');
+  many(
+    'set',
+    'set tags of agents; same as agents tag',
+    `agents, then tags in the form key=value. An agent: ${agentNaming}`,
+  )
     .addHelpText(
       'after',
       '\nExamples:\n  $ muster tags set web-1 web-2 site=paris\n  $ muster tags set -l attr.distro=debian os=debian',
@@ -39,7 +43,7 @@ export const register: Register = (command, act) => {
   many(
     'replace',
     'set exactly these tags on agents, and remove all others',
-    `agents, then key=value; without tags, all are removed`,
+    `agents, then tags in the form key=value; without tags, all tags are removed`,
   )
     .addHelpText('after', '\nExample:\n  $ muster tags replace web-1 role=web site=paris')
     .action(act(replaceTags));

@@ -241,7 +241,7 @@ async function show(
   if (record.status === 'in_sync') return exits.done;
   if (record.status !== 'drifted') return exits.failed;
   if (!out.json && record.trigger !== 'audit')
-    out.note(out.noteColor.dim(`\nTo repair it: ${await mendingLine(call, name, record)}`));
+    out.note(out.noteColor.dim(`\nTo repair it: ${await repairCommand(call, name, record)}`));
   return exitOf(true, options);
 }
 
@@ -249,7 +249,7 @@ async function show(
  * Returns the command line that repairs drift. It names all modules of the applied operation, because an apply removes
  * the resources of modules that it omits.
  */
-async function mendingLine(call: Client, agent: string, record: DriftRecord): Promise<string> {
+async function repairCommand(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });
   const assigned = await assignedModules(call, record.node_id, modules);
   const line = applyLine(

@@ -67,7 +67,7 @@ export const register: Register = (command, act) => {
     .description('remove old events permanently; the rest can still be verified')
     .requiredOption('--before <time>', 'remove events older than this')
     .option('--dry-run', 'print how many events would be removed, and remove none')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', `${times}\nExample:\n  $ muster audit prune --before 365d`)
     .action(act(prune));
   const retention = command.command('retention').description('show or change how long events are kept');
@@ -80,13 +80,13 @@ export const register: Register = (command, act) => {
     .command('set')
     .description('keep events for this many days, overriding the configuration')
     .argument('<days>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster audit retention set 365')
     .action(act(setRetention));
   retention
     .command('clear')
     .description('keep events for as long as audit.retention_days of the configuration says')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster audit retention clear')
     .action(act((context: Context, options: { yes?: boolean }) => keep(context, null, options)));
   retention.helpCommand(false);
@@ -117,11 +117,11 @@ async function queryOf(context: Context, options: Filters): Promise<Record<strin
   return Object.fromEntries(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-const mostListed = 100_000;
+const maxListed = 100_000;
 
 async function list(context: Context, options: Filters & { limit: string; cursor?: string }): Promise<undefined> {
   const { out } = context;
-  const limit = parseCount('--limit', options.limit, 1, mostListed);
+  const limit = parseCount('--limit', options.limit, 1, maxListed);
   const filter = await queryOf(context, options);
   const { call } = await context.connect();
   const progress = out.progress('reading the audit log');

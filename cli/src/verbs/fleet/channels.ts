@@ -75,7 +75,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove channels and their unsent notifications')
     .argument('<channels...>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', `${naming}\nExample:\n  $ muster channels remove on-call`)
     .action(act(remove));
   command
@@ -176,7 +176,7 @@ async function findChannel(call: Client, wanted: string): Promise<Channel> {
 }
 
 /** Returns the destination with its secret parts masked. */
-const leadsTo = ({ config }: Channel): string =>
+const destinationOf = ({ config }: Channel): string =>
   [config.topic, config.url ?? config.webhook_url].filter((part) => part !== undefined).join(' at ') ||
   'https://ntfy.sh';
 
@@ -196,7 +196,7 @@ async function list(context: Context): Promise<undefined> {
     [
       { heading: 'NAME', text: ({ name }) => name, flexible: true, paint: (text, _, { color }) => color.bold(text) },
       { heading: 'TYPE', text: ({ channel_type }) => channel_type },
-      { heading: 'TO', text: leadsTo, flexible: true },
+      { heading: 'TO', text: destinationOf, flexible: true },
       { heading: 'SINCE', text: ({ created_at }) => when(created_at, out.style) },
       { heading: 'CHANNEL', extra: true, text: ({ id }) => id },
     ],

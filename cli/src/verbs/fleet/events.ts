@@ -71,13 +71,13 @@ const events = (context: Context, options: FollowOptions): Promise<undefined> =>
       return;
     }
     const event = auditEventOf(frame);
-    if (event === null) await passing(context, frame, call, names);
+    if (event === null) await printUnrecorded(context, frame, call, names);
     else out.print(eventLine(event, out.style));
   });
 };
 
 /** Prints an event that is not in the audit log as one dim line. */
-async function passing(
+async function printUnrecorded(
   { out }: Context,
   { event, data }: EventFrame,
   call: Client,

@@ -73,7 +73,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove secrets; files that contain their values stay on the machines')
     .argument('<names...>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster secrets remove db_password')
     .action(act(remove));
   command
@@ -228,7 +228,7 @@ const notText = (where: string): CliError =>
   );
 
 /** Refuses to send a secret over plain HTTP, where others could read it. */
-function requireConfidence({ target }: Connection): void {
+function requireEncryption({ target }: Connection): void {
   const { protocol, hostname } = new URL(target.url);
   if (protocol === 'https:' || /^(127(\.\d+){3}|\[::1\]|localhost)$/i.test(hostname)) return;
   throw new CliError(
@@ -242,7 +242,7 @@ function requireConfidence({ target }: Connection): void {
 async function set(context: Context, name: string, options: Terms & { file?: string }): Promise<undefined> {
   const { out } = context;
   const connection = await context.connect();
-  requireConfidence(connection);
+  requireEncryption(connection);
   const { call } = connection;
   const terms = await termsOf(call, context, options);
   const value = await readValue(context, name, options.file);

@@ -27,7 +27,7 @@ export const register: Register = (command, act) => {
       'add a maintenance window: its agents send no notifications to channels, and window-only assignments may be applied',
     )
     .argument('<reason>')
-    .option('--from <time>', 'start; now by default')
+    .option('--from <time>', 'start time; now by default')
     .option('--until <time>', 'end')
     .option('--for <duration>', 'how long it lasts, e.g. 2h')
     .option('--selector <selector>', 'agents of the window; all by default')
@@ -61,7 +61,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove maintenance windows')
     .argument('<windows...>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', `${naming}\nExample:\n  $ muster windows remove 01KAGZ8S4F6G7H8J9K0M1N2P3Q`)
     .action(act(remove));
 };

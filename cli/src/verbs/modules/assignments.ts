@@ -79,7 +79,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove assignments; their resources stay on machines until the next apply there')
     .argument('<names...>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster assignments remove base')
     .action(act(remove));
   command

@@ -38,7 +38,7 @@ export const register: Register = (command, act) => {
     .command('remove')
     .description('remove modules; their resources stay on machines until the next apply there')
     .argument('<names...>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster modules remove motd')
     .action(act(remove));
   command

@@ -61,7 +61,7 @@ export async function applyToMany(
   if (out.json) out.data(run);
   else await showOutcome(context, call, run);
   const exit = exitOfRun(run);
-  // An agent whose plan failed was not applied, which counts as a failure.
+  // Agents whose plan failed count as failed.
   return exit === exits.done && plan !== null ? exitOfRun(plan) : exit;
 }
 

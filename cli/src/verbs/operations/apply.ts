@@ -53,8 +53,8 @@ interface Options extends AgentOptions, PaceOptions {
 async function apply(context: Context, typed: string[], options: Options): Promise<Exit> {
   const { out, prompt } = context;
   const modules = options.module ?? [];
-  // Without -m, an apply removes forgotten modules. With -m, the operator chose the modules, and the plan lists
-  // removals.
+  // Without -m, an apply removes the resources of forgotten modules. With -m, the operator chose the modules, and the
+  // plan lists removals.
   const given = options.plan ?? options.planId;
   const guarded = modules.length === 0 && !options.remove && given === undefined;
   if (!options.yes && (!prompt.interactive || out.json || options.queue))
@@ -100,7 +100,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     bound = plan.operation_id;
   }
   if (options.queue) {
-    const started = await handOver(call, agent, { modules, ttl, bound });
+    const started = await queueApply(call, agent, { modules, ttl, bound });
     if (out.json) out.data(started);
     out.print(`Queued as ${started.operation_id}, ${started.status}.`);
     out.note(`To see the result: muster operations show ${started.operation_id}`);
@@ -166,7 +166,7 @@ async function agreed({ out, prompt }: Context, name: string, plan: Operation): 
 }
 
 /** Queues an apply for an agent without waiting for its end. */
-async function handOver(
+async function queueApply(
   call: Client,
   agent: Agent,
   { modules, ttl, bound }: { modules: string[]; ttl: number | undefined; bound: string | undefined },

@@ -78,7 +78,7 @@ class Shown {
       // The output of an ended script is printed once.
       if (now.running || (before !== undefined && !before.running)) continue;
       this.#head(place);
-      this.#line(color.dim(`${now.truncated ? '(output was cut) ' : ''}${endOf(now)}`));
+      this.#line(color.dim(`${now.truncated ? '(output was truncated) ' : ''}${endOf(now)}`));
     }
   }
 

@@ -149,7 +149,7 @@ async function show(context: Context, id: string, options: { output?: boolean })
     );
     if (stdout !== '') out.print(sanitise(stdout));
     if (stderr !== '') out.print(color.red(sanitise(stderr.trimEnd())));
-    if (truncated) out.print(color.dim('(output was cut)'));
+    if (truncated) out.print(color.dim('(output was truncated)'));
   }
   return undefined;
 }

@@ -12,7 +12,7 @@ export interface PaceOptions {
   ttl?: string;
 }
 
-const mostAgents = 1_000_000;
+const maxAgents = 1_000_000;
 
 export const paceOptions = (command: Command): Command =>
   command
@@ -24,9 +24,9 @@ export const paceOptions = (command: Command): Command =>
 export function paceOf({ canary, batch, maxFailures }: PaceOptions): Pace & { max_failures?: number } {
   const share = batch !== undefined && /^([1-9]\d?|100)%$/.test(batch);
   return {
-    ...(canary === undefined ? {} : { canary: parseCount('--canary', canary, 1, mostAgents) }),
-    ...(batch === undefined ? {} : { batch: share ? batch : parseCount('--batch', batch, 1, mostAgents) }),
-    ...(maxFailures === undefined ? {} : { max_failures: parseCount('--max-failures', maxFailures, 0, mostAgents) }),
+    ...(canary === undefined ? {} : { canary: parseCount('--canary', canary, 1, maxAgents) }),
+    ...(batch === undefined ? {} : { batch: share ? batch : parseCount('--batch', batch, 1, maxAgents) }),
+    ...(maxFailures === undefined ? {} : { max_failures: parseCount('--max-failures', maxFailures, 0, maxAgents) }),
   };
 }
 

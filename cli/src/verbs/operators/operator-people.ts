@@ -55,7 +55,7 @@ export function registerPeople(command: Command, act: Act): void {
     .command('remove')
     .description('remove operators: ends their sign-in sessions, terminals, enrollment tokens and console links')
     .argument('<operators...>')
-    .option('-y, --yes', 'do not ask')
+    .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', `${naming}\nExample:\n  $ muster operator remove grace`)
     .action(act(remove));
 }
@@ -233,7 +233,7 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
       if (added !== '')
         out.note(`${sanitiseLine(username)} had added ${added}, who can still sign in. Remove those who should not.`);
       const left = leftText(answer);
-      if (left !== '') out.note(`Objects of ${sanitiseLine(username)} that stay; check them:\n${left}`);
+      if (left !== '') out.note(`Objects of ${sanitiseLine(username)} that remain; check them:\n${left}`);
     },
   );
   if (out.json) out.data({ removed, ended });

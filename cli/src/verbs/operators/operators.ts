@@ -68,7 +68,7 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
 }
 
 function whereKept({ kept, path }: OperatorKey): string {
-  if (kept === 'agent') return `The key is in ssh-agent; ${path} only names it.`;
+  if (kept === 'agent') return `The key is in ssh-agent; ${path} contains only its public key.`;
   if (kept === 'sealed')
     return `The key is in ${path}. Anyone who has that file and its passphrase can sign in as you.`;
   return `The key is in ${path}. Anyone who has that file can sign in as you.`;

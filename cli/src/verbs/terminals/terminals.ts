@@ -167,8 +167,8 @@ async function show(context: Context, wanted: string): Promise<undefined> {
   const time = (at: number) => `${new Date(at * 1000).toISOString().replace('.000Z', 'Z')}, ${ago(at, now)}`;
   const lines: [string, string][] = [
     ['session', session_id],
-    ['agent', `${agent === null ? 'a removed one' : agentLabel(agent)} (${node_id})`],
-    ['operator', `${operators.get(operator_id) ?? 'a removed one'} (${operator_id})`],
+    ['agent', `${agent === null ? 'removed' : agentLabel(agent)} (${node_id})`],
+    ['operator', `${operators.get(operator_id) ?? 'removed'} (${operator_id})`],
     ['status', status],
     ['opened', time(opened_at)],
     ['ended', closed_at === null ? 'not yet' : `${time(closed_at)}${end_reason === null ? '' : `: ${end_reason}`}`],
