@@ -36,7 +36,7 @@ export async function eventually<T>(what: string, ask: () => Promise<T | null>, 
   }
 }
 
-/** Waits until an operation has ended and can no longer change. */
+/** Waits until an operation has ended. @returns the operation */
 export const ended = (call: Client, operationId: string): Promise<Operation> =>
   eventually(`operation ${operationId} has ended`, async () => {
     const operation = await call(getOperation, { params: { operation_id: operationId } });

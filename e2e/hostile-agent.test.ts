@@ -35,27 +35,27 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
   const body = { modules: ['files'] };
   const submit = (node_id: string) => call(applyAgent, { params: { node_id }, body, respondAsync: true });
   for (const name of names)
-    await eventually(`the agent ${name} has an operation`, () =>
+    await eventually(`the agent "${name}" has an operation`, () =>
       name === 'versions' ? until(() => true) : submit(name).then(() => true),
     );
 
   // A report with a name or position that is not in the operation ends the link. The orchestrator stores nothing of it.
   for (const name of ['long-names', 'other-positions'] as const)
-    await eventually(`the links of the agent ${name} were ended`, () => until(() => countsOf(name).ended > 3));
+    await eventually(`links of the agent "${name}" were ended`, () => until(() => countsOf(name).ended > 3));
   // The orchestrator accepts the end of these operations, however much the agents sent before.
   for (const name of ['huge-results', 'many-results'] as const)
     await eventually(
-      `the agent ${name} has finished an operation`,
+      `the agent "${name}" has finished an operation`,
       () => until(() => countsOf(name).finished > 0),
       100_000,
     );
   for (const name of ['drift-hints', 'flapping'] as const)
     await eventually(
-      `the agent ${name} has finished several operations`,
+      `the agent "${name}" has finished several operations`,
       () => until(() => countsOf(name).finished > 2),
       100_000,
     );
-  await eventually('the agent versions has reconnected several times', () =>
+  await eventually('the agent "versions" has reconnected several times', () =>
     until(() => countsOf('versions').links > 10),
   );
 

@@ -60,7 +60,7 @@ const onParts = (body: string) => `
 const send = (socket: Socket, address: string) =>
   new Promise<void>((resolve) => socket.send(Buffer.alloc(1_000), 9, address, () => resolve()));
 
-/** Shell text that mounts a file system that never answers at /mnt/far. */
+/** Shell text that mounts a file system at /mnt/far whose requests are never answered. */
 const silentFar = `mount -t tmpfs none /mnt; mkdir /mnt/far; exec 5<>/dev/fuse
   mount -i -t fuse -o fd=5,rootmode=40000,user_id=0,group_id=0 silent /mnt/far`;
 

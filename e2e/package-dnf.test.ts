@@ -169,7 +169,7 @@ ${text}
   /** Points of interruption. Each attempt of a removal starts two processes; the first one queries the packages to remove. */
   const [secondInstallation, secondRemoval] = [process(2), process(4)];
 
-  test('cancellation ends an installation that waits for the lock, which installs nothing later', async () => {
+  test('a cancelled installation that waits for the lock ends and installs nothing later', async () => {
     await replaceDnf(heldForLong);
     const { points, reported } = await agent.interruptedAt(
       operation('apply', of(['web'])),
@@ -188,7 +188,7 @@ ${text}
     await apply();
   });
 
-  test('cancellation ends a removal that waits for the lock, and keeps the package', async () => {
+  test('a cancelled removal that waits for the lock ends and keeps the package', async () => {
     expect(ends(await apply('lib'))).toEqual({ lib: 'changed' });
     await replaceDnf(heldForLong);
     const { reported } = await agent.interruptedAt(operation('apply'), secondRemoval, 'cancel');

@@ -26,7 +26,7 @@ export function copyRepository(to: string, installed: boolean): void {
     rmSync(join(to, 'node_modules'), { recursive: true, force: true });
     cpSync(join(root, 'node_modules'), join(to, 'node_modules'), { recursive: true, verbatimSymlinks: true });
   }
-  // Saves the build of the console, which takes seconds.
+  // Copies the console, because building it takes seconds.
   if (existsSync(join(root, '.cache/console')))
     cpSync(join(root, '.cache/console'), join(to, '.cache/console'), { recursive: true });
   const stamp = join(to, 'node_modules/.muster-stamp');

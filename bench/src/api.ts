@@ -52,7 +52,7 @@ interface Server {
   pid: number;
 }
 interface Seen extends LoadSeen {
-  /** Requests a second of the server's CPU time. */
+  /** Number of requests per second of the server's CPU time. */
   perCpuSecond: number;
 }
 

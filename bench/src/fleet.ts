@@ -80,13 +80,13 @@ const began = performance.now();
 /** Prints progress to standard error, because the bench takes most of an hour. */
 const tell = (text: string) => console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
-/** Starts an orchestrator and signs in. @returns also a function that reads one of its Prometheus metrics */
+/** Starts an orchestrator and signs in. `readMetric` returns the value of one of its Prometheus metrics. */
 async function begin() {
   const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
   const [token = ''] = await server.sessions(1);
   const ca = readFileSync(join(server.dataDir, 'api.crt'), 'utf8');
   const get = transportTo(() => ca);
-  const told = async (name: string): Promise<number> => {
+  const readMetric = async (name: string): Promise<number> => {
     const headers = { authorization: `Bearer ${token}` };
     const answer = await get({
       method: 'GET',
@@ -98,7 +98,7 @@ async function begin() {
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
   };
   await sleep(settleSecs * 1000);
-  return { server, token, ca, told };
+  return { server, token, ca, readMetric };
 }
 type Begun = Awaited<ReturnType<typeof begin>>;
 
@@ -117,7 +117,7 @@ interface Cost {
 }
 
 /** Measures the cost of `count` agents that connect and send samples. Disconnects them at the end. */
-async function cost({ server, told }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
+async function cost({ server, readMetric }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
   const before = await server.settledUsage();
   const fleet = new AgentFleet(count);
   const token = await server.enrolmentToken(count);
@@ -128,10 +128,10 @@ async function cost({ server, told }: Begun, count: number): Promise<{ fleet: Ag
   // Waits until each agent has sent its first samples.
   await sleep((pollSecs * 1.1 + settleSecs) * 1000);
   const memory = (await server.settledUsage()).rss - before.rss;
-  const storedBefore = await told('muster_samples_total');
+  const storedBefore = await readMetric('muster_samples_total');
   const shares = await sharesDuring(server, fleet, () => sleep(secs * 1000));
-  const samplesPerSecond = ((await told('muster_samples_total')) - storedBefore) / secs;
-  const connected = await told('muster_agents_connected');
+  const samplesPerSecond = ((await readMetric('muster_samples_total')) - storedBefore) / secs;
+  const connected = await readMetric('muster_agents_connected');
   const wanted = (count * samplesOfPoll) / pollSecs;
   // Does not verify the number of samples if the measurement is shorter than their interval.
   if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * wanted))
@@ -186,7 +186,7 @@ async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
   const turns: Turn[] = [];
   const turn = async (isWith: boolean) => {
     await sleep(settleSecs * 1000);
-    const connected = await begun.told('muster_agents_connected');
+    const connected = await begun.readMetric('muster_agents_connected');
     if (connected !== (isWith ? agents : 0))
       throw new Error(`${connected} agents are connected instead of ${isWith ? agents : 0}`);
     let seen: SteadyLoadSeen | undefined;

@@ -101,12 +101,12 @@ try {
   const [status, bare] = [of('muster status, launcher of a clone', 'wall'), of('bare HTTPS request by Node', 'wall')];
   console.log(ratioLine('elapsed time of muster status, launcher, against a bare request', status, bare, 'ms'));
   const verdicts = [
-    atMost('muster --help, launcher, CPU', help('launcher of a clone'), 2, '× of node -e 0'),
+    atMost('muster --help, launcher, CPU', help('launcher of a clone'), 2, '× node -e 0'),
     existsSync(executable)
-      ? atMost('muster --help, executable, CPU', help('executable'), 2, '× of node -e 0')
+      ? atMost('muster --help, executable, CPU', help('executable'), 2, '× node -e 0')
       : notJudged(
           'muster --help, executable, CPU',
-          '≤ 2 × of node -e 0',
+          '≤ 2 × node -e 0',
           'dist/muster does not exist; run `npm run build`',
         ),
   ];

@@ -75,7 +75,7 @@ export class Tab {
     return (await this.page.evaluate('Object.keys(__TSR_ROUTER__.routesByPath)')) as string[];
   }
 
-  /** Ends the sign-in session without the page, as its expiry or an administrator would. */
+  /** Ends the sign-in session at the orchestrator, without a notice to the page. */
   async endSession(): Promise<void> {
     const certificate = () => readFileSync(join(this.#orchestrator.dataDir, 'api.crt'), 'utf8');
     const call = createClient({

@@ -52,7 +52,7 @@ resources:
 `;
 
 describe.skipIf(reason !== null)(`installed from packages${reason === null ? '' : ` (${reason})`}`, () => {
-  test('the Debian packages install, enroll by the printed line, reload, upgrade, and remove orchestrator and agent', async ({
+  test('orchestrator and agent can be installed from Debian packages, enrolled, reloaded, upgraded, and removed', async ({
     hosts,
     onTestFailed,
   }) => {

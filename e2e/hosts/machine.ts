@@ -174,7 +174,7 @@ export class Machine {
     }
   }
 
-  /** Path on this host of the root as the machine's processes see it. Valid while the machine runs. */
+  /** Path of the machine's root on this host. Valid while the machine runs. */
   get rootPath(): string {
     return `/proc/${this.#leader}/root`;
   }

@@ -36,7 +36,7 @@ export class Walk {
 
   /**
    * Runs all commands of a page.
-   * @throws Error that lists the commands whose output differs from the page, at the latest when a command does not end
+   * @throws Error that lists the commands whose output differs from the page; immediately if a command does not end
    */
   async through(page: string): Promise<void> {
     for (const session of sessionsOf(readFileSync(join(repository, page), 'utf8'))) await this.#session(page, session);

@@ -15,7 +15,7 @@ templates:
 
 resources:
   - id: banner
-    name: what is shown at sign-in
+    name: message at sign-in
     resource:
       file-unix: { path: /etc/motd, template: banner, mode: "0644" }
   - id: ssh

@@ -154,7 +154,7 @@ function editTree(text: string, other: string, edits: readonly { at: number; edi
   const holder: Tree = { kind: 'list', items: [root] };
   const donor = treeOf(other);
   for (const { at, edit } of edits) {
-    // Omits the holder itself.
+    // Omits the first node, the holder, which must stay a list.
     const nodes = places(holder).slice(1);
     const { node, put } = nodes[at % nodes.length]!;
     const donors = donor === null ? [] : places(donor);

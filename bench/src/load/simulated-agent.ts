@@ -177,7 +177,7 @@ export class SimulatedAgent {
         pinSource: 'flag',
         replacedKey: null,
       },
-      // Stores no orchestrator, because each bench creates new agents.
+      // Does not remember the orchestrator, because each bench creates new agents.
       file: { read: () => null, write: ignore } as unknown as OrchestratorFile,
       engine: this.engine,
       terminals: null,

@@ -64,8 +64,8 @@ function deaths(subject: Subject, subjects: readonly Subject[]): { deadly: (poin
 }
 
 /**
- * Reports whether the subject is the first one of its kind. Only for that one the tests kill the agent at every step: other
- * subjects differ in their state but not in their steps.
+ * Reports whether the subject is the first one of its kind. The tests kill the agent at every step only for the first one,
+ * because the other subjects differ in their state but not in their steps.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
