@@ -10,7 +10,7 @@ import { nextNetwork } from './next-network.ts';
 export interface HandshakeLimits {
   /** Number of slots for connections in their handshake, or until their release. */
   readonly handshakesInFlight: number;
-  /** Maximum handshakes started in one turn of the event loop. */
+  /** Maximum number of handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
   /** Time after which a connection loses its slot to the next one. Its handshake continues. */
   readonly handshakePlaceMs: number;

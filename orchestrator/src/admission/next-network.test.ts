@@ -21,7 +21,7 @@ describe('nextNetwork', () => {
     );
   });
 
-  test('admits a site while other networks hold slots silently, in simulated time', () => {
+  test('admits the agents of a site while silent networks occupy slots', () => {
     const places = 128;
     const heldInSilenceMs = 1_000;
     /** Simulates the queue. @returns milliseconds until all agents of the site are admitted */
@@ -59,7 +59,7 @@ describe('nextNetwork', () => {
     );
   });
 
-  test('returns null when no network waits', () => {
+  test('returns null if no network waits', () => {
     expect(nextNetwork([], new Map(), all)).toBe(null);
   });
 });

@@ -55,7 +55,7 @@ export class Addresses {
     return { host: advertised_host ?? oneAddress(agent_host), port: this.agentPort };
   }
 
-  /** Data for the command line that installs and connects an agent. */
+  /** Returns the data for the command line that installs and connects an agent. */
   enrollment(publicKey: string, hasPackages: boolean) {
     const { advertised_host, agent_host, api_host, public_url } = this.#config;
     return {

@@ -72,7 +72,9 @@ export async function startOrchestrator(config: Config, dataDir: string, options
   } catch (error) {
     await held
       .dispose()
-      .catch((fault: unknown) => options.log.error({ err: fault }, 'failed to shut down cleanly after a failed start'));
+      .catch((fault: unknown) =>
+        options.log.error({ err: fault }, 'failed to release all resources after a failed start'),
+      );
     throw error;
   }
 }

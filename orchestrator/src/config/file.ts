@@ -16,7 +16,7 @@ export interface ReadFile {
 
 export const noFile: ReadFile = { value: {}, lineOf: () => null };
 
-/** @throws ConfigError if the file cannot be read, or is not a YAML mapping */
+/** Reads a YAML file. @throws ConfigError if the file cannot be read, or is not a mapping */
 export function readFile(file: string): ReadFile {
   let text: string;
   try {

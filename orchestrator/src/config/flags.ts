@@ -54,7 +54,7 @@ Every option is also a variable: MUSTER_API_PORT, MUSTER_DATA_DIR, MUSTER_DRIFT_
 Example: muster orchestrator --data-dir ./data --bootstrap-key 3f…9a --bootstrap-username ada
 `;
 
-/** @throws ConfigError for an unknown option, with a suggestion */
+/** Parses the options. @throws ConfigError if an option is unknown, with a suggestion */
 export function parseFlags(args: string[]) {
   try {
     return parseArgs({ args, options: flags, strict: true, allowPositionals: false }).values;
@@ -63,7 +63,7 @@ export function parseFlags(args: string[]) {
   }
 }
 
-/** @throws ConfigError unless the value of the option `--name` is allowed */
+/** Validates the value of the option `--name`. @throws ConfigError if it is not allowed */
 export function oneOf<const T extends string>(name: string, given: string, allowed: readonly T[]): T {
   const found = allowed.find((value) => value === given);
   if (found === undefined) throw new ConfigError(`--${name} must be ${allowed.join(' or ')}, not ${given}`);

@@ -183,7 +183,7 @@ describe('the configuration', () => {
     expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(/already contains a user/);
   });
 
-  test('refuses unknown keys and names the nearest one', () => {
+  test('refuses unknown keys, and suggests the nearest known key', () => {
     expect(() => read(['--config', file('api_prot: 1\n')])).toThrow(
       /api_prot is not a known key; did you mean api_port/,
     );
@@ -206,7 +206,7 @@ describe('the configuration', () => {
     expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
   });
 
-  test('requires keys that must be set together', () => {
+  test('refuses a key that must be set together with a missing one', () => {
     expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
     expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);
@@ -250,7 +250,7 @@ describe('the configuration', () => {
     expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
   });
 
-  test('lists all errors of a file with their lines', () => {
+  test('lists all errors in a file with their lines', () => {
     const faults = (text: string) => faultsOfFile(file(text)).map((fault) => fault.replace(/^.*muster\.yml/, ''));
     expect(
       faults('api_port: 1\ndrift:\n  intervall: 4\n  interval: no\ntrusted_proxies: [1.2.3.4, bad]\n').sort(),
@@ -261,7 +261,7 @@ describe('the configuration', () => {
     ]);
     expect(faults('api_port: 1\n\napi_port: 2\n')).toEqual([expect.stringMatching(/^:3: .*unique/)]);
     expect(faults('# nothing\n')).toEqual([]);
-    // Values from flags and variables have no line.
+    // Errors in values from flags and variables name no line.
     expect(() => read(['--config', file('api_port: 1\n'), '--api-port', '70000'])).toThrow(/^configuration: api_port/);
   });
 

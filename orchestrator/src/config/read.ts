@@ -11,7 +11,7 @@ import { type Config, configSchema, sectionOf } from './schema.ts';
  * override earlier ones. Unknown keys are refused, except in the environment, which other programs share.
  */
 
-/** The source of a value that is not the default. */
+/** The source of a value that is set explicitly. */
 export type Source = 'file' | 'environment' | 'flag';
 
 export interface Invocation {

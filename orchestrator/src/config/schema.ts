@@ -125,7 +125,7 @@ export const configSchema = z.strictObject({
       .max(2 ** 50)
       .nullable()
       .default(null)
-      .describe('bytes kept free on the disk of the data directory; null: 256 MiB, or 2 % of a small one; 0: none'),
+      .describe('bytes kept free on the disk of the data directory; null: 256 MiB, or 2 % of a small disk; 0: none'),
   }),
   agents: section({
     lost_after_secs: z
@@ -142,14 +142,14 @@ export const configSchema = z.strictObject({
       .max(2 ** 50)
       .default(268_435_456)
       .describe(
-        'maximum bytes per day of one agent’s reports and samples; beyond it reports lose their details, and samples are dropped',
+        'maximum bytes per day of one agent’s reports and samples; above it, reports lose their details, and samples are dropped',
       ),
   }),
   trusted_proxies: z
     .array(z.string().refine(isNetwork, 'must be an IP address or a network like 10.0.0.0/8'))
     .max(256)
     .default([])
-    .describe('addresses and networks of proxies whose X-Forwarded-For, -Proto and -Host headers are trusted'),
+    .describe('addresses and networks of proxies whose X-Forwarded-For, -Proto, and -Host headers are trusted'),
   rates: section({
     sign_in_per_minute: z.number().int().min(1).max(1_000_000).default(60),
     sign_in_burst: z.number().int().min(1).max(1_000_000).default(30),
@@ -166,12 +166,14 @@ export const configSchema = z.strictObject({
           .string()
           .refine(
             isServer,
-            'must be an origin like https://muster.example:4748, with nothing behind it, or tls: and 64 hexadecimal characters',
+            'must be an origin like https://muster.example:4748, without a path, or tls: followed by 64 hexadecimal characters',
           ),
       )
       .max(64)
       .default([])
-      .describe('additional origins of this orchestrator for sign-ins, and keys of proxies: tls: and the SHA-256'),
+      .describe(
+        'additional origins of this orchestrator for sign-ins, and keys of proxies, as tls: followed by the SHA-256',
+      ),
   }),
   discovery: section({
     port: z.number().int().min(1).max(65_535).default(4747).describe('UDP port on which agents wait for announcements'),
@@ -194,7 +196,7 @@ export const configSchema = z.strictObject({
     .min(0)
     .max(3650)
     .default(14)
-    .describe('days before its expiry that a secret is announced; 0: when it has expired'),
+    .describe('days before the expiry of a secret at which it is announced; 0: at its expiry'),
   metrics: section({
     poll_interval: secs(60),
     retention: secs(86_400),

@@ -44,7 +44,7 @@ describe('webhooks', () => {
 });
 
 describe('chats', () => {
-  test('sends to Discord without mentions and markup', () => {
+  test('disables mentions and escapes markup in messages to Discord', () => {
     const post = discordPost({ webhook_url: 'https://d.example/x' }, message({ summary: hostile }));
     const body = JSON.parse(post.body);
     expect(body.allowed_mentions).toEqual({ parse: [] });
@@ -65,7 +65,7 @@ describe('chats', () => {
     expect(body.text).not.toMatch(/[<>]/);
   });
 
-  test("sends to ntfy JSON with the event's urgency and the bearer token", () => {
+  test('sends JSON with the priority of the event and the bearer token to ntfy', () => {
     const post = ntfyPost({ topic: 'fleet', token: 'tk_1' }, message({ summary: hostile }));
     expect(post.url).toBe('https://ntfy.sh/');
     expect(post.headers.authorization).toBe('Bearer tk_1');

@@ -103,7 +103,7 @@ describe('send', () => {
     ]);
   });
 
-  test('stops when it is cancelled', async () => {
+  test('stops when the request is cancelled', async () => {
     const end = await far(() => {});
     const controller = new AbortController();
     const sending = send(post(end.url), { ...open, signal: controller.signal });

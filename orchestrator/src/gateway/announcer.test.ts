@@ -95,7 +95,7 @@ describe('datagrams', () => {
     expect(await next).toBe('from 127.0.0.1');
   });
 
-  test('reports datagrams that cannot be built or sent, and refuses unknown hosts', async () => {
+  test('omits datagrams that cannot be built, reports those that cannot be sent, and refuses unknown hosts', async () => {
     const announcer = createAnnouncer();
     const failed = await announcer.send('127.0.0.1', 4747, () => {
       throw new Error('no address to tell');

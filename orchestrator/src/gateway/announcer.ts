@@ -65,10 +65,10 @@ async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: Dat
 function sendTo({ address, family }: Address, port: number, datagramFor: DatagramFor): Promise<Delivery> {
   return withSocket(family, bracketed(address, port), async (socket) => {
     await bind(socket, undefined);
-    // The target may be a broadcast address.
+    // Required if the target is a broadcast address.
     if (family === 'udp4') socket.setBroadcast(true);
     await new Promise<void>((resolve, reject) => {
-      // A connected socket knows the local address that leads to the target.
+      // Connecting the socket determines the local address for this target.
       socket.connect(port, address, ((error?: Error) => (error ? reject(error) : resolve())) as () => void);
     });
     const datagram = datagramFor(socket.address().address);
@@ -100,7 +100,10 @@ async function withSocket(
   socket.on('error', () => {});
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not sent within ${sendTimeoutMs / 1000} s`)), sendTimeoutMs);
+    timer = setTimeout(
+      () => reject(new Error(`the datagram was not sent within ${sendTimeoutMs / 1000} s`)),
+      sendTimeoutMs,
+    );
   });
   try {
     await Promise.race([use(socket), late]);

@@ -162,7 +162,7 @@ export class Dispatcher {
   }
 }
 
-/** Sends a cancellation, but not twice in a row for one operation. Cancellations are idempotent, so repeating one is harmless. */
+/** Sends a cancellation, unless it was the last one sent on this link. Cancellations are idempotent. */
 export function sendCancel(link: Link, operationId: string): void {
   if (link.state !== 'open' || link.cancelled === operationId) return;
   link.cancelled = operationId;

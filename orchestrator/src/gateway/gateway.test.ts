@@ -141,7 +141,7 @@ describe('admission of agents', () => {
     await (await dial()).join();
   });
 
-  test('ends only the link whose message causes an internal error, and logs the error', async () => {
+  test('ends only the link whose message causes an internal error', async () => {
     await start();
     const [agent, other] = [await dial(), await dial()];
     await agent.join();
@@ -160,7 +160,7 @@ describe('admission of agents', () => {
     expect(gateway.presence.isConnected(other.key.nodeId)).toBe(true);
   });
 
-  test('truncates the reason of a close between two characters', () => {
+  test('truncates the reason of a close frame between two characters', () => {
     for (const [reason, kept] of [
       ['short', 'short'],
       ['x'.repeat(200), 'x'.repeat(123)],
@@ -255,7 +255,7 @@ describe('admission of agents', () => {
     );
   });
 
-  test('refuses keys of small order and keys in a second encoding', async () => {
+  test('refuses keys of small order and keys that are not canonical', async () => {
     await start();
     const identityPoint = `01${'00'.repeat(31)}`;
     const notReduced = `f0${'ff'.repeat(30)}7f`;
@@ -402,7 +402,7 @@ describe('admission of agents', () => {
     await (await dial(key)).join();
   });
 
-  test('does not count connections with a copied key against the agent', async () => {
+  test('does not count connections with a copied key toward the admission rate of the agent', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.001 });
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -581,7 +581,7 @@ describe('limits of a link', () => {
     expect(thief.count('ack')).toBe(0);
   });
 
-  test('limits log lines and audit events of repeated refusals, and counts them', async () => {
+  test('limits log lines and audit events of repeated refusals, and logs the number of omitted ones', async () => {
     await start({ refusalBurst: 2, refusalsPerSecond: 1 });
     for (let i = 0; i < 5; i++) {
       const agent = await dial();
@@ -775,7 +775,7 @@ describe('reports', () => {
     expect(await agent.next('ack')).toEqual({ type: 'ack', seq: 4 });
     expect(links.calls.filter((call) => call.startsWith('reported'))).toEqual(['reported 1 × 1', 'reported 4 × 2']);
     agent.send({ type: 'report', seq: 4, reports: [accepted(operation_id)] });
-    expect((await agent.next('refused')).message).toBe('report 4 after report 4');
+    expect((await agent.next('refused')).message).toBe('report 4 does not follow report 4');
   });
 
   test('does not acknowledge reports that cannot be committed', async () => {
@@ -953,7 +953,7 @@ describe('reports', () => {
     await second.next('credit');
   });
 
-  test('counts received report pieces toward the budget, not announced ones', async () => {
+  test('counts received report pieces toward the budget, but not announced ones', async () => {
     await start({ reassemblyLength: 100_000 });
     for (let i = 0; i < 8; i++) {
       const agent = await dial();
@@ -1050,7 +1050,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test("logs an agent's wrong clock once, and changes at most as often as it commits attributes", async () => {
+  test('logs a wrong clock of an agent once, and later changes no more often than attributes are committed', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1174,12 +1174,12 @@ describe('samples', () => {
     }
   });
 
-  test('sends the interval of samples in the welcome', async () => {
+  test('sends the sample interval in the welcome', async () => {
     await start({}, 45);
     expect((await (await dial()).join()).metrics_interval).toBe(45);
   });
 
-  test('fits the maximum number of samples of a message into a frame', () => {
+  test('fits a message with the maximum number of samples into a frame', () => {
     const largest = sampleAt(2_000_000_000, {
       cpu_usage: 12.345678901234567,
       load1: 123456.12345678901,
@@ -1493,7 +1493,7 @@ describe('many connections', () => {
     }
   });
 
-  test('keeps a handshake whose client answered while the process was stopped', async () => {
+  test('completes a handshake whose client answered while the process was stopped', async () => {
     await start({ handshakeTimeoutMs: 100 });
     const held: Buffer[] = [];
     let deliver = () => {};
@@ -1566,7 +1566,7 @@ describe('many connections', () => {
     holder.destroy();
   });
 
-  test('gives the handshake slot of a silent socket to the next connection', async () => {
+  test('reassigns the handshake slot of a silent socket to the next connection', async () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
@@ -1606,7 +1606,7 @@ describe('many connections', () => {
     await (await dial()).join();
   });
 
-  test('limits handshakes of an address that sends no hello, and gives its slots to others', async () => {
+  test('limits the handshakes of an address that sends no hello, and assigns its slots to others', async () => {
     await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
     const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
     let begun = 0;
@@ -1696,7 +1696,7 @@ describe('many connections', () => {
     for (const socket of site) socket.destroy();
   });
 
-  test('drops sockets beyond the maximum that may wait', async () => {
+  test('drops sockets above the maximum number of waiting sockets', async () => {
     await start({ handshakesInFlight: 1, waitingSockets: 2 });
     const sockets = Array.from({ length: 8 }, () => connectTcp(port, '127.0.0.1'));
     let dropped = 0;
@@ -1874,7 +1874,7 @@ describe('the end of a link', () => {
     socket.destroy();
   });
 
-  test('survives a socket that closes at any moment', async () => {
+  test('handles a socket that closes at any moment', async () => {
     await start();
     const plain = connectTcp(port, '127.0.0.1');
     plain.write('GET / HTTP/1.1\r\n\r\n');

@@ -270,10 +270,7 @@ class AgentGateway implements Gateway, LinkOwner {
       cancelTimer = this.clock.after(this.limits.drainMs, () => resolve(true));
     });
     if (await Promise.race([Promise.allSettled(commits).then(() => false), late]))
-      this.log.warn(
-        { commits: commits.length },
-        'some reports were not committed in time; the agents keep them and send them again',
-      );
+      this.log.warn({ commits: commits.length }, 'failed to commit all reports in time; the agents send them again');
     cancelTimer();
   }
 
@@ -288,7 +285,7 @@ class AgentGateway implements Gateway, LinkOwner {
         maxVersion: 'TLSv1.3',
         secureOptions: tlsConstants.SSL_OP_NO_TICKET,
         maxHeaderSize: 4096,
-        // The handshake queue resumes each socket.
+        // The handshake queue resumes each socket when its handshake may start.
         pauseOnConnect: true,
         noDelay: true,
         keepAlive: true,

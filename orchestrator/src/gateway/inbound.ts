@@ -142,7 +142,7 @@ export class Inbound {
   private takePart(link: Link, part: Part, bytes: number, now: number): void {
     if (link.assembly === null) {
       if (part.seq <= link.receivedSeq) {
-        link.violation(`report ${part.seq} after report ${link.receivedSeq}`);
+        link.violation(`report ${part.seq} does not follow report ${link.receivedSeq}`);
         return;
       }
       link.assembly = this.reassembly.begin(part.seq, part.parts, now, () => this.resume(link));
@@ -210,7 +210,7 @@ export class Inbound {
   ): void {
     if (seq <= link.receivedSeq) {
       if (assembly !== null) this.reassembly.release(assembly);
-      link.violation(`report ${seq} after report ${link.receivedSeq}`);
+      link.violation(`report ${seq} does not follow report ${link.receivedSeq}`);
       return;
     }
     link.receivedSeq = seq;
@@ -236,10 +236,7 @@ export class Inbound {
         const refusal = await this.links.reported(link.nodeId!, link.instanceId, seq, reports);
         if (refusal !== null) return link.refuse(refusal);
       } catch (error) {
-        this.log.error(
-          { node_id: link.nodeId, err: error },
-          'failed to commit reports; the agent keeps them and sends them again',
-        );
+        this.log.error({ node_id: link.nodeId, err: error }, 'failed to commit reports; the agent sends them again');
         return link.refuse({
           code: 'unavailable',
           message: 'the reports could not be stored',
@@ -327,10 +324,7 @@ export class Inbound {
           link.sampling = false;
           // Logs only the first failure, because a full disk affects every agent.
           if (!this.samplesFailing)
-            this.log.warn(
-              { node_id: link.nodeId, err: error },
-              'failed to store samples; the agents keep them and send them again',
-            );
+            this.log.warn({ node_id: link.nodeId, err: error }, 'failed to store samples; the agents send them again');
           this.samplesFailing = true;
           const retry_after_secs = this.limits.samplesRetryMs / 1000;
           if (link.version >= 3) link.send({ type: 'metrics_refused', retry_after_secs });

@@ -51,7 +51,7 @@ export const defaultGatewayLimits = {
   /** Live output messages of one agent: rate per second, and burst. */
   outputProgressPerSecond: 2,
   outputProgressBurst: 5,
-  /** Agents resend samples that were not stored after this interval to twice this interval. */
+  /** Minimum time after which agents resend samples that were not stored. They wait up to twice as long. */
   samplesRetryMs: 30_000,
   /** Maximum time for an agent to open a shell. */
   terminalOpenTimeoutMs: 10_000,
@@ -64,7 +64,7 @@ export const defaultGatewayLimits = {
   terminalPieces: 4_096,
   /** Maximum bytes of queued input of one terminal. Only a client that ignores backpressure exceeds it. */
   terminalInputQueueBytes: 1024 * 1024,
-  /** Interval of the sweep for work whose hint was lost. */
+  /** Interval of sweeps for work whose hint was lost. */
   sweepMs: 10_000,
   /** Time after which an operation that was not accepted is sent again. */
   resendMs: 30_000,
@@ -82,7 +82,7 @@ export const defaultGatewayLimits = {
   /** Refusals that are logged and audited: rate per second, and burst. The rest are only counted. */
   refusalsPerSecond: 10,
   refusalBurst: 100,
-  /** Interval of the timer that pings, expires, and sweeps. */
+  /** Interval of the timer for pings, time limits, and sweeps. */
   tickMs: 250,
   /** Time after which a socket that does not answer a close frame is destroyed. */
   closeTimeoutMs: 5_000,

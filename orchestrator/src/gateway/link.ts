@@ -246,8 +246,8 @@ export class Link {
   }
 
   /**
-   * Ends the link immediately and sends the reason. The socket stays open until the close frame is sent: destroying a socket
-   * with unread data resets the connection, and the reason would be lost.
+   * Ends the link immediately, and sends the reason. The socket stays open until the close frame is sent, because
+   * destroying a socket with unread data would reset the connection and lose the reason.
    */
   cut(reason: string): void {
     this.close(1011, reason);
@@ -260,7 +260,10 @@ export class Link {
     this.ws.terminate();
   }
 
-  /** Counts a frame, except terminal frames. @returns false if there are too many; the link is then refused */
+  /**
+   * Counts a frame that is not a terminal frame. Refuses the link if there are too many.
+   * @returns false if the frame must be ignored
+   */
   heard(): boolean {
     if (this.state === 'closing') return false;
     const now = this.listen();
@@ -274,7 +277,7 @@ export class Link {
     return false;
   }
 
-  /** Records that the agent is alive. @returns the current monotonic time */
+  /** Records that the agent is alive. @returns the current time in monotonic milliseconds */
   private listen(): number {
     const now = this.owner.clock.monotonic();
     this.heardAt = now;

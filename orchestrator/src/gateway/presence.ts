@@ -64,7 +64,7 @@ export class LinkRegistry implements Presence {
     this.wheel[link.slot]!.add(link);
   }
 
-  /** @returns false if the link is not the current link of its agent */
+  /** Removes a link. @returns false if it was not the current link of its agent */
   remove(link: Link): boolean {
     if (link.slot >= 0) this.wheel[link.slot]!.delete(link);
     link.slot = -1;
@@ -72,7 +72,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.delete(link.nodeId);
   }
 
-  /** Visits the links that became due since the last call. */
+  /** Visits the links that are due since the last call. */
   turn(visit: (link: Link) => void): void {
     const now = this.clock.monotonic();
     const slotMs = this.limits.pingIntervalMs / this.wheel.length;

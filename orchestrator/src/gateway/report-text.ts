@@ -36,7 +36,7 @@ function unknownKey(text: string): string | null {
       at = endOfString(text, at);
       end = at;
     } else if (char === colon) {
-      // The string before a colon is a key.
+      // The last string before a colon is a key.
       const key = text.slice(start, end);
       if (!reportKeys.has(key)) return key.slice(0, maxKeyLength);
     }

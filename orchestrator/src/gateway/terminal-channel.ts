@@ -63,7 +63,7 @@ export class Channel implements Shell {
   private held: (() => void)[] | null = [];
   /** Whether the opener has closed the shell, so that it receives no more events. */
   private silent = false;
-  /** Whether `write` has returned false. */
+  /** Whether `write` has returned false, so that the opener waits for `writable`. */
   private full = false;
   private flushing = false;
   private unsent = 0;
@@ -106,7 +106,7 @@ export class Channel implements Shell {
     this.program = oneLine(program, maxMessageLength);
     this.user = oneLine(user, maxTextLength);
     this.answer.resolve(this);
-    // Runs after the code that awaits the answer.
+    // Delivers events after the code that awaits the shell has run.
     setImmediate(() => this.release());
     return null;
   }

@@ -426,7 +426,7 @@ describe('output of a shell', () => {
 });
 
 describe('input of a shell', () => {
-  test('sends input in pieces within the window, and reports when more is accepted', async () => {
+  test('sends input in pieces within the window, and reports when it accepts more input', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -451,7 +451,7 @@ describe('input of a shell', () => {
     expect(told.events).toEqual(['writable', 'writable']);
   });
 
-  test('sends input before a later size, and only the last of many sizes', async () => {
+  test('sends input before a later size change, and sends only the last of many sizes', async () => {
     await start();
     const agent = await connected();
     const { shell, channel } = await opened(agent);
@@ -467,7 +467,7 @@ describe('input of a shell', () => {
     expect(sizes.length).toBeLessThan(5);
   });
 
-  test('ends only the shell whose input exceeds the queue', async () => {
+  test('ends only the shell whose queued input exceeds the maximum', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, told } = await opened(agent);
@@ -634,7 +634,9 @@ describe('the end of a shell', () => {
     await agent.settled();
     shell.taken(3);
     await agent.closed;
-    expect(faults).toEqual([expect.stringContaining('took 3 terminal bytes, but only 2 are outstanding')]);
+    expect(faults).toEqual([
+      expect.stringContaining('cannot mark 3 terminal bytes as processed: only 2 are outstanding'),
+    ]);
     expect(other.told.events).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ describe('the output window of a terminal', () => {
     const window = new OutputWindow(1000);
     window.receive(400);
     window.take(100);
-    expect(() => window.take(301)).toThrow('took 301 terminal bytes, but only 300 are outstanding');
+    expect(() => window.take(301)).toThrow('cannot mark 301 terminal bytes as processed: only 300 are outstanding');
     for (const odd of [-1, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => window.take(odd)).toThrow(RangeError);
     expect(window.take(300)).toBe(400);
   });
@@ -119,7 +119,7 @@ describe('terminal input', () => {
     expect(queue.credit(9)).toBe(false);
   });
 
-  test('delivers input completely and in order, with at most a window in flight', () => {
+  test('delivers input completely and in order, with at most one window of bytes in flight', () => {
     const writes = fc.array(fc.nat(40), { maxLength: 40 });
     const credits = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 40 });
     const sizes = fc.record({ window: fc.integer({ min: 1, max: 64 }), piece: fc.integer({ min: 1, max: 32 }) });

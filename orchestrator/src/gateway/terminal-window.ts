@@ -34,7 +34,9 @@ export class OutputWindow {
    */
   take(bytes: number): number {
     if (!(bytes >= 0 && bytes <= this.outstanding - this.done))
-      throw new RangeError(`took ${bytes} terminal bytes, but only ${this.outstanding - this.done} are outstanding`);
+      throw new RangeError(
+        `cannot mark ${bytes} terminal bytes as processed: only ${this.outstanding - this.done} are outstanding`,
+      );
     this.done += bytes;
     if (this.done * stepsOfWindow < this.size) return 0;
     const credit = this.done;

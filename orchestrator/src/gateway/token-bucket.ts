@@ -28,7 +28,7 @@ export class TokenBucket {
     return Math.max(0, (-this.tokens * 1000) / perSecond);
   }
 
-  /** Returns the token of a `take`. */
+  /** Returns a token that `take` removed. */
   giveBack(): void {
     this.tokens += 1;
   }

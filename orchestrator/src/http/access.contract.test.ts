@@ -14,7 +14,7 @@ import { hashOfToken } from '../domain/operators/sessions.ts';
 
 const openApi = realApiFixture();
 
-/** Routes for admins only. Adding or removing a route here needs a reason. */
+/** Routes for admins only. A change of this list changes the permissions of operators. */
 const forAdmins = [
   'POST /operators',
   'DELETE /operators/{operator_id}',
@@ -37,7 +37,7 @@ const forAdmins = [
 const forAnyone = ['POST /auth/challenge', 'POST /auth/verify', 'POST /auth/web-login/redeem', 'GET /status'];
 const titleOf = ({ method, path }: Route) => `${method} ${path}`;
 
-/** `Authorization` headers of callers. */
+/** `Authorization` header of each kind of caller. */
 type Callers = Record<string, string | undefined>;
 
 async function callersOf({ domain, actor, key }: RealApi) {
@@ -112,7 +112,7 @@ describeDatabases('access', (fixture) => {
   const open = async () => {
     const api = await openApi(fixture, await stores.open());
     const callers = await callersOf(api);
-    // Without connected agents, routes that wait for an agent answer immediately.
+    // No agents are connected, so routes that wait for an agent answer immediately.
     api.domain.connected.clear();
     let writes = 0;
     let refusals = 0;

@@ -141,7 +141,7 @@ describe('order of refusal', () => {
 });
 
 describe('input', () => {
-  test('accepts an empty body where every field is optional, with or without a type', async () => {
+  test('accepts an empty body, with or without a content type, if every field is optional', async () => {
     const bodies: unknown[] = [];
     const app = testApp({
       applyAssignment: ({ body }) => {
@@ -293,7 +293,7 @@ describe('all answers', () => {
     }
   });
 
-  test('limits sign-ins by address and other requests by session, with Retry-After', async () => {
+  test('limits sign-ins by address and other requests by session, and sends Retry-After', async () => {
     const app = testApp({}, { limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 2 } } });
     const challenge = { method: 'POST', url: '/api/v1/auth/challenge', payload: {} } as const;
     const signIn = [];

@@ -99,7 +99,7 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly publicUrl?: string | null;
   /** Whether to accept secrets over plain HTTP, because a proxy that is not in `trustedProxies` terminates TLS. */
   readonly trustProxyTls?: boolean;
-  /** Throws when the disk has no room for the route's writes. */
+  /** Throws if the disk has no room for the writes of the route. */
   readonly requireRoom?: (route: Route) => void;
   /** Provides the metrics for `/metrics` and below. If omitted, these routes do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
@@ -109,7 +109,7 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly console?: ConsoleFiles | null;
   /** Called before a request is refused for a missing role or a rate limit. */
   readonly refused?: (call: RefusedCall) => Promise<void>;
-  /** Validates every answer against its schema; for tests. */
+  /** Whether to validate every answer against its schema, in tests. */
   readonly validateAnswers?: boolean;
 }
 
@@ -125,7 +125,7 @@ interface Shared {
   readonly admission: RequestAdmission;
   readonly drain: AbortController;
   readonly responses: StreamingResponses;
-  /** Throws for a request from a page of another origin. */
+  /** Throws if a page of another origin sent the request. */
   refuseForeign(request: FastifyRequest): void;
 }
 

@@ -116,7 +116,7 @@ class Client {
     this.frames.push(frame);
   }
 
-  /** Positions of the received events in the chain. */
+  /** Returns the places of the received events in the chain. */
   get places(): number[] {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
@@ -281,7 +281,7 @@ describeDatabases('live events', (fixture) => {
     expect(await client.ended).toBe('whole');
   });
 
-  /** A client that sends a request and then does not read. */
+  /** Connects a client that sends a request, but does not read the answer. */
   async function idle({ url, token }: Opened) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.on('error', () => {});

@@ -32,7 +32,7 @@ describeDatabases('samples over HTTP', (fixture) => {
   const timesIn = (body: { samples: { collected_at: number }[] }, at: number) =>
     body.samples.map(({ collected_at }) => collected_at - at);
 
-  test('accepts since, limit and step as documented, and refuses invalid ones', async () => {
+  test('accepts documented values of since, limit, and step, and refuses others', async () => {
     const { get, at, agent } = await open();
     const list = '/agents/web-1/metrics';
     const seen: Record<string, number[] | number> = {};

@@ -52,7 +52,7 @@ function answering({ links, now }: Domain, nodeId: string): () => void {
 
 function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
-  // Only some routes require a query.
+  // Queries for routes that require one.
   const query = route.query?.safeParse({}).success === false ? { query: route.example.query ?? {} } : {};
   return app.inject({
     method: route.method,
@@ -161,7 +161,6 @@ describeDatabases('the API', (fixture) => {
       }),
       { numRuns: 150 },
     );
-    // The API still works.
     expect((await app.inject({ url: '/api/v1/tags', headers: { authorization: `Bearer ${token}` } })).statusCode).toBe(
       200,
     );
@@ -194,7 +193,7 @@ describeDatabases('the API', (fixture) => {
       ...(payload === undefined ? {} : { payload }),
     });
   };
-  // Excludes endless streams, and routes that would end the session of this test.
+  // Excludes endless streams, and routes that would end the sign-in session of this test.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
   /** Reports whether a route may answer with this code because something outside the process failed. */
   const mayFail = (route: Route, code: string) =>

@@ -176,7 +176,7 @@ describeDatabases('removed operator', (fixture) => {
     // The drift check is answered immediately, because nothing was ever applied on the agent.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);
     socket.destroy();
-    // The queued operation continues.
+    // The operation is still queued.
     expect(await api.domain.links.nextOperation(api.agent.id)).not.toBeNull();
     await api.app.close();
   });

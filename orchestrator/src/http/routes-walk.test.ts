@@ -12,7 +12,7 @@ type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
 
 describe('every route', () => {
-  test.each(routes)('follows the rules of routes: $method $path', async (route) => {
+  test.each(routes)('follows the rules for routes: $method $path', async (route) => {
     const request = { method: route.method as Method, url: addressOf(route), ...body(route) };
     const query = route.example.query ?? {};
     const usual = Math.min(...Object.keys(route.answers).map(Number));

@@ -24,7 +24,7 @@ const lines = route({
   example: { answer: '{}\n' },
 });
 
-/** A real server with one route. */
+/** Starts a server with one route. */
 let app: FastifyInstance;
 let url: string;
 let broken: unknown[];
@@ -91,7 +91,7 @@ describe('stream answer', () => {
     expect(broken).toHaveLength(1);
   });
 
-  test('sends the first piece before the second is produced', async () => {
+  test('sends the first piece before the source yields the second', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await serve(() => {
       async function* slow() {
@@ -144,7 +144,7 @@ describe('stream answer', () => {
     await serve(() => {
       const source = {
         count: 0,
-        // The source never returns a second piece.
+        // The source yields only one piece, and does not end.
         next() {
           return this.count++ === 0 ? Promise.resolve({ value: 'a', done: false }) : new Promise<never>(() => {});
         },

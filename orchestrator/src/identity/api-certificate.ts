@@ -10,7 +10,7 @@ const lifeDays = 825;
 const renewalDays = 30;
 
 export interface ApiCertificate {
-  /** PKCS#8 in PEM. */
+  /** Private key, PKCS#8 in PEM. */
   key: string;
   /** PEM. */
   certificate: string;

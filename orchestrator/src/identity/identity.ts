@@ -8,7 +8,7 @@ import { rawPublicKey } from './ed25519-key.ts';
 export interface Identity {
   /** The orchestrator key, which agents pin; 32 bytes. */
   publicKey: Buffer;
-  /** PKCS#8 in PEM. */
+  /** Private key, PKCS#8 in PEM. */
   privateKeyPem: string;
   /** Self-signed certificate for this key. Agents check only the key. */
   certificatePem: string;

@@ -182,7 +182,7 @@ describe('key changes', () => {
     expect(settled).toBe(true);
   });
 
-  test('prints no byte of a key', () => {
+  test('reveals no byte of a key when it is printed', () => {
     const keys = new SecretKeys([key(0xa9)]);
     const printed = JSON.stringify(keys) + JSON.stringify(keys.active) + keys.ids.join();
     expect(printed).not.toMatch(/a9a9a9|qampqam/);

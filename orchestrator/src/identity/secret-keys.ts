@@ -190,7 +190,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
   return new SecretKeys([made], ownFile);
 }
 
-/** Ids of the keys in the key file of the data directory. @throws SecretKeysInvalid */
+/** Returns the ids of the keys in the text of a key file. @throws SecretKeysInvalid */
 export const keyIdsOf = (text: string): string[] =>
   distinct(parseKeys(text, ownFileName)).map((bytes) => keyOf(bytes).id);
 

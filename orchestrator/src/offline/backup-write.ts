@@ -65,7 +65,7 @@ const pieceBytes = 4 * 1024 * 1024;
  * is read.
  */
 const maxLogGrowth = 1024 ** 3;
-/** Tables that a backup omits. Operators sign in again after a restore. */
+/** Tables that a backup omits, because operators must sign in again after a restore. */
 const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_codes']);
 
 /**
@@ -327,7 +327,7 @@ class Archive {
     return true;
   }
 
-  /** Writes text of any length as several entries of a folder. */
+  /** Splits text of any length into entries of one folder. */
   pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
     let count = 0;
     let held: string[] = [];

@@ -107,7 +107,7 @@ Examples:
           ? exportDatabase(source, writerTo(terminal.stdout), about)
           : intoFile(file, (write) => exportDatabase(source, write, about)));
         terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
-        terminal.tell('not included: the keys in the data directory, transcripts, metrics');
+        terminal.tell('not included: the keys in the data directory, transcripts, and metrics');
         return { database: place.name, ...report };
       } finally {
         await source.close();

@@ -7,6 +7,6 @@ test.each([
   [sized(1), '1 KiB'],
   [sized(1024 * 1024 - 1), '1024 KiB'],
   [sized(3.25 * 1024 * 1024), '3.3 MiB'],
-])('formats %s', (said, expected) => {
+])('formats counts and sizes: %s', (said, expected) => {
   expect(said).toBe(expected);
 });

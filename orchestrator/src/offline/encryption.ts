@@ -8,7 +8,7 @@ export type Lock = { readonly passphrase: string } | { readonly recipients: read
 /** Identities and passphrase that may decrypt a backup. */
 export interface Openers {
   readonly passphrase: (() => Promise<string>) | null;
-  /** Lines of age identity files: `AGE-SECRET-KEY-1…`. */
+  /** age identities, such as `AGE-SECRET-KEY-1…`. */
   readonly identities: readonly string[];
 }
 
@@ -74,7 +74,7 @@ export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Ope
 /** @returns the first line of the file, whose permissions the caller checks */
 export function passphraseOf(file: string): string {
   const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
-  if (line === '') throw new LockError(`${file} has no passphrase in its first line`);
+  if (line === '') throw new LockError(`${file} contains no passphrase in its first line`);
   return line;
 }
 

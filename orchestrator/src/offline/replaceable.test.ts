@@ -11,7 +11,7 @@ const folder = scratchDirectory('muster-replaceable-');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
 
-test('accepts a file, a link to a file, and a path where no file exists', async () => {
+test('accepts a file, a link to a file, and a path that does not exist', async () => {
   writeFileSync(at('file'), '');
   symlinkSync(at('file'), at('link to file'));
   expect(await replaceable(at('file'))).toBe(at('file'));

@@ -42,7 +42,7 @@ describe('a restored data directory', () => {
     expect(await finishRestore(directory)).toBe(false);
   });
 
-  test('discards an incomplete restore and keeps the former content', async () => {
+  test('discards an incomplete restore, and keeps the former content', async () => {
     await begun();
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
@@ -78,13 +78,16 @@ describe('a restored data directory', () => {
     expectRestored();
   });
 
-  test.each([1, 2, 4])('finishes a restore that was interrupted after moving %i of the new files', async (steps) => {
-    const content = await begun();
-    mkdirSync(join(directory, aside), { mode: 0o700 });
-    for (const name of ['muster.db', 'identity.key']) renameSync(join(directory, name), join(directory, aside, name));
-    writeFileSync(join(directory, '.restoring/cleared'), aside);
-    for (const name of readdirSync(content).slice(0, steps)) renameSync(join(content, name), join(directory, name));
-    expect(await finishRestore(directory)).toBe(true);
-    expectRestored();
-  });
+  test.each([1, 2, 4])(
+    'finishes a restore that was interrupted after it had moved %i of the new files',
+    async (steps) => {
+      const content = await begun();
+      mkdirSync(join(directory, aside), { mode: 0o700 });
+      for (const name of ['muster.db', 'identity.key']) renameSync(join(directory, name), join(directory, aside, name));
+      writeFileSync(join(directory, '.restoring/cleared'), aside);
+      for (const name of readdirSync(content).slice(0, steps)) renameSync(join(content, name), join(directory, name));
+      expect(await finishRestore(directory)).toBe(true);
+      expectRestored();
+    },
+  );
 });

@@ -7,14 +7,14 @@ afterEach(() => vi.restoreAllMocks());
 test.each([
   [[], 2, 'usage'],
   [['--data-dir', '/nonexistent', '/nonexistent/file'], 1, 'failed'],
-])('prints errors as JSON with --json: backup %j', async (args, exit, code) => {
+])('prints errors as JSON with --json for the arguments backup %j', async (args, exit, code) => {
   const said: string[] = [];
   vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   expect(await runOffline('backup', [...args, '--json'], '/nonexistent')).toBe(exit);
   expect(JSON.parse(said.join(''))).toMatchObject({ error: { code, status: null, errors: [] }, exit });
 });
 
-test.each([[[]], [['--json']]])('prints no control characters: backup %j', async (more) => {
+test.each([[[]], [['--json']]])('prints no control characters for the arguments backup %j', async (more) => {
   const said: string[] = [];
   vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   const file = '/nonexistent/\u009b2J\u001b[2J\u202e';

@@ -50,7 +50,7 @@ describe('an archive', () => {
       await expect(read(inPieces(whole.subarray(0, length), 333))).rejects.toThrow(BadArchive);
   });
 
-  test('refuses an archive with a changed header byte', async () => {
+  test('refuses an archive with a modified header', async () => {
     const whole = archiveOf([['rows/1', Buffer.from('abc')]]);
     whole.writeUInt8(whole.readUInt8(3) ^ 1, 3);
     await expect(read(inPieces(whole, 512))).rejects.toThrow('wrong checksum');

@@ -84,7 +84,7 @@ async function consoleFiles(read: Reader): Promise<ConsoleFiles> {
   const { segments, files } = listingSchema.parse(JSON.parse((await read(listing)).toString()));
   const [before, after, more] = (await read(pageName)).toString().split(nonceMark);
   if (before === undefined || after === undefined || more !== undefined)
-    throw new Error(`${pageName} of the console must have one ${nonceMark}`);
+    throw new Error(`${pageName} of the console must contain exactly one ${nonceMark}`);
   return {
     page: [before, after],
     segments,

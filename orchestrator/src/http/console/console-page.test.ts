@@ -205,7 +205,7 @@ describe('console files', () => {
     '/assets/mark.svg',
     '/assets/__proto__',
     '/constructor',
-  ])('serves no file at %s, because the table does not list it', async (url) => {
+  ])('serves no file at %s, which is not listed', async (url) => {
     const answer = await app.inject(url);
     expect(answer.statusCode).toBe(404);
     expect(answer.json()).toMatchObject({ code: 'route_not_found' });
@@ -243,7 +243,7 @@ describe('build', () => {
     await expect(consoleFolder(other)).rejects.toThrow();
   });
 
-  test('explains how to build a missing console', async () => {
+  test('explains how to build the console if it was not built', async () => {
     const without = testApp({}, { console: null });
     const answer = await without.inject({ url: '/', headers: browser });
     expect(answer.statusCode).toBe(404);

@@ -76,7 +76,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
   for (const name of [scriptName, 'SHA256SUMS']) {
     const path = join(folder, name);
     const content = (await sizeOf(path)) === null ? null : await readFile(path);
-    // The other files are useless without the script.
+    // The script installs the other files, so the folder is useless without it.
     if (content === null) return new Map();
     table.set(name, { path, size: content.length, sha256: hash('sha256', content, 'hex'), type: typeOf(name) });
   }

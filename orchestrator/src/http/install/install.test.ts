@@ -99,7 +99,7 @@ describe('installation files', () => {
       '%2fetc%2fpasswd',
     ],
     ...['/etc/passwd', 'agent.sh/', 'agent.sh%00', 'AGENT.SH', '%61gent.sh/../secret', '..\\secret'],
-  ])('serves no file that the table does not list: %j', async (name) => {
+  ])('serves no file that is not listed: %j', async (name) => {
     const app = await openApp();
     const answer = await app.inject({ url: `/install/${name}`, headers: bearer('admin') });
     expect(answer.statusCode, answer.body).toBe(404);
@@ -151,7 +151,7 @@ describe('a folder of packages', () => {
     rmSync(empty, { recursive: true });
   });
 
-  test('lists the running program', async () => {
+  test('serves the running program if the folder has no copy of it', async () => {
     const program = join(folder, 'bin-muster', 'muster');
     mkdirSync(join(folder, 'bin-muster'));
     writeFileSync(program, 'the program');
@@ -209,7 +209,7 @@ describe('many machines at once', () => {
     await app.close();
   });
 
-  test('limits one address to a share of the transfers', async () => {
+  test('limits the simultaneous transfers to one address', async () => {
     const { app, ask, clients } = await slowClients(0);
     const own = await Promise.all(Array.from({ length: 12 }, () => ask('127.0.0.1')));
     expect(own.filter(({ status }) => status === 200)).toHaveLength(8);

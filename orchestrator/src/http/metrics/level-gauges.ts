@@ -180,7 +180,7 @@ function diskGauges(registers: Registers) {
   const reserve = gauge(
     registers,
     'muster_disk_reserve_bytes',
-    'Free bytes below which requests that add data are refused; 0: never.',
+    'Free bytes below which requests that add data are refused; 0 if they are never refused.',
   );
   const low = gauge(registers, 'muster_disk_low', '1 while requests that add data are refused.');
   return (disk: NonNullable<Levels['disk']>) => {

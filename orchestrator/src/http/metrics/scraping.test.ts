@@ -61,7 +61,7 @@ function scraped(agents: (filter: string | undefined) => Promise<readonly AgentS
 }
 
 describe('exposition text', () => {
-  test('writes each metric in base units, with help and type, and one line per agent', async () => {
+  test('writes help, type, and one line per agent for each metric, in base units', async () => {
     const labels = `{node_id="${node(1)}",name="web-1"}`;
     const text = await textOf([standing(1)]);
     expect(linesOf(text)).toEqual([

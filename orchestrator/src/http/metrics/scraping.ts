@@ -39,7 +39,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     const token = typeof scraped.token === 'function' ? scraped.token() : scraped.token;
     const expected = token === null ? null : digest(token);
     const sent = bearerToken(request.headers.authorization);
-    // Comparing digests of equal length reveals nothing about the token.
+    // Compares digests, because timingSafeEqual requires equal lengths, and the length of the token is secret.
     if (expected !== null && sent !== null && timingSafeEqual(digest(sent), expected)) return context.admitted(request);
     request.session = await context.admit(request);
   };

@@ -147,7 +147,7 @@ describe('metrics', () => {
     });
   });
 
-  test('reports not ready, and omits counts, while the database does not answer', async () => {
+  test('reports that it is not ready, and omits counts, while the database does not answer', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);
@@ -156,7 +156,7 @@ describe('metrics', () => {
 });
 
 describe('request ids', () => {
-  test('keeps a valid request id and replaces any other', async () => {
+  test('keeps a valid request id, and replaces an invalid one', async () => {
     const { app } = scraped();
     const idOf = async (sent: string | undefined) => {
       const answer = await app.inject({

@@ -60,7 +60,7 @@ describe('readJson', () => {
     );
   });
 
-  test('refuses keys that could reach a prototype', () => {
+  test('refuses keys that could modify a prototype', () => {
     expect(refusal('{"__proto__": {"admin": true}}').errors?.[0]).toMatchObject({
       path: '/__proto__',
       line: 1,
@@ -127,7 +127,7 @@ describe('readJson', () => {
     expect(refusal('').errors).toEqual([{ path: '', message: 'expected a JSON value' }]);
   });
 
-  test('parses any bytes or refuses them as malformed, with a limited number of faults', () => {
+  test('parses or refuses any bytes, and reports a limited number of faults', () => {
     fc.assert(
       fc.property(
         fc.oneof(

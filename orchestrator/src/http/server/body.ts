@@ -119,7 +119,7 @@ function keysWritten(text: string): { count: number; separators: number; escaped
     if (char === 44) commas += 1;
     else if (char === 58) {
       count += 1;
-      // The string before a colon is a key.
+      // The last string before a colon is a key.
       escaped ||= hasBackslash(text, start, end);
     } else if (char === 34) {
       start = at;

@@ -24,7 +24,7 @@ export type AnyHandler = (call: {
 
 export interface EndpointContext {
   readonly validateAnswers: boolean;
-  /** Throws when the disk has no room for the route's writes. */
+  /** Throws if the disk has no room for the writes of the route. */
   readonly requireRoom?: (route: Route) => void;
   /** Whether to accept secrets over plain HTTP, because an undeclared proxy terminates TLS. */
   readonly trustProxyTls?: boolean;

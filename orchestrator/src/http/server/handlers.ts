@@ -30,7 +30,7 @@ export interface Session {
 export interface Sessions {
   /**
    * @param tokenHash SHA-256 of the token's text, lower-case hex
-   * @returns null when the session does not exist or has ended
+   * @returns null if the session does not exist or has ended
    */
   find(tokenHash: string): Session | null | Promise<Session | null>;
 }
@@ -96,7 +96,7 @@ type Piece<T> = readonly T[] | JsonBody<readonly T[]>;
 /** A long body in pieces of JSON text. Other work can run between the pieces. */
 export class JsonPieces<T> {
   readonly pieces: AsyncIterable<string>;
-  /** Never set; carries the type. */
+  /** Never set. Only carries the type. */
   readonly piecesOf?: T;
   constructor(pieces: AsyncIterable<string>) {
     this.pieces = pieces;

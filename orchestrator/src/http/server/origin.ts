@@ -11,7 +11,7 @@ import type { FastifyRequest } from 'fastify';
 interface PageHeaders {
   readonly method: string;
   readonly origin: string | undefined;
-  /** `Sec-Fetch-Site`, `Sec-Fetch-Mode`. */
+  /** Values of `Sec-Fetch-Site` and `Sec-Fetch-Mode`. */
   readonly site: string | undefined;
   readonly mode: string | undefined;
 }

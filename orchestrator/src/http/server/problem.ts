@@ -1,7 +1,7 @@
 import { type ErrorCode, errorKinds, MusterError } from '@muster/protocol';
 import type { Problem } from '@muster/protocol/client';
 
-/** A MusterError whose answer needs an additional header. */
+/** A MusterError whose answer has additional headers. */
 export class RefusedRequest extends MusterError {
   readonly headers: Readonly<Record<string, string>>;
   constructor(code: ErrorCode, detail: string | undefined, headers: Readonly<Record<string, string>>) {

@@ -28,7 +28,7 @@ export function parseQuery(text: string): ParsedQuery {
     const name = decode(equals === -1 ? part : part.slice(0, equals));
     const value = decode(equals === -1 ? '' : part.slice(equals + 1));
     if (name === null || value === null)
-      faults.push({ path: pointer([name ?? part]), message: 'a percent sign must start an escape of UTF-8 text' });
+      faults.push({ path: pointer([name ?? part]), message: 'each percent sign must begin an escape of UTF-8 text' });
     else if (name in values)
       faults.push({ path: pointer([name]), message: `the parameter ${quoted(name)} is repeated` });
     else values[name] = value;

@@ -9,7 +9,7 @@ import { createRates, type Rates, type TicketRate } from './rate.ts';
 export interface RequestAdmissionParts {
   readonly sessions: Sessions;
   readonly rates: Rates;
-  /** Called for every request with a session. */
+  /** Called for each request with a live session. */
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 

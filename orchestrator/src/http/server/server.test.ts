@@ -111,7 +111,7 @@ describe('connections', () => {
     second.destroy();
   });
 
-  test('refuses connections above the maximum while all open ones have signed in', async () => {
+  test('refuses connections above the maximum while all open connections are signed in', async () => {
     const { app, port } = await listening({}, { limits: { ...limits, connections: 1 } });
     const client = new HttpAgent({ keepAlive: true, maxSockets: 1 });
     await answered({ port, agent: client, path: agent, headers });
@@ -150,7 +150,6 @@ describe('connections', () => {
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
       await expect.poll(() => hostile.closed.size).toBe(50);
-      // The oldest connection was dropped.
       expect(Math.max(...hostile.closed)).toBe(49);
       expect(app.connections.stats.dropped).toEqual({ share: 50, full: 0 });
       const told = lines.filter(({ msg }) => String(msg).startsWith('API connections dropped'));
@@ -231,7 +230,7 @@ describe('connections', () => {
     await once(socket, 'close');
   });
 
-  test('shuts down during a TLS handshake', async () => {
+  test('shuts down without waiting for a TLS handshake', async () => {
     const { app, port } = await listening({}, { tls: await certificate() });
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');

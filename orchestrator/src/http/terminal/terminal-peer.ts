@@ -69,7 +69,7 @@ export class TerminalPeer implements TerminalClient {
     this.movedAt = this.pingedAt;
   }
 
-  // Called by the domain
+  // Methods that the domain calls
 
   show(bytes: Uint8Array, sent: () => void): void {
     if (this.gone || this.closing !== null) queueMicrotask(() => this.safely(sent));
@@ -100,7 +100,7 @@ export class TerminalPeer implements TerminalClient {
     this.clock.after(terminalSocketLimits.cutMs, () => this.terminate());
   }
 
-  // Called by the server
+  // Methods that the server calls
 
   /** Attaches the open socket, and passes its messages to `events`. */
   attach(ws: WebSocket, events: TerminalConnectionEvents): void {

@@ -403,7 +403,7 @@ describe('frames of a client', () => {
     await until(() => joined.frames === 64);
   });
 
-  test('stops reading above the frame rate, and loses no frame', async () => {
+  test('stops reading above the frame rate without losing frames', async () => {
     await start();
     const { operator, joined } = await join();
     // Frames of one byte each, with a masking key of zeros.
@@ -511,7 +511,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('closes the connection after all output and messages', async () => {
+  test('closes the connection after it has sent all output and messages', async () => {
     await start();
     const { operator, joined } = await join();
     const large = Buffer.alloc(8 * 1024 * 1024, 'l');
