@@ -75,7 +75,7 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** One function for all sockets, because a closure for each socket would use memory for the life of its link. */
+  /** Shared by all sockets, because a closure for each would use memory for the life of its link. */
   private readonly onClose: (this: Socket) => void;
 
   /**

@@ -551,7 +551,7 @@ describe('limits of a link', () => {
     const { nodeId } = agent.key;
     const wanted = operation();
     links.queue(nodeId, wanted);
-    // Even if the domain returns an operation for an unapproved agent, the gateway must not send it.
+    // The gateway must not send an operation to an unapproved agent, even if the domain returns one.
     links.nextOperation = async () => ({ operation: wanted, more: false });
     bus.publish({ type: 'work', node_id: nodeId });
     clock.advance(10_000);
@@ -701,7 +701,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(wanted);
     agent.send({ type: 'report', seq: 1, reports: [accepted(wanted.operation_id)] });
     await agent.next('ack');
-    // Even if the domain returns an accepted operation again, the gateway must not resend it.
+    // The gateway must not send an accepted operation again, even if the domain returns it.
     links.nextOperation = async () => ({ operation: wanted, more: false });
     clock.advance(40_000);
     await agent.settled();

@@ -102,7 +102,7 @@ export class Link {
   cancelCredit: (() => void) | null = null;
   receivedSeq = 0;
   acknowledgedSeq = 0;
-  /** Whether reports were ignored because the agent was not approved. The agent resends them only on a new link. */
+  /** Whether reports were ignored because the agent was not approved. The agent sends them again only on a new link. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
   /** The pending commit of reports. Another link of the agent may be admitted only after it. */

@@ -261,7 +261,7 @@ describe('output of a shell', () => {
     expect(await agent.next('terminal_credit')).toEqual({ type: 'terminal_credit', channel, bytes: outputWindow / 4 });
     for (; shown < outputWindow * 1.25; shown += piece.length) agent.show(channel, piece);
     await until(() => told.shown.length === shown);
-    // One byte more than the returned credit.
+    // Exceeds the returned credit by one byte.
     agent.show(channel, Buffer.from('x'));
     expect(await agent.next('refused')).toMatchObject({
       code: 'protocol_violation',
@@ -504,7 +504,7 @@ describe('input of a shell', () => {
     const { shell, channel } = await opened(agent);
     let frames = 0;
     agent.ws.on('message', (_, isBinary) => void (isBinary && frames++));
-    // Microtasks run between these calls, but the event loop does not continue, so the network accepts no frame.
+    // The event loop does not continue between these calls, so the network accepts no frame.
     for (let at = 0; at < 10_000; at++) {
       shell.write(Buffer.of(at % 251));
       await null;

@@ -93,7 +93,7 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly limits?: Partial<Limits>;
   /** Certificate and key in PEM. If omitted, the API is plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string };
-  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. The default is none. */
+  /** Addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted. Empty by default. */
   readonly trustedProxies?: readonly string[];
   /** URL of a proxy in front of the API. Pages from its origin may send requests. */
   readonly publicUrl?: string | null;

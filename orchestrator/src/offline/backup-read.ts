@@ -180,7 +180,7 @@ function readHeader(text: string): BackupHeader {
   const whole = header as BackupHeader;
   if (whole.schema_version > migrations.length)
     throw new TransferRefused(
-      `the backup was made by Muster ${whole.muster_version} and has schema version ${whole.schema_version}, but this release supports versions up to ${migrations.length}: restore it with that release or a newer one`,
+      `the backup of Muster ${whole.muster_version} has schema version ${whole.schema_version}, but this release supports versions up to ${migrations.length}: restore it with that release or a newer one`,
     );
   return whole;
 }
