@@ -47,15 +47,7 @@ const readBuffer = Buffer.allocUnsafeSlow(16 * 1024);
  */
 export async function openPty(cols: number, rows: number, events: PtyEvents): Promise<Pty> {
   const binding = await loadBinding();
-  let opened: ReturnType<typeof binding.open>;
-  try {
-    opened = binding.open(cols, rows);
-  } catch (error) {
-    throw new HostFailure(
-      `cannot open a terminal: ${(error as Error).message} Either kernel.pty.max is reached, or the agent has too many open files`,
-    );
-  }
-  const { master, slave, pty: path } = opened;
+  const { master, slave, pty: path } = openPair(binding, cols, rows);
   const unmarks = [markInheritable(master), markInheritable(slave)];
   let isOuterOpen = true;
   let state: 'live' | 'finishing' | 'closed' = 'live';
@@ -145,6 +137,17 @@ export async function openPty(cols: number, rows: number, events: PtyEvents): Pr
     },
     close,
   };
+}
+
+/** @throws HostFailure */
+function openPair(binding: Binding, cols: number, rows: number): ReturnType<Binding['open']> {
+  try {
+    return binding.open(cols, rows);
+  } catch (error) {
+    throw new HostFailure(
+      `cannot open a terminal: ${(error as Error).message} Either kernel.pty.max is reached, or the agent has too many open files`,
+    );
+  }
 }
 
 type Binding = ReturnType<typeof import('@lydell/node-pty/requireBinary.js')['requireBinary']>;
