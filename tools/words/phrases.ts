@@ -104,8 +104,8 @@ const bannedPhrases: readonly BannedPhrase[] = [
   rule(String.raw`\bunseen for\b`, 'least recently seen'),
   rule(String.raw`\b(?:is|are) no more\b(?! than)|\bin there\b`, 'has ended, no longer exists; name the place'),
   rule(String.raw`\bends? so\b|\bbegins? so\b|\b(?:named|called) so\b`, 'name the ending'),
-  ruleIn(['comment'], String.raw`^(?:It|They) `, 'name the subject'),
-  ruleIn(['comment'], String.raw`^(?:Not|Also|Even|Nor|One|Those|Nothing) `, 'put the subject first'),
+  ruleIn(['comment'], '^(?:It|They) ', 'name the subject'),
+  ruleIn(['comment'], '^(?:Not|Also|Even|Nor|One|Those|Nothing) ', 'put the subject first'),
   ruleIn(
     ['test'],
     String.raw`^(?:is|are|was|were|has|have|had|can|cannot|of|do)\b`,
@@ -117,7 +117,7 @@ const bannedPhrases: readonly BannedPhrase[] = [
     'the expected behavior: "refuses a used token"',
   ),
   ruleIn(['test'], String.raw`^(?:%[a-z]|\$[\w.]+)$`, 'the expected behavior: "accepts $name"'),
-  ruleIn(['test'], String.raw`^[^"]*"(?:[^"]*"[^"]*")*[^"]*$`, 'pairs of quotes'),
+  ruleIn(['test'], '^[^"]*"(?:[^"]*"[^"]*")*[^"]*$', 'pairs of quotes'),
 ];
 
 /** Returns every banned phrase in a text, as written. */

@@ -57,3 +57,14 @@ test('finds the names of tests, and no other literal of a test file', () => {
     ['test', 2, 'counts %s'],
   ]);
 });
+
+test('ignores SQL and CSS classes', () => {
+  const source = [
+    "db.exec('delete from sessions where expires_at < 0');",
+    'db.all(`SELECT ${columns} FROM agents`);',
+    "const look = 'mt-3 grid grid-cols-2 text-center hover:bg-raised';",
+    "const help = 'select agents by tags and attributes';",
+    "const advice = 'use a run-time option, or a read-only mode';",
+  ];
+  expect(found('a.ts', source.join('\n')).map(([, line]) => line)).toEqual([4, 5]);
+});

@@ -15,9 +15,20 @@ export interface WrittenText {
 
 const logLevels = new Set(['trace', 'debug', 'info', 'warn', 'error', 'fatal']);
 
+const sql =
+  /^\s*(?:select\b.*\bfrom\b|insert (?:or \w+ )?into|update \S+ set|delete from|(?:create|alter|drop) (?:unlogged |unique )?(?:table|index|trigger|view|database|role|schema|sequence)\b|pragma|with \w+ as \()/is;
+const className = /^(?:-?[a-z]+(?:-[a-z0-9]|:\S)|\[|\w+-\[)\S*$/;
+
+/** Whether a literal has at least three words and is neither SQL nor a list of CSS classes. */
+function isSentence(text: string): boolean {
+  const words = text.trim().split(/\s+/);
+  if (words.length < 3 || !/[a-z]{2}/.test(text) || sql.test(text)) return false;
+  return words.filter((word) => className.test(word)).length * 2 < words.length;
+}
+
 /**
  * Finds the readable texts of a source file: comments, test names, log messages, and other literals that look like a
- * sentence (at least three words, with a lower-case letter).
+ * sentence.
  * @param file path relative to the root; distinguishes tests from code, and TypeScript from JSX
  */
 export function textsOf(file: string, source: string): WrittenText[] {
@@ -60,8 +71,7 @@ export function textsOf(file: string, source: string): WrittenText[] {
   const sentence = (node: unknown) => {
     const found = textOf(node);
     if (found === null || taken.has(found.start) || isTest) return;
-    if (/[a-z]{2}/.test(found.text) && found.text.trim().split(/\s+/).length >= 3)
-      add('message', found.start, found.text);
+    if (isSentence(found.text)) add('message', found.start, found.text);
   };
   new Visitor({
     CallExpression: ({ callee, arguments: given }) => {
@@ -82,8 +92,7 @@ export function textsOf(file: string, source: string): WrittenText[] {
     Literal: sentence,
     TemplateLiteral: sentence,
     JSXText: (node) => {
-      if (/[a-z]{2}/.test(node.value) && node.value.trim().split(/\s+/).length >= 3)
-        add('message', node.start, node.value);
+      if (isSentence(node.value)) add('message', node.start, node.value);
     },
   }).visit(parsed.program);
   return texts;
