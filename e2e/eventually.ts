@@ -14,12 +14,16 @@ const pause = (waitedMs: number) => Math.min(100, Math.max(20, waitedMs / 10));
  * Polls until `ask` returns a value. For conditions that no event reports reliably, because the reporting process may be
  * dead.
  * @param what      the condition as a statement, for the error message
- * @param ask       returns null or throws while the condition does not hold
+ * @param ask       returns null or throws while the condition does not hold; the type excludes false, which would end the wait
  * @param timeoutMs timeout on an idle machine; longer on a busy one
  * @returns the value from `ask`
  * @throws Error at the timeout, with the last error from `ask` as its cause
  */
-export async function eventually<T>(what: string, ask: () => Promise<T | null>, timeoutMs = 120_000): Promise<T> {
+export async function eventually<T extends object | string | number | true | undefined>(
+  what: string,
+  ask: () => Promise<T | null>,
+  timeoutMs = 120_000,
+): Promise<T> {
   const time = new FairTime();
   let reason: unknown = null;
   for (;;) {

@@ -90,7 +90,7 @@ export class Tmux {
 
   /** Waits until the screen satisfies the condition. */
   async sees(what: string, is: (lines: string[]) => boolean, timeoutMs?: number): Promise<void> {
-    const look = async () => {
+    const look = async (): Promise<true> => {
       const lines = await this.screen();
       if (!is(lines)) throw new Error(`the screen is\n${lines.join('\n').trimEnd()}`);
       return true;
