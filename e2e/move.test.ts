@@ -85,7 +85,9 @@ describe('export and import of a database', () => {
       expect(tablesOf(read)).toEqual(tablesOf(written));
       expect(read.stdout + read.stderr).not.toContain(new URL(url).password);
       expect((await run(stage, 'import', ...into, file)).stderr).toMatch(/has tables already/);
-      expect((await run(stage, 'migrate', ...into)).stderr).toMatch(/already at schema version \d+; nothing was changed/);
+      expect((await run(stage, 'migrate', ...into)).stderr).toMatch(
+        /already at schema version \d+; nothing was changed/,
+      );
 
       // The orchestrator has all data in the new database, and its agent reconnects.
       orchestrator.set({ MUSTER_DATABASE_URL_FILE: urlFile });
