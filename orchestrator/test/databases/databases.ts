@@ -1,9 +1,11 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, inject } from 'vitest';
 import type { Database } from '../../src/store/database.ts';
 import type { DatabaseKind } from '../../src/store/dialect.ts';
+import { migrations as allMigrations } from '../../src/store/migrations/index.ts';
 import { openPostgres, type PostgresOptions } from '../../src/store/postgres/postgres.ts';
+import { migrateSqlite } from '../../src/store/sqlite/migrate-sqlite.ts';
 import { openSqlite, type SqliteOptions } from '../../src/store/sqlite/sqlite.ts';
 import { scratchDirectory } from '../scratch.ts';
 import { testTime } from './database-time.ts';
@@ -18,8 +20,33 @@ export interface DatabaseFixture {
   readonly kind: DatabaseKind;
   /** Creates a location for a new, empty database. */
   place(): Promise<Place>;
-  /** Opens a database, at a new location unless one is given. It is closed after the test. */
-  open(options?: Partial<SqliteOptions & PostgresOptions> & { at?: Place }): Promise<Database>;
+  /**
+   * Opens a database, at a new location unless one is given. A new database is a copy of a migrated template, unless
+   * the test observes the migrations. The database is closed after the test.
+   */
+  open(options?: OpenOptions & { at?: Place }): Promise<Database>;
+}
+
+type OpenOptions = Partial<SqliteOptions & PostgresOptions>;
+
+/** Whether a test observes the migrations, and therefore needs an empty database. */
+const observesMigrations = ({ migrations, onMigrated, onProgress }: OpenOptions): boolean =>
+  Boolean(migrations || onMigrated || onProgress);
+
+let migrated: Buffer | undefined;
+
+/** Returns the content of a SQLite file with the current schema. All tests of a process share it. */
+function migratedSqlite(): Buffer {
+  if (migrated) return migrated;
+  const directory = scratchDirectory('muster-sqlite-');
+  try {
+    const file = join(directory, 'template.db');
+    migrateSqlite(file, { migrations: allMigrations, now: () => testTime });
+    migrated = readFileSync(file);
+    return migrated;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }
 
 /**
@@ -39,12 +66,17 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
     });
     afterAll(() => rmSync(directory, { recursive: true, force: true }));
     const place = async () => join(directory, `database-${++count}.db`);
+    const fresh = async (options: OpenOptions) => {
+      const file = await place();
+      if (!observesMigrations(options)) writeFileSync(file, migratedSqlite(), { mode: 0o600 });
+      return file;
+    };
     suite({
       kind: 'sqlite',
       place,
       async open({ at, ...options } = {}) {
         const database = await openSqlite({
-          file: at ?? (await place()),
+          file: at ?? (await fresh(options)),
           now: () => testTime,
           onFatal: (reason) => {
             throw reason;
@@ -72,11 +104,8 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
     });
     afterAll(() => databases?.dropDatabases());
     const place = () => databases!.createDatabase();
-    // A database with the current schema is copied from a template. Tests of migrations get an empty one.
-    const fresh = ({ migrations, onMigrated, onProgress }: Partial<PostgresOptions>) =>
-      migrations || onMigrated || onProgress || 'missing' in shared
-        ? place()
-        : databases!.createDatabase(shared.template);
+    const fresh = (options: OpenOptions) =>
+      observesMigrations(options) || 'missing' in shared ? place() : databases!.createDatabase(shared.template);
     suite({
       kind: 'postgres',
       place,

@@ -10,19 +10,27 @@ export interface Databases {
   createDatabase(template?: string): Promise<string>;
   /** Every row of every table of a database, as text, by table. */
   dump(url: string): Promise<Map<string, string>>;
-  /** Drops the created databases. */
+  /** Drops the created databases, and closes the connection to the server. */
   dropDatabases(): Promise<void>;
 }
 
 /** @param url a database of the server, for a user who may create others */
 export function databasesOn(url: string): Databases {
   const made: string[] = [];
+  // One connection for all statements, because a connection costs as much as the copy of a database.
+  let connected: Promise<Client> | undefined;
+  const administer = async (text: string) => {
+    connected ??= connect(url, () => {
+      connected = undefined;
+    });
+    await (await connected).query(text);
+  };
   return {
     async createDatabase(template = 'template1') {
       // A random name, because several test files create databases on one server at the same time.
       const name = `test_${randomBytes(8).toString('hex')}`;
       // Without fsync, copying files takes half the time of writing the log.
-      await query(url, `create database ${name} template ${template} strategy file_copy`);
+      await administer(`create database ${name} template ${template} strategy file_copy`);
       made.push(name);
       return String(Object.assign(new URL(url), { pathname: `/${name}` }));
     },
@@ -39,17 +47,25 @@ export function databasesOn(url: string): Databases {
       return dump;
     },
     async dropDatabases() {
-      for (const name of made.splice(0)) await query(url, `drop database ${name} with (force)`);
+      for (const name of made.splice(0)) await administer(`drop database ${name} with (force)`);
+      await (await connected)?.end();
+      connected = undefined;
     },
   };
 }
 
 async function query<Row>(url: string, text: string | { text: string; rowMode: 'array' }): Promise<{ rows: Row[] }> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
+  const client = await connect(url);
   try {
     return (await client.query(text as string)) as unknown as { rows: Row[] };
   } finally {
     await client.end();
   }
+}
+
+/** @param onLost called when the server ends the connection */
+async function connect(url: string, onLost: () => void = () => {}): Promise<Client> {
+  const client = new Client({ connectionString: url }).on('error', onLost);
+  await client.connect();
+  return client;
 }

@@ -53,6 +53,9 @@ export async function startPostgres(): Promise<PostgresServer> {
         '-c',
         'fsync=off',
         '-c',
+        // It would start a process for each database every minute.
+        'autovacuum=off',
+        '-c',
         'max_connections=200',
       ],
       onLog: (line) => void log.push(String(line)),
