@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { measureNames } from '@muster/protocol';
+import type { MeasureName } from '@muster/protocol';
 import type { Database as Connection, Statement } from 'better-sqlite3';
 import { openSqliteFile } from '../sqlite/sqlite-connection.ts';
 import { type Chunk, chunkAt, chunksBefore, chunksOf, tableOf, withChunk } from './sample-chunks.ts';
@@ -13,6 +13,8 @@ export interface SampleWriterOptions {
   readonly file: string;
   /** Length of a new chunk in seconds. */
   readonly chunkLength: number;
+  /** The measures in schema order. An import of their module would load all schemas into this thread. */
+  readonly measures: readonly MeasureName[];
 }
 
 export type ToSampleWriter =
@@ -71,8 +73,8 @@ const tables = db.prepare<[], string>(`select name from sqlite_schema where type
 let chunks: readonly Chunk[] = chunksOf(tables.all());
 const inserts = new Map<Chunk, Statement<unknown[]>>();
 
-const width = measureNames.length + 1;
-const columns = measureNames
+const width = options.measures.length + 1;
+const columns = options.measures
   .map((name) => `${name} ${name === 'cpu_usage' || name === 'load1' ? 'real' : 'integer'}`)
   .join(', ');
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');

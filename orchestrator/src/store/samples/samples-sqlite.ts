@@ -47,6 +47,7 @@ export async function openSqliteSamples(options: SqliteSamplesOptions): Promise<
   const writerOptions: SampleWriterOptions = {
     file: options.file,
     chunkLength: chunkLength(options.retentionSecs),
+    measures: measureNames,
   };
   const worker = new Worker(new URL('./samples-sqlite-writer.ts', import.meta.url), {
     workerData: writerOptions,
