@@ -34,7 +34,12 @@ const contract = {
   globalSetup: ['orchestrator/test/databases/shared-postgres.ts'],
 };
 // Waits of these tests are limited in the time of a quiet machine: tools/suite/fair-time.ts.
-const e2e = { ...patient, testTimeout: 3_600_000, hookTimeout: 3_600_000, globalSetup: bundled };
+const e2e = {
+  ...patient,
+  testTimeout: 3_600_000,
+  hookTimeout: 3_600_000,
+  globalSetup: [...bundled, 'e2e/fill-code-caches.ts'],
+};
 
 // Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
 // `e2e` runs real processes. The latter two wait as well as work: a file of `e2e` takes a quarter of a core on average.

@@ -177,7 +177,7 @@ describe('npm start', () => {
     const { start } = newcomer(stage, folder);
     const program = start(freePorts);
     await running(program);
-    const [pid] = pidsOf('orchestrator.cjs', folder);
+    const [pid] = pidsOf('orchestrator-cached.cjs', folder);
     process.kill(pid as number, 'SIGKILL');
     expect((await program.ended).code).toBe(1);
     const said = program.lastLines(100).join('\n');

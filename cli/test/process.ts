@@ -49,7 +49,7 @@ export function muster(
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const disk = reader === 'stays' || reader === 'hang up' ? null : openSync(disks[reader], constants.O_WRONLY);
-    const child = spawn(process.execPath, [join(inject('bundles'), 'cli.cjs'), ...args], {
+    const child = spawn(process.execPath, [join(inject('bundles'), 'cli-cached.cjs'), ...args], {
       env,
       stdio: ['pipe', disk ?? 'pipe', 'pipe'],
     });

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -57,7 +58,7 @@ function inputs(): string[] {
       .map((name) => join(root, workspace, 'src', name)),
   );
   const manifests = [...workspaces.map((workspace) => `${workspace}/package.json`), 'package-lock.json'];
-  return [...sources, ...manifests.map((name) => join(root, name)), import.meta.filename].sort();
+  return [...sources, ...manifests.map((name) => join(root, name)), import.meta.filename, starter].sort();
 }
 
 function hashOfInputs(): string {
@@ -137,13 +138,10 @@ const musterAddon = (name) => require(require('node:path').join(__dirname, '../.
   pty: \`@lydell/node-pty-\${process.platform}-\${process.arch}/pty.node\`,
 }[name]));`;
 
-/**
- * The launcher starts this file for a verb. The file loads the V8 code cache in its folder, which saves two thirds of
- * the start time. If the cache cannot be stored, as in a read-only clone, Node compiles the code. Long-running programs
- * have no cache.
- */
-const cachedFile = 'cli-cached.cjs';
-const cached = "require('node:module').enableCompileCache(__dirname + '/compiled');require('./cli.cjs');\n";
+/** The file that the launcher starts instead of a main program. It stores V8's code cache in the same folder. */
+const cachedFile = (name: string) => `${name}-cached.cjs`;
+const mainPrograms: readonly ProgramName[] = ['agent', 'orchestrator', 'cli'];
+const starter = join(import.meta.dirname, 'start-cached.cjs');
 
 /** Name of the list of packages whose code is in the programs. It is in their folder. */
 const packagesFile = 'packages.json';
@@ -198,7 +196,7 @@ async function bundle(outdir: string): Promise<void> {
     banner: { js: banner },
     plugins: [englishOnly, threads, apart, startsNothing],
   });
-  writeFileSync(join(outdir, cachedFile), cached);
+  for (const name of mainPrograms) copyFileSync(starter, join(outdir, cachedFile(name)));
   writeFileSync(join(outdir, packagesFile), JSON.stringify(packagesIn(metafile), null, 2));
 }
 
@@ -257,7 +255,7 @@ export async function bundles(): Promise<string> {
 /** Returns the bundle, or the source file if bundles cannot be stored: the program must start even on a full disk. */
 async function programFile(name: ProgramName): Promise<string> {
   try {
-    return join(await bundles(), `${name}.cjs`);
+    return join(await bundles(), mainPrograms.includes(name) ? cachedFile(name) : `${name}.cjs`);
   } catch (error) {
     console.error(`warning: the ${name} runs from its sources, with more memory: ${(error as Error).message}`);
     return join(root, programs[name]);
