@@ -131,7 +131,7 @@ export const refusals: Readonly<Record<string, string>> = {
   'users/sshd-config': 'a line break in a value',
   'nginx/site': 'a value has a line break or one of',
   'postgresql/settings': 'a value has a line break or a quote in it',
-  'postgresql/access': "not two plain names: app x';touch",
+  'postgresql/access': "expected a plain database name and a plain role name, got: app x';touch",
   'firewall/rules': 'a value has a line break, a quote or one of',
   'unattended-upgrades/policy': 'a value has a line break or a quote in it',
   'unattended-upgrades/keep[0]': 'a pattern is letters, digits and',
