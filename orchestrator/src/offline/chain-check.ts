@@ -32,7 +32,7 @@ export class ChainCheck {
   /** @returns the number of verified events */
   end(): number {
     const { place, hash } = this.#last;
-    if (this.#early.size > 0) throw broken(place + 1, 'the event at this place is missing');
+    if (this.#early.size > 0) throw broken(place + 1, 'the event at this position is missing');
     const head = this.#head;
     if (head !== null && (head.place !== place || head.hash !== hash))
       throw broken(Math.min(head.place, place) + 1, 'the chain does not end at its recorded place');
@@ -62,7 +62,7 @@ export class ChainCheck {
       this.#last = { place, hash };
       this.#checked++;
     }
-    if (this.#early.size > maxEarly) throw broken(this.#last.place + 1, 'the event at this place is missing');
+    if (this.#early.size > maxEarly) throw broken(this.#last.place + 1, 'the event at this position is missing');
   }
 }
 

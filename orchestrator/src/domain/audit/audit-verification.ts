@@ -30,8 +30,8 @@ const atOnce = 250;
 
 /** Returns the fault of an event that should follow `before`; null if the event is valid. */
 function faultOf(before: Link, event: PlacedEvent): string | null {
-  if (event.place === before.place) return 'a second event has this place';
-  if (event.place !== before.place + 1) return 'the event at this place is missing';
+  if (event.place === before.place) return 'a second event has this position';
+  if (event.place !== before.place + 1) return 'the event at this position is missing';
   if (event.category !== categoryOf(event.event_type)) return 'the category does not match the event type';
   try {
     if (hashOf(before.hash, event) === event.hash) return null;
@@ -63,7 +63,11 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     // The anchor is read first. Pruning removes events and moves the anchor in one transaction.
     const first = await db.get(firstPlaced, {});
     if (!first || (first.place as number) > anchor.place) return null;
-    return { place: first.place as number, event_id: first.id, message: 'the place of the event is before the anchor' };
+    return {
+      place: first.place as number,
+      event_id: first.id,
+      message: 'the position of the event is before the anchor',
+    };
   };
   const early = await begin();
   if (early) return verdict(early);
@@ -106,7 +110,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
             },
       );
     if (head.place < last.place) {
-      const message = 'the place of the event is after that of the recorded newest event';
+      const message = 'the position of the event is after that of the recorded newest event';
       return verdict({ place: head.place + 1, event_id: null, message });
     }
     if (now.place > last.place) {
@@ -116,7 +120,7 @@ async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {
     }
     const [next] = await db.all(chainRows, { place: last.place, seq: last.seq, limit: 1 });
     if (next) continue;
-    return verdict({ place: last.place + 1, event_id: null, message: 'the event at this place is missing' });
+    return verdict({ place: last.place + 1, event_id: null, message: 'the event at this position is missing' });
   }
 }
 
