@@ -123,7 +123,7 @@ function handleSignals(running: Running, manager: ServiceManager | null, log: Lo
   const stop = (signal: string) => {
     if (stopping) process.exit(130);
     stopping = true;
-    log.info({ signal }, 'stopping; waiting for work in progress');
+    log.info({ signal }, 'stopping; waiting for requests and writes in progress');
     setTimeout(() => fail('stopping took too long; exiting', 1), stopTimeoutMs).unref();
     manager?.stopping();
     running.stop().then(
@@ -152,9 +152,10 @@ async function reload(running: Running, log: Logger): Promise<void> {
     const { now, atStart } = await running.reload(next.config, next.sources);
     log.info(
       { in_force: now },
-      now.length === 0 ? 'configuration reloaded; no reloadable key changed' : 'configuration reloaded',
+      now.length === 0 ? 'configuration reloaded; no reloadable setting has changed' : 'configuration reloaded',
     );
-    if (atStart.length > 0) log.warn({ keys: atStart }, 'changed keys take effect at the next start');
+    if (atStart.length > 0)
+      log.warn({ keys: atStart }, 'some changed configuration settings take effect only after a restart');
   } catch (error) {
     log.error(
       error instanceof ConfigError ? {} : { err: error },

@@ -42,7 +42,7 @@ export class Dispatcher {
     return this.queue.size;
   }
 
-  /** Queues a link for the work that the flags in `wishes` name. */
+  /** Queues a link for service. @param wishes flags of the work to read and send */
   wake(link: Link, wishes: number): void {
     link.wishes |= wishes;
     // The flags stay on the link, and are served after the welcome or the current dispatch.

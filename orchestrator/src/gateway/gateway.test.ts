@@ -994,7 +994,7 @@ describe('reports', () => {
     expect(await send(6)).toEqual([3, 'report 1 was not complete after 90 s']);
   });
 
-  test('ignores reports of an unapproved agent, and makes it reconnect after its approval to send them again', async () => {
+  test('ignores reports of an unapproved agent, and makes it reconnect and resend them after its approval', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();

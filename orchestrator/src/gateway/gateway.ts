@@ -270,7 +270,7 @@ class AgentGateway implements Gateway, LinkOwner {
       cancelTimer = this.clock.after(this.limits.drainMs, () => resolve(true));
     });
     if (await Promise.race([Promise.allSettled(commits).then(() => false), late]))
-      this.log.warn({ commits: commits.length }, 'failed to commit all reports in time; the agents send them again');
+      this.log.warn({ commits: commits.length }, 'failed to commit all reports in time; the agents will resend them');
     cancelTimer();
   }
 

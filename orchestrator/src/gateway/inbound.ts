@@ -119,7 +119,7 @@ export class Inbound {
       if (!link.ignoredReports)
         this.log.info(
           { node_id: link.nodeId },
-          'reports ignored: the agent is not approved; it sends them again after its approval',
+          'ignored reports of an agent that is not approved; the agent will resend them after its approval',
         );
       link.ignoredReports = true;
       return false;
@@ -236,7 +236,7 @@ export class Inbound {
         const refusal = await this.links.reported(link.nodeId!, link.instanceId, seq, reports);
         if (refusal !== null) return link.refuse(refusal);
       } catch (error) {
-        this.log.error({ node_id: link.nodeId, err: error }, 'failed to commit reports; the agent sends them again');
+        this.log.error({ node_id: link.nodeId, err: error }, 'failed to commit reports; the agent will resend them');
         return link.refuse({
           code: 'unavailable',
           message: 'the reports could not be stored',
@@ -324,7 +324,7 @@ export class Inbound {
           link.sampling = false;
           // Logs only the first failure, because a full disk affects every agent.
           if (!this.samplesFailing)
-            this.log.warn({ node_id: link.nodeId, err: error }, 'failed to store samples; the agents send them again');
+            this.log.warn({ node_id: link.nodeId, err: error }, 'failed to store samples; the agents will resend them');
           this.samplesFailing = true;
           const retry_after_secs = this.limits.samplesRetryMs / 1000;
           if (link.version >= 3) link.send({ type: 'metrics_refused', retry_after_secs });

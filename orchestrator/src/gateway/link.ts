@@ -89,7 +89,7 @@ export class Link {
   /** Time of the last frame of any kind, in monotonic milliseconds. */
   heardAt: number;
   unansweredPings = 0;
-  /** The ping that probes the agent, and callbacks for its outcome; null without a pending probe. */
+  /** The ping that probes the agent, and callbacks for its outcome; null if no probe is pending. */
   probe: { payload: string; answered: () => void; ended: () => void } | null = null;
   /** Slot in the ping wheel; -1 for none. */
   slot = -1;
@@ -102,7 +102,7 @@ export class Link {
   cancelCredit: (() => void) | null = null;
   receivedSeq = 0;
   acknowledgedSeq = 0;
-  /** Whether reports were ignored because the agent was not approved. The agent sends them again only on a new link. */
+  /** Whether reports were ignored because the agent was not approved. The agent resends them only on a new link. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
   /** The pending commit of reports. Another link of the agent may be admitted only after it. */

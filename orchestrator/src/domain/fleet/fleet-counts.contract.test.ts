@@ -4,7 +4,7 @@ import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/d
 import { createCensus, takeCensus } from './fleet-counts.ts';
 
 describeDatabases('fleet census', (fixture) => {
-  test('takes a census at most every ten seconds', async () => {
+  test('counts agents and operations at most every ten seconds', async () => {
     const domain = await openDomain(fixture);
     const census = createCensus(domain.context);
     const none = { pending: 0, approved: 0, rejected: 0 };
@@ -28,7 +28,7 @@ describeDatabases('fleet census', (fixture) => {
     expect(both[0]?.agents).toEqual({ pending: 1, approved: 2, rejected: 0 });
   });
 
-  test('returns the last census while the database fails', async () => {
+  test('returns the last counts while the database fails', async () => {
     const domain = await openDomain(fixture);
     const census = createCensus(domain.context);
     const last = await census();

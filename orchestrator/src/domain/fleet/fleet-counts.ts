@@ -56,8 +56,8 @@ export async function takeCensus(context: Context): Promise<Census> {
 const freshMs = 10_000;
 
 /**
- * Creates a function that takes a census at most every ten seconds, and returns the last one while the database fails.
- * @returns null before the first successful census
+ * Creates a function that counts agents, operations, and sessions at most every ten seconds. While the database fails,
+ * the function returns the last counts; null if there are none.
  */
 export function createCensus(context: Context): () => Promise<Census | null> {
   let last: Census | null = null;
@@ -69,7 +69,9 @@ export function createCensus(context: Context): () => Promise<Census | null> {
         .then((census) => {
           last = census;
         })
-        .catch((error: unknown) => context.log.warn({ err: error }, 'failed to take census for metrics'))
+        .catch((error: unknown) =>
+          context.log.warn({ err: error }, 'failed to count agents and operations for metrics'),
+        )
         .finally(() => {
           takenAt = context.now();
           taking = null;

@@ -81,10 +81,10 @@ export async function openTerminal(
 interface Recorded {
   readonly live: LiveTerminal;
   /**
-   * Call once, with whether the session has a row or may have one. Without a row, the transcript is removed when the
-   * session ends.
+   * Must be called exactly once.
+   * @param hasRow whether the session has, or may have, a row; if not, its transcript is removed when the session ends
    */
-  readonly onRecord: (is: boolean) => void;
+  readonly onRecord: (hasRow: boolean) => void;
   /** Resolves when the session's end is recorded, or could not be recorded. */
   readonly gone: Promise<void>;
 }
@@ -99,7 +99,7 @@ async function startRecording(
   const onRecord = Promise.withResolvers<boolean>();
   const gone = Promise.withResolvers<void>();
   const recording = await createTranscript(context, transcripts, session_id, (reason) => {
-    context.log.error({ err: reason, session_id }, 'failed to record terminal; ending the session');
+    context.log.error({ err: reason, session_id }, 'failed to record terminal session; ending it');
     live.unrecorded(reason);
   });
   const live = new LiveTerminal({
@@ -113,7 +113,7 @@ async function startRecording(
     onEnded: (end, digest) => {
       tickets.revoke((ticket) => ticket.session_id === session_id);
       onRecord.promise
-        .then<unknown>((is) => (is ? ends.record(session, end, digest) : transcripts.remove(session_id)))
+        .then<unknown>((hasRow) => (hasRow ? ends.record(session, end, digest) : transcripts.remove(session_id)))
         .catch((error: unknown) => context.log.warn({ err: error, session_id }, 'failed to remove transcript'))
         .finally(() => {
           open.remove(session_id);

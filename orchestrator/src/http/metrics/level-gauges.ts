@@ -73,7 +73,7 @@ function total<L extends string>(registers: Registers, name: string, help: strin
 export function censusGauges(registers: Registers): (census: Census) => void {
   const agents = gauge(registers, 'muster_agents', 'Agents by approval status.', ['status']);
   const operations = gauge(registers, 'muster_operations', 'Operations that have not ended.', ['status']);
-  const terminals = gauge(registers, 'muster_terminals', 'Terminal sessions that are open.');
+  const terminals = gauge(registers, 'muster_terminals', 'Open terminal sessions.');
   const deliveries = gauge(
     registers,
     'muster_outbox_deliveries',
