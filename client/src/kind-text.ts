@@ -3,7 +3,7 @@ import type { KindField } from '@muster/protocol/http';
 const words = {
   text: 'text',
   boolean: 'true or false',
-  list: 'list of texts',
+  list: 'list of strings',
   map: 'mapping of names to text',
   ids: 'list of ids',
 } as const;

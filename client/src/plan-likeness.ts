@@ -11,7 +11,7 @@ const comparedChanges = ({ changes, diff }: Operation['resources'][number]) =>
     ? changes
     : changes.filter(({ field }) => field !== 'content');
 
-/** Placeholder for the agent's name in compared texts. */
+/** Placeholder for the agent's name in compared values. */
 export const ownName = '\u241fagent\u241f';
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

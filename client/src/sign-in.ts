@@ -70,7 +70,7 @@ export async function signIn({ call, publicKey, servers, sign }: SignInParts) {
 function challengeFailure(error: unknown, publicKey: string): unknown {
   if (!(error instanceof ApiError)) return error;
   const { code, errors } = error.problem;
-  // Orchestrators of releases before bound sign-ins refuse the `form` field.
+  // Orchestrators that predate bound sign-ins reject the `form` field.
   if (code === 'invalid_input' && errors?.some(({ path }) => path === '/form')) return new UnboundSignIn(error);
   return code === 'operator_unknown' ? new UnknownKey(publicKey, error) : error;
 }

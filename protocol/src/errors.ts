@@ -211,7 +211,7 @@ export const errorKinds = {
     409,
     false,
     'The agent already has another name',
-    'Approve the agent under its present name. Names cannot be changed.',
+    'Approve the agent under its current name. Names cannot be changed.',
   ),
   agent_not_rejected: kind(409, false, 'Only a rejected agent can be removed', 'Reject the agent first.'),
   agent_not_approved: kind(
@@ -224,25 +224,25 @@ export const errorKinds = {
     409,
     true,
     'The assignment was changed at the same time',
-    'Check its present state, then repeat the change if it is still needed.',
+    'Check its current state, then repeat the change if it is still needed.',
   ),
   agent_changed: kind(
     409,
     true,
     'The agent was changed at the same time',
-    'Check its present state, then repeat the change if it is still needed.',
+    'Check its current state, then repeat the change if it is still needed.',
   ),
   secret_changed: kind(
     409,
     true,
     'The secret was changed at the same time',
-    'Check its present state, then repeat the change if it is still needed.',
+    'Check its current state, then repeat the change if it is still needed.',
   ),
   module_in_use: kind(
     409,
     false,
-    'An assignment names the module',
-    'Remove the module from the assignments that `detail` names first.',
+    'An assignment includes the module',
+    'First remove the module from the assignments listed in `detail`.',
   ),
   assignment_audits: kind(
     409,
@@ -299,7 +299,7 @@ export const errorKinds = {
     409,
     false,
     'The terminal session was ended',
-    'Open another terminal session. `detail` names the operator who ended this one.',
+    'Open another terminal session. `detail` contains the name of the operator who ended this one.',
   ),
   terminal_idle: kind(
     409,
@@ -402,7 +402,7 @@ export const errorKinds = {
   secrets_locked: kind(
     503,
     false,
-    'A key for secrets is missing',
+    'An encryption key for secrets is missing',
     'Restore the key, and restart the orchestrator. docs/operations.md lists where keys can be stored.',
   ),
   agent_not_connected: kind(

@@ -31,7 +31,7 @@ function checkedExample(type: ResourceType): string {
 function valueText({ type, values, minimum, maximum }: KindField): string {
   if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
   if (type === 'choice') return (values ?? []).map((value) => `\`${value}\``).join(', ');
-  const words = { text: 'text', boolean: '`true`, `false`', list: 'list of texts', map: 'mapping of names to text' };
+  const words = { text: 'text', boolean: '`true`, `false`', list: 'list of strings', map: 'mapping of names to text' };
   return { ...words, ids: 'list of ids' }[type];
 }
 

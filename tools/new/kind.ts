@@ -108,7 +108,7 @@ import type { Circumstances, Machine } from './provider/provider.ts';
 
 const declared = { type: '${name}', identity: 'example', body: { name: 'example' } } as ResolvedResource<'${name}'>;
 
-test('observes the present state of the machine', async () => {
+test('observes the current state of the machine', async () => {
   expect(await ${camel}.observe(declared, {} as Circumstances, {} as Machine)).toEqual({ isPresent: false });
 });
 

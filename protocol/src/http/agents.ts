@@ -101,7 +101,7 @@ export const setAgentStatus = route({
   tag: 'Agents',
   summary: 'Approve or reject an agent',
   description:
-    'The first approval gives the agent its name. Rejection closes the link of the agent and cancels its operations; if the agent is approved again, it keeps its name. Setting the present status changes nothing.',
+    'The first approval gives the agent its name. Rejection closes the link of the agent and cancels its operations; if the agent is approved again, it keeps its name. Setting the current status again has no effect.',
   access: 'operator',
   params: nodeParams,
   body: z.strictObject({ status: z.enum(['approved', 'rejected']), name: optional(z.string()) }),

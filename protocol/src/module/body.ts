@@ -86,7 +86,7 @@ function resolvedSchema(kind: Kind): z.ZodType {
 }
 
 /**
- * Validates an evaluated body, because an expression can yield any value. Skips texts with secrets, which are validated
+ * Validates an evaluated body, because an expression can yield any value. Skips values with secrets, which are validated
  * after the secrets are inserted.
  */
 export function bodyFaults({ body, deferred }: EvaluatedBody, kind: Kind): BodyFault[] {

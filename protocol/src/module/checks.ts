@@ -75,7 +75,7 @@ function checkChoices(value: unknown, { fault }: Findings): void {
   }
   if (Array.isArray(verify)) {
     for (const [index, step] of verify.entries()) {
-      exactlyOne(step, ['verify', index], Object.keys(verificationKinds), 'one of http, tcp or command');
+      exactlyOne(step, ['verify', index], Object.keys(verificationKinds), 'one of http, tcp, or command');
     }
   }
 }
@@ -230,7 +230,7 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
 }
 
 /**
- * Refuses a part of a file if the whole content is declared as well. Compares the paths as written, because equal texts
+ * Refuses a part of a file if the whole content is declared as well. Compares the paths as written, because equal strings
  * yield equal paths.
  */
 function checkFileParts({ resources, supports }: Outline, { fault }: Findings): void {

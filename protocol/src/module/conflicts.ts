@@ -64,6 +64,6 @@ function canBothApply(one: Contender, other: Contender, clauses: readonly Condit
   });
 }
 
-/** Reports whether each of these agents matches another variant with at least as many keys. */
+/** Reports whether each of the given agents matches another variant with at least as many keys. */
 const isBeaten = ({ variant, rivals }: Contender, agent: Conditions): boolean =>
   rivals.some((rival) => size(rival) >= size(variant) && implies(agent, rival));

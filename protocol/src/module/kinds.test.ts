@@ -217,7 +217,7 @@ describe('kinds', () => {
     expect(key('net.ipv4.conf.eth0/1.mtu')).not.toBe(key('net.ipv4.conf.eth0.1.mtu'));
   });
 
-  test('distinguishes identities of two parts whose joined texts would be equal', () => {
+  test('distinguishes identities of two parts whose concatenations would be equal', () => {
     const key = (path: string, marker: string) => identify('block-unix', { path, marker }).key;
     expect(key('/a#b', 'c')).not.toBe(key('/a', 'b#c'));
     expect(key('/a%23b', 'c')).not.toBe(key('/a#b', 'c'));

@@ -429,7 +429,7 @@ describe('parseModule reports path, line and column of', () => {
       'a verification of an unknown kind',
       'name: m\nverify:\n  - {}\n  - { tcp: { port: 22 }, command: a }\n  - { tcp: { port: 0 } }\n  - { http: { url: ftp://a } }\n',
       [
-        '3:5 /verify/0 needs one of http, tcp or command',
+        '3:5 /verify/0 needs one of http, tcp, or command',
         '4:26 /verify/1/command only one can be given: tcp or command',
         '5:20 /verify/2/tcp/port must be a whole number from 1 to 65535',
         '6:20 /verify/3/http/url must be an address that starts with http:// or https://',

@@ -52,7 +52,7 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
   return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
 }
 
-/** Maximum length of a message in characters. Messages may quote texts that are as long as the module. */
+/** Maximum length of a message in characters. Messages may quote values that are as long as the module. */
 const maximumMessage = 500;
 
 interface Finding {

@@ -26,7 +26,7 @@ const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an
 const moduleName = checked(
   allOf(notEmpty, atMost(128), noControlCharacters, (name) => {
     if (name.includes('/')) return 'must not contain "/"';
-    // The name is a segment of URLs, where clients would change these texts.
+    // The name is a segment of URLs, where clients would normalize `.` and `..`.
     if (name === '.' || name === '..' || name.trim() !== name)
       return 'must not be "." or "..", or begin or end with a space';
     return undefined;
@@ -174,7 +174,7 @@ const parameterName: Check = (name) =>
     : 'is not a valid name for a parameter: use letters, digits, "_", and "-", and do not begin with a digit';
 
 const verification = closed(
-  'a mapping of http, tcp or command',
+  'a mapping of http, tcp, or command',
   {
     http: closed('a mapping', fieldShape(verificationKinds.http.required, verificationKinds.http.optional)).optional(),
     tcp: closed('a mapping', fieldShape(verificationKinds.tcp.required, verificationKinds.tcp.optional)).optional(),

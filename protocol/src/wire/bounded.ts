@@ -29,7 +29,7 @@ export const boundedList = <T extends z.ZodType>(item: T, { min, max }: { min: n
     return parsed;
   });
 
-/** Returns the schema of a map of texts. Lengths are in UTF-16 code units. */
+/** Returns the schema of a map of strings. Lengths are in UTF-16 code units. */
 export const boundedTexts = (most: { entries: number; keyLength: number; valueLength: number }) =>
   z.unknown().transform((value, context): Record<string, string> => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))

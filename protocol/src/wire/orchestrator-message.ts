@@ -111,7 +111,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('credit'), seq: z.number().int().positive(), part: z.number().int().nonnegative() }),
   /** The samples of the last `metrics` are stored, or dropped because of their time. */
   z.strictObject({ type: z.literal('metrics_stored'), collected_at: z.number().int() }),
-  /** Since version 3. No sample of the last `metrics` was stored. The agent sends them again after this delay. */
+  /** Since version 3. No sample of the last `metrics` was stored. The agent resends the samples after this delay. */
   z.strictObject({ type: z.literal('metrics_refused'), retry_after_secs: z.number().positive() }),
   /** Since version 2. The last `output_progress` was processed or dropped, and the agent may send the next one. */
   z.strictObject({ type: z.literal('output_taken') }),

@@ -84,7 +84,7 @@ export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope)
 }
 
 /**
- * Converts a text, such as an attribute of the agent, to the type of the field. Returns other texts unchanged, so that
+ * Converts a text, such as an attribute of the agent, to the type of the field. Returns any other text unchanged, so that
  * the validation of the field refuses them.
  */
 function coerced(value: Json, shape: Field['shape']): Json {

@@ -142,7 +142,7 @@ export const choice = <const V extends readonly [string, ...string[]]>(
   };
 };
 
-/** A list of texts. */
+/** A list of strings. */
 export const list = (
   description: string,
   item: Field<string>,
@@ -157,7 +157,7 @@ export const list = (
   };
 };
 
-/** A mapping of names to texts. */
+/** A mapping of names to strings. */
 export const map = (description: string, name: Check, value: Field<string>): Field<Record<string, string>> => {
   const key = z.string().superRefine((text, context) => {
     const fault = name(text);

@@ -101,13 +101,13 @@ export const packageName: Check = byPattern(
   'must be a package name without spaces, not starting with "-"',
 );
 
-/** dnf would read other texts as a group, a file, a pattern, or a condition. */
+/** Any other value could be read by dnf as a group, a file, a pattern, or a condition. */
 export const dnfPackage: Check = byPattern(
   /^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,255}$/,
-  'must be the name of one package: letters, digits, "_", ".", "+" and "-"; put the version into `version`',
+  'must be the name of one package: letters, digits, "_", ".", "+", and "-"; put the version into `version`',
 );
 
-/** Excludes patterns and bounds, which the providers of these kinds do not support. */
+/** A version for package managers whose providers support neither patterns nor bounds. */
 export const packageVersion: Check = byPattern(
   /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
   'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
