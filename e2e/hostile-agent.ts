@@ -28,7 +28,7 @@ export interface HostileCounts {
 }
 
 const long = (i: number): string => `/${i}/${'n'.repeat(4_000)}`;
-/** The texts consist of ASCII letters that JSON does not escape, so each character is one byte. */
+/** The text consists of ASCII letters that JSON does not escape, so each character is one byte. */
 const changes: FieldChange[] = Array.from({ length: 64 }, (_, i) => ({
   field: `field-${i}`,
   from: 'f'.repeat(4_096),
@@ -245,5 +245,5 @@ export class HostileAgent {
   }
 }
 
-/** Number of characters, well below the frame limit, because JSON escapes the quotes in the text. */
+/** Number of characters. Well below the frame limit, because JSON escapes the quotes in the text. */
 const partLength = 3_000;

@@ -48,7 +48,7 @@ function newcomer(stage: Stage, folder: string) {
   return { start, shell };
 }
 
-/** Returns the directory of this machine's npm cache, which saves downloads. */
+/** Returns the directory of this machine's npm cache, which is shared to avoid downloads. */
 const npmCache = () => spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim();
 
 /** Waits until `npm start` has started both programs. @returns its output */
@@ -65,7 +65,7 @@ const running = (program: Program, timeoutMs = 180_000) =>
 
 const nameIn = (text: string) => /agent +(\S+): this machine, approved/.exec(text)?.[1] as string;
 
-/** Returns the ids of the processes whose command line contains all texts. */
+/** Returns the ids of the processes whose command line contains all the given strings. */
 function pidsOf(...texts: string[]): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -46,7 +46,7 @@ class Restartable {
     return this.#program;
   }
 
-  /** Kills the process with SIGKILL, like the kernel's out-of-memory killer. */
+  /** Kills the process with SIGKILL, as the kernel's out-of-memory killer does. */
   async kill9(): Promise<void> {
     this.program.kill('SIGKILL');
     await this.program.ended;

@@ -73,7 +73,7 @@ export class TerminalScreen {
     return this.notices.at(-1);
   }
 
-  /** Closes the connection without a WebSocket close message, like a lost network. */
+  /** Closes the connection without a WebSocket close message, as when the network is lost. */
   cut(): void {
     this.#ws.terminate();
   }

@@ -19,7 +19,7 @@ import { type Cell, conclude, notJudged, table, type Verdict } from './run/repor
  *
  *     npm run bench -- converge [--rounds 5] [--peers CFEngine,Puppet,Ansible] [--only files|machine]
  *
- * Requires root, like the end-to-end tests with test hosts. The first run fetches the peers from a Debian mirror. Ansible
+ * Requires root, as the end-to-end tests with test hosts do. The first run fetches the peers from a Debian mirror. Ansible
  * takes most of the time.
  */
 const options = benchOptions({

@@ -17,7 +17,7 @@ import { scratchDirectory } from './run/scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });
-/** Number of starts in one measurement, because a single start is too short for the resolution of CPU time. */
+/** Number of starts in one measurement. A single start is too short for the resolution of CPU time. */
 const inOneGo = 5;
 
 interface Cost {

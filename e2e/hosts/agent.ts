@@ -77,7 +77,7 @@ export class HostAgent {
     await this.machine.exec('systemctl', 'start', unit);
   }
 
-  /** Kills only the agent's main process, like the kernel's out-of-memory killer. systemd restarts the agent. */
+  /** Kills only the agent's main process, as the kernel's out-of-memory killer does. systemd restarts the agent. */
   async kill9(): Promise<void> {
     await this.machine.exec('systemctl', 'kill', '--kill-whom=main', '--signal=KILL', unit);
   }

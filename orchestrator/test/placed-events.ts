@@ -25,7 +25,7 @@ export function placedEvent({ context }: Domain, place: number, more: Partial<Pl
   };
 }
 
-/** Passes events to a consumer and writes its statements, like the sequencer. */
+/** Passes events to a consumer and writes its statements, as the sequencer does. */
 export async function consume({ db }: Domain, consumer: EventConsumer, events: readonly PlacedEvent[]): Promise<void> {
   await db.write({ name: 'test/consume', statements: await consumer(events) });
 }

@@ -51,7 +51,7 @@ const seen = {
 };
 live.connect(seen, { operator_id: 'a', username: 'ada', mode: 'control', since: 1 });
 
-/** Fills the flow-control window; every seventh piece is not text. */
+/** Fills the flow-control window. Some pieces are not valid UTF-8. */
 function speak(): void {
   while (said - given < 64 * 1024) {
     const text = `żółw ${said}\r\n`.repeat(20);

@@ -234,7 +234,7 @@ const announcement = {
   nonce: new Uint8Array(16),
 };
 
-/** Matches a pattern with texts. The first line of the input is the pattern, each further line is a text. */
+/** Matches a pattern with strings. The first line of the input is the pattern, and each further line is a string. */
 function match(input: Uint8Array): void {
   const [pattern = '', ...texts] = Buffer.from(input).toString('utf8').split('\n');
   // A module refuses longer patterns, because their compile time grows with the square of the length.

@@ -60,7 +60,7 @@ async function costOf(target: FuzzTarget, input: Uint8Array): Promise<Cost> {
   return { cpuMs: (user + system) / 1000, allocated: Math.max(0, used() - usedBefore) };
 }
 
-/** Number of attempts, of which the lowest cost counts, because any attempt may include compilation or garbage collection. */
+/** Number of attempts. The lowest cost counts, because any attempt may include compilation or garbage collection. */
 const attempts = 4;
 
 /** Measures the cost of an input. @throws Error if the target fails or the input costs too much */

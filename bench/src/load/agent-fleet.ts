@@ -4,7 +4,7 @@ import { nextMessage, usageOf } from '../servers/server-process.ts';
 import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
 import type { SimulatedTarget } from './simulated-agent.ts';
 
-/** Maximum number of agents in a process, because the number of open files of a process is limited. */
+/** Maximum number of agents per process. Limited because a process can open only a limited number of files. */
 const agentsPerWorker = 2_500;
 const aFew = 50;
 

@@ -116,7 +116,7 @@ export class HandshakeQueue {
     });
   }
 
-  /** Number of sockets dropped since the start, because too many waited or because they waited too long. */
+  /** Number of sockets dropped since the start because too many waited, or because they waited too long. */
   get dropped(): number {
     return this.droppedCount;
   }

@@ -19,7 +19,7 @@ export interface QueuedOperation {
  * database.
  */
 export type Hint =
-  /** An operation was queued for this agent. The publisher may attach the operation, which saves a read. */
+  /** An operation was queued for this agent. The publisher may attach the operation, to save a read. */
   | { type: 'work'; node_id: string; operation?: QueuedOperation }
   /** The approval status, name, or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }

@@ -190,7 +190,8 @@ describeDatabases('daily limits of an agent', (fixture) => {
     expect(await finish(operation_id, asSent(operation), 'failed')).toBeNull();
     const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
     expect(outputs['m//tmp/1']).toMatchObject({ stdout: '', truncated: true });
-    // An operation with less than 64 KiB keeps the rest of that allowance; one that used more keeps nothing.
+    // Beyond the daily limit, an operation may store at most 64 KiB in total. This one has already stored more, so its
+    // details are dropped.
     const ended = await getOperation(context, operation_id);
     expect(ended).toMatchObject({ status: 'failed', resources: [{}, {}, {}] });
     expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'bytes', limit: mebibyte } }]);

@@ -64,7 +64,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
     'with a token nobody has': `Bearer ${'A'.repeat(43)}`,
     'with the hash of a live token': `Bearer ${hashOfToken(operator.token)}`,
     'with two tokens': `Bearer ${operator.token}, Bearer ${operator.token}`,
-    'whose session is over': `Bearer ${old}`,
+    'whose session has expired': `Bearer ${old}`,
     'who has signed out': `Bearer ${out.token}`,
     'who was removed': `Bearer ${gone.token}`,
     'who was removed and not seen before': `Bearer ${goneUnseen.token}`,

@@ -82,7 +82,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
-/** Returns the name in the path of the route's example, or else that of the fixture's module. */
+/** Returns the name in the path of the route's example or, if there is none, the name of the fixture's assignment. */
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 const givenId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /**
- * @returns a function that returns the id in the request's header if it is valid, or else a new unique id. Ids contain
- * a counter, which is cheaper than random bytes.
+ * @returns a function that returns the id in the request's header or, if there is no valid id, a new unique one. New ids
+ * contain a counter, which is cheaper than random bytes.
  */
 export function requestIds(): (given?: string | string[] | undefined) => string {
   const run = randomBytes(6).toString('hex');

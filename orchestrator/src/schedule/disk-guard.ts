@@ -37,7 +37,7 @@ export interface DiskGuard {
 export function startDiskGuard(context: Context, clock: Clock, options: DiskGuardOptions): DiskGuard {
   const { log } = context;
   let space: DiskSpace | null = null;
-  /** Whether the newest disk-space event reports a low disk; null until that event is read. */
+  /** Whether the newest disk-space event reports low disk space; null until that event is read. */
   let recordedLow: boolean | null = null;
   let blind = false;
   let stopped = false;

@@ -55,7 +55,7 @@ export interface Dialect {
   /** Whether the column contains the text, ignoring the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
-  /** The larger of two numbers or texts; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
+  /** The larger of two numbers or strings; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
   greatest<T extends number | string>(left: RawBuilder<T>, right: RawBuilder<T>): RawBuilder<T>;
 
   /** Casts a value whose type the database cannot infer: in a select list, or next to another parameter. */

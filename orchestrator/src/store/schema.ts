@@ -417,7 +417,7 @@ export interface DeliveriesTable {
   created_at_ms: number;
 }
 
-/** Read marks of single notifications. Notifications up to the operator's watermark are read and have no mark. */
+/** Read marks of individual notifications. Notifications up to the operator's watermark are read and have no mark. */
 export interface NotificationReadsTable {
   operator_id: string;
   place: number;

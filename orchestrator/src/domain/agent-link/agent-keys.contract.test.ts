@@ -23,7 +23,7 @@ async function open(fixture: DatabaseFixture) {
     });
     return { former_key: former.hex, made_at, former_until: formerUntil, signature: former.sign(bytes) };
   };
-  /** Sends a hello, like the gateway. Returns the agent's id, or the code of the refusal. */
+  /** Passes on a hello, as the gateway does. Returns the agent's id, or the code of the refusal. */
   const hello = async (key: Key, ...statements: Hello['key_statement'][]) => {
     const [key_statement, ...earlier] = statements.filter((each) => each !== undefined);
     const hello = helloOf(key, {

@@ -219,7 +219,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
   return judgeKey(hello, { own, formers, idTaken }, now);
 }
 
-/** Maximum number of keys of an agent over its lifetime, because former keys stay recorded. */
+/** Maximum number of keys of an agent over its lifetime. Limited because former keys stay recorded. */
 const maxKeys = 1024;
 
 /** Returns a statement that fails the transaction if the key's owner or validity has changed since it was read. */

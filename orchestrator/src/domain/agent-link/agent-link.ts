@@ -40,7 +40,7 @@ export interface AgentLinks {
   agentsWithWork(): Promise<string[]>;
   /** Returns the committed status, name, and tags; null if the agent has no record. */
   standing(nodeId: string): Promise<Standing | null>;
-  /** Stores samples. Rejects if none of them was stored. */
+  /** Stores samples. Rejects if the write fails; no sample is then stored. */
   sampled(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /** Forwards the output of a running program to live viewers. Stores nothing. */
   printed(nodeId: string, progress: OutputProgress): Promise<void>;

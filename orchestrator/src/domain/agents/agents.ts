@@ -254,7 +254,7 @@ function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNulla
     .map(({ id }) => id);
 }
 
-/** Folds ASCII case only, like comparisons in the databases. */
+/** Folds ASCII case only, as the databases do in comparisons. */
 const foldAscii = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string): boolean =>
@@ -279,7 +279,7 @@ export async function approvedMatching(context: Context, selector: Selector): Pr
   return (await listAgents(context, { status: 'approved' })).filter((agent) => matchesSelector(selector, agent));
 }
 
-/** Returns the agents with these ids, without missing ones. */
+/** Returns the agents with the given ids. Leaves out missing ones. */
 export async function agentsWithIds(context: Context, nodeIds: readonly string[]): Promise<Map<string, Agent>> {
   const rows = await context.db.all(agentsByIds, { ids: [...nodeIds] });
   return new Map(rows.map((row) => [row.node_id, toAgent(context, row)]));
@@ -298,7 +298,7 @@ export function requireAgentName(name: string): void {
     ]);
 }
 
-/** Approves or rejects an agent. Repeating the current status changes nothing. */
+/** Approves or rejects an agent. Setting the current status again has no effect. */
 export async function setStatus(
   context: Context,
   actor: Actor,

@@ -18,7 +18,7 @@ function tagFaults(key: string, value: string, at: string): Fault[] {
   return [...faults(tagKeySchema.safeParse(key), '/key'), ...faults(tagValueSchema.safeParse(value), '/value')];
 }
 
-/** Maximum number of tags of an agent, because every answer about the agent contains them. */
+/** Maximum number of tags per agent. Limited because every response that describes the agent includes all its tags. */
 const maxTags = 256;
 
 /**

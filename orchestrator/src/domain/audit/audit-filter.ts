@@ -57,8 +57,8 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
 const nobody = '-';
 
 /**
- * Finds an agent by its id or a current or former name. Does not search event texts, because a hostname may equal another
- * agent's name.
+ * Finds an agent by its id or a current or former name. Does not search summaries of events, because a hostname may
+ * equal another agent's name.
  */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {
   if (isKeyId(idOrName)) return idOrName;

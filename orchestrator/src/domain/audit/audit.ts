@@ -52,7 +52,8 @@ export function audited<T extends EventType>(context: Context, happening: Happen
 }
 
 /**
- * Maximum bytes of a page. Single events can be large: they may list all modules of a run, or all tokens of an operator.
+ * Maximum bytes of a page. Individual events can be large: they may list all modules of a run, or all tokens of an
+ * operator.
  */
 const pageBytes = 1024 * 1024;
 
@@ -97,7 +98,7 @@ function withinBytes(keys: readonly { bytes: number }[]): number {
   return over === -1 ? keys.length : over;
 }
 
-/** Decodes a cursor: time and number of the last event of a page, which never change. */
+/** Decodes a cursor: the time and number of the last event of a page. An event's time and number never change. */
 function readCursor(text: string): { below_ms: number; below_seq: number } {
   const read = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (read === null)

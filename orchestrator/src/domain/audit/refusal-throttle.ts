@@ -50,7 +50,7 @@ export interface RefusalBook<T> {
    * @returns the refusal to record now; null if it is only counted
    */
   note(who: Refused, whose: string, same: string, what: T, crowd: () => T, now: number): DueRefusal<T> | null;
-  /** Returns the repeated refusals whose hour is over, and drops entries without repetitions. */
+  /** Returns the repeated refusals whose hour has elapsed, and drops entries without repetitions. */
   due(now: number): DueRefusal<T>[];
   /** Returns all repeated refusals, to record them at shutdown. */
   rest(now: number): DueRefusal<T>[];

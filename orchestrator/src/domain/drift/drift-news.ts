@@ -39,7 +39,7 @@ export const newlyDrifted = (before: Drifted, now: Drifted): string[] =>
     .filter(([key, fields]) => fields.some((field) => !before[key]?.includes(field)))
     .map(([key]) => key);
 
-/** Returns `before` without these resources. */
+/** Returns `before` without the given resources. */
 export const without = (before: Drifted, keys: ReadonlySet<string>): Drifted =>
   Object.fromEntries(Object.entries(before).filter(([key]) => !keys.has(key)));
 
@@ -174,7 +174,7 @@ export async function followApply(context: Context, subject: Subject) {
 
 /** Maximum number of resources named in an event. Further ones are only counted. */
 const maxNamed = 10;
-/** Maximum characters of each name, because a page may contain hundreds of events. */
+/** Maximum characters of each name. Limited because a page may contain hundreds of events. */
 const maxName = 512;
 
 function detected(

@@ -197,7 +197,7 @@ async function described(context: Context, standings: readonly Standing[]): Prom
   });
 }
 
-/** Maximum bytes of drift states read at a time, because agents choose the names in them. */
+/** Maximum bytes of drift states read at a time. Limited because agents choose the names in them, and so their size. */
 const pageBytes = 1024 * 1024;
 
 async function driftOf({ db }: Context, node_ids: readonly string[]): Promise<Map<string, OffAgent['drift']>> {

@@ -23,7 +23,7 @@ export interface Metrics {
   readonly passedOver: number;
   /**
    * Stores samples of one agent. Drops samples that are too old or too far in the future.
-   * @throws MusterError storage_full, storage_unavailable if nothing was stored
+   * @throws MusterError storage_full, storage_unavailable if the write fails; no sample is then stored
    */
   record(nodeId: string, samples: readonly Sample[]): Promise<void>;
   /**

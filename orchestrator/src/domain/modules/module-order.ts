@@ -29,8 +29,8 @@ export interface OrderWish {
 }
 
 /**
- * Orders the resources of modules. Resolves the modules for an agent, or for given attributes and tags, or else uses them
- * as written.
+ * Orders the resources of modules. Resolves the modules for an agent, or for given attributes and tags. If none of these
+ * is given, uses the modules as written.
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an agent
  * and attributes or tags are given
  */

@@ -18,7 +18,7 @@ import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
 
-/** Modules are stored as uploaded texts, in all revisions. */
+/** Stores every revision of a module, exactly as uploaded. */
 
 /** Lists all modules by name. */
 export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
@@ -32,7 +32,7 @@ export function validateModule(content: string) {
 }
 
 /**
- * Stores a text as the next revision of a module.
+ * Stores the text of a module as its next revision.
  * @throws MusterError module_invalid with all faults; invalid_input if the name differs from the one in the text
  */
 export async function uploadModule(context: Context, actor: Actor, name: string, content: string): Promise<Module> {

@@ -18,7 +18,7 @@ import { type Deliver, delivered, describeAttempt, type Message } from './delive
 
 /** Notification channels: creating, changing, removing, and testing them. */
 
-/** Maximum number of channels, because every notification is sent to each of them. */
+/** Maximum number of channels. Limited because every notification is sent to each of them. */
 const maxChannels = 100;
 /** Timeout of a delivery attempt, in milliseconds. */
 export const attemptMs = 10_000;

@@ -44,7 +44,7 @@ const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;
 const hourMs = 3_600_000;
-/** Limits on the parts of an event that are sent to channels. Longer texts are only in the audit log. */
+/** Limits on the parts of an event that are sent to channels. Longer values are only in the audit log. */
 const maxSummaryLength = 1_000;
 const maxMetadataLength = 16_384;
 

@@ -80,7 +80,7 @@ export async function cancelling(context: Context, actor: Actor, nodeId: string,
   const end = statement(endAllOpen, { node_id: nodeId, status: 'cancelled', finished_at, error: reason });
   const open = await context.db.all(openOperations, { node_id: nodeId });
   const ids = open.map(({ operation_id }) => operation_id);
-  // The event names each operation, so the operations must not change between the read and the write.
+  // The event lists each operation, so the operations must not change between the read and the write.
   const isSame = { expect: 'no_row', else: 'agent_changed' } as const;
   const statements: Statement[] = [
     statement(openBeside, { node_id: nodeId, ids }, isSame),

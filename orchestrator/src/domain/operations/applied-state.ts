@@ -170,7 +170,10 @@ export function createAppliedChanges(
     /** Returns the keys for which `take` needs rows. */
     keysOf: (page: readonly Reported[]): string[] => page.map(keyAt),
 
-    /** Adds a page of results. @param earlier rows before this apply, by key; at least the existing ones of `keysOf` */
+    /**
+     * Adds a page of results.
+     * @param earlier rows from before this apply, by key; must contain every existing row whose key `keysOf` returns
+     */
     take(page: readonly Reported[], earlier: ReadonlyMap<string, Applied>): void {
       for (const one of page) {
         const [position, result] = one;

@@ -22,7 +22,7 @@ import { keepPayload } from './payloads.ts';
 import { modulesOfPlan, orStale, requirePlan, requireSamePlan } from './plan-binding.ts';
 import { presentSet } from './resolve-agent.ts';
 
-/** Plans and applies of single agents, from the request to the result. */
+/** Plans and applies of individual agents, from the request to the result. */
 
 export interface OperationRequest {
   kind: 'apply' | 'plan';
@@ -80,8 +80,8 @@ export async function submitOperation(
   const label = agent.name ?? agent.initial_hostname;
   const plan = request.plan_id === undefined ? null : await requirePlan(context, request.plan_id, agent.node_id);
   const modules = plan === null ? request.modules : modulesOfPlan(plan, request.modules);
-  const present = () => presentSet(context, agent, modules);
-  const { desired, payload, secrets, until } = await (plan === null ? present() : orStale(present));
+  const current = () => presentSet(context, agent, modules);
+  const { desired, payload, secrets, until } = await (plan === null ? current() : orStale(current));
   if (plan !== null) requireSamePlan(plan, { digest: payload.digest, secrets });
   if (agent.status !== 'approved') throw new MusterError('agent_not_approved', `the agent is ${agent.status}`);
   if (!request.queue && !context.presence.isConnected(agent.node_id))

@@ -45,7 +45,7 @@ export function requireSamePlan(plan: BoundPlan | null, now: PresentSet): assert
     if (planned[name] !== now.secrets[name]) throw stale(`the secret ${name} has changed since this was planned`);
 }
 
-/** Returns the plans of these agents in a run, by node id. */
+/** Returns the plans of the given agents in a run, by node id. */
 export async function plansIn(
   { db }: Context,
   runId: string,
@@ -68,7 +68,7 @@ export async function requirePlan({ db }: Context, planId: string, nodeId: strin
 
 /**
  * Returns the modules that the plan was requested with.
- * @throws MusterError invalid_input if the request names other modules
+ * @throws MusterError invalid_input if the request lists other modules
  */
 export function modulesOfPlan(
   plan: Awaited<ReturnType<typeof requirePlan>>,

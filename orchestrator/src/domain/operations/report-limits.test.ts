@@ -36,7 +36,7 @@ const report = (count: number): fc.Arbitrary<Report> =>
     ),
   );
 
-/** Adds the stored rows by key, like the database. */
+/** Adds the stored rows by key, as the database does. */
 function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimits) {
   let tally = newTally();
   const results = new Map<number, string>();

@@ -13,7 +13,8 @@ export interface ReportLimits {
   /** Maximum bytes of results and outputs of one operation. */
   readonly operationBytes: number;
   /**
-   * Maximum bytes of rows without details, for removals beyond `operationBytes`. The agent chooses the names of removals.
+   * Maximum bytes of detail-free removal rows that are stored after `operationBytes` is used up. Bounded, because the
+   * agent can report any number of removals.
    */
   readonly removalBytes: number;
   /** Why details are left out, displayed to operators. */

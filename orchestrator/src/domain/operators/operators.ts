@@ -182,7 +182,7 @@ async function addedBy({ db }: Context, operatorId: string) {
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
-/** Returns the objects of these operators that remain effective without them. */
+/** Returns the objects of the given operators that remain effective without them. */
 async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
   const [modules, assignments, channels, runs, operations] = await Promise.all([
     db.all(modulesUploadedBy, { ids }),

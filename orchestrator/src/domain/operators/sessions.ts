@@ -197,7 +197,7 @@ export class Sessions {
         });
         count++;
       } catch (error) {
-        // The operator signed out in the meantime.
+        // The operator has signed out since the query.
         if (!(error instanceof MusterError && error.code === 'unauthenticated')) throw error;
       }
       await this.#ended(token_hash, null);

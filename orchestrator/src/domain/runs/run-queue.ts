@@ -20,7 +20,7 @@ export class RunQueue {
     return this.#stopped;
   }
 
-  /** Continues a run now, or once more after the work in progress. Never rejects. */
+  /** Continues a run now or, if a pass is in progress, once more after it. Never rejects. */
   advance(runId: string): Promise<void> {
     const running = this.#busy.get(runId);
     if (!running) return this.#start(runId, () => this.#advance(runId));
@@ -47,7 +47,7 @@ export class RunQueue {
     if (!this.#stopped) await this.#start(runId, work);
   }
 
-  /** Waits for the work in progress, and starts no more. */
+  /** Waits for passes in progress, and starts no more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#busy.values());

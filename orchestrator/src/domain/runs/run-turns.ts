@@ -44,7 +44,8 @@ interface TurnOperation {
  * @param wave agents to queue an operation for, and agents to report as not connected
  * @returns the results, for only some of the agents if payloads are large; and whether the rows differ from the state in
  * memory, so that the run must be reloaded
- * @throws MusterError operation_finished if the run does not continue; storage_unavailable if no agent had a turn
+ * @throws MusterError operation_finished if the run does not continue; storage_unavailable if the database fails, in
+ * which case no agent has had a turn
  */
 export async function giveTurns(
   context: Context,

@@ -14,7 +14,7 @@ const everyone = (count: number) =>
 
 const usual: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
-/** A run whose rows the test controls, like the conductor and the database do. */
+/** A run whose rows the test changes, as the conductor and the database do. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
   const track = new RunTrack('r', rules, everyone(count), isConnected);
   const open = new Map<string, string>();

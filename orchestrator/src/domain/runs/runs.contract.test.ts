@@ -79,7 +79,7 @@ async function open(
   const start = (request: Partial<RunRequest> = {}) =>
     startRun(context, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
-  /** Runs the operation of an agent, like the gateway and the agent. Returns null if it has none. */
+  /** Runs the agent's next operation, playing both the gateway and the agent. Returns null if the agent has none. */
   const carryOut = async (
     agent: Key,
     status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
@@ -101,7 +101,7 @@ async function open(
     const ids = await domain.links.agentsWithWork();
     return agents.flatMap(({ id }, i) => (ids.includes(id) ? [i] : []));
   };
-  /** Waits until exactly these agents have an operation. */
+  /** Waits until exactly the given agents have an operation. */
   const untilWork = (...wanted: number[]) => vi.waitFor(async () => expect(await withWork()).toEqual(wanted));
   const outcomes = async (id: string) =>
     (await getRun(context, id)).results.map(({ status, error }) => (error === null ? status : `${status}: ${error}`));
@@ -440,7 +440,7 @@ describeDatabases('runs in waves', (fixture) => {
     await upkeep.stop();
   });
 
-  test('holds absent agents of a paced run until they connect or their time is over', async () => {
+  test('holds offline agents of a paced run until they connect or their wait time expires', async () => {
     const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });

@@ -126,7 +126,7 @@ describe('scrub', () => {
     expect(scrub('before\nafter\n', true)).toBe('before\nafter\n');
   });
 
-  test('leaves texts without values unchanged and ignores short values', () => {
+  test('leaves text without values unchanged and ignores short values', () => {
     fc.assert(
       fc.property(anyText(0), (text) => {
         expect(createScrub(['QyZ8-no-such-thing'])(text)).toBe(text);

@@ -7,7 +7,7 @@ import type { Report } from '@muster/protocol/wire';
 
 /** Replaces a secret value. */
 const hidden = '(sensitive)';
-/** Minimum length of a value. Shorter values occur in many texts by chance. */
+/** Minimum length of a value. Shorter values often occur in text by chance. */
 const minValueLength = 4;
 /** Minimum length of a single line of a multi-line value. Shorter lines may be `}` or `-----`. */
 const minLineLength = 8;
@@ -158,7 +158,7 @@ function without(text: string, ranges: Range[]): string {
   return left + text.slice(end);
 }
 
-/** Returns a report with its free texts scrubbed. Names and identities come from modules and contain no secrets. */
+/** Returns a report with its free text scrubbed. Names and identities come from modules and contain no secrets. */
 export function scrubReport(report: Report, scrub: (text: string) => string): Report {
   const orNull = (text: string | null) => (text === null ? null : scrub(text));
   switch (report.type) {

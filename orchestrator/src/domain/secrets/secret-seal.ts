@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { SecretKey } from '../../identity/secret-keys.ts';
 
-/** Encrypts single values. A sealed value can only be opened with the same key, name, and version. */
+/** Encrypts individual values. A sealed value can only be opened with the same key, name, and version. */
 
 const algorithm = 'aes-256-gcm';
 const nonceBytes = 12;

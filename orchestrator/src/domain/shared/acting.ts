@@ -12,7 +12,7 @@ export function inSession({ now }: Pick<Context, 'now'>, { session }: Actor): St
 /**
  * Checks that the actor's sign-in session is live. Call it just before an effect outside the database, or before long work
  * that must continue if the session ends later.
- * @returns the actor without its session, so that recording the work does not require the session
+ * @returns the actor without its session, so that the work can be recorded after the session has ended
  * @throws MusterError unauthenticated if the session has ended
  */
 export async function stillSignedIn(context: Pick<Context, 'db' | 'now'>, actor: Actor): Promise<Actor> {

@@ -13,14 +13,14 @@ export interface Lease {
   release(): Promise<void>;
 }
 
-/** Lifetime of a lease, in milliseconds. If the holder crashes, the work pauses for up to this time. */
+/** Lifetime of a lease, in milliseconds. If the holder crashes, its work pauses for at most this time. */
 const lifeMs = 10_000;
 /** Maximum difference between the clocks of processes that share a database, in milliseconds. */
 const skewMs = 60_000;
 
 /**
  * Creates a lease.
- * @param name name of the work
+ * @param name identifies the work that only the holder does
  * @param holder identifies this process among those that share the database; the same after a restart, so that the process
  * gets its own lease back without waiting
  */

@@ -14,7 +14,7 @@ export interface ModuleDocuments {
    * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;
-  /** Returns the newest revisions of these modules, without missing modules. */
+  /** Returns the newest revisions of the given modules. Leaves out missing modules. */
   revisions(names: readonly string[]): Promise<Revisions>;
 }
 

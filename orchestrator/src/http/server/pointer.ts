@@ -1,7 +1,7 @@
-/** Maximum length of a segment, because a client may send long names. */
+/** Maximum length of a segment. Limited because a client may send long names. */
 const maxSegmentLength = 128;
 
-/** Returns the JSON pointer (RFC 6901) of a path. The empty path names the whole value. */
+/** Returns the JSON pointer (RFC 6901) of a path. The empty path refers to the whole value. */
 export function pointer(path: readonly PropertyKey[]): string {
   let text = '';
   for (const segment of path) {

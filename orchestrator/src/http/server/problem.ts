@@ -48,7 +48,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
   };
 }
 
-/** Returns the headers of the error, or else those that its status requires. */
+/** Returns the headers of the error or, if it has none, those that its status requires. */
 export function headersOf(error: MusterError): Readonly<Record<string, string>> {
   if (error instanceof RefusedRequest) return error.headers;
   const { status } = error.kind;

@@ -33,7 +33,7 @@ export function createRates(rates: Rates) {
   return {
     /** @param address the client's IP address */
     signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
-    /** Limits attempts to use tickets of terminals, with the rates of sign-ins. */
+    /** Limits connections with invalid terminal tickets, at the sign-in rate. */
     ticket: addressRate(rates.signIn, salt, 'connections with invalid tickets') as TicketRate,
     session: countEachSecond(rates.sessionPerSecond),
   };

@@ -17,7 +17,7 @@ export interface RequestAdmissionParts {
 export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;
-  /** Limits tickets of terminals with the current rates. */
+  /** Limits connections with invalid terminal tickets, at the current rates. */
   readonly ticketRate: TicketRate = {
     spend: (address) => this.#rates.ticket.spend(address),
     giveBack: (address) => this.#rates.ticket.giveBack(address),

@@ -230,22 +230,22 @@ export const foundation: Migration = {
     const index = (name: string, table: string, columns: readonly string[]) => createIndex(build, name, table, columns);
     return [
       ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
-      // Finds the sign-in sessions of an operator, to end them or to delete expired ones.
+      // Index for ending the sign-in sessions of an operator, and for deleting expired ones.
       index('sessions_operator', 'sessions', ['operator_id']),
       index('sessions_expiry', 'sessions', ['expires_at']),
       index('agents_status', 'agents', ['status', 'node_id']),
       index('agent_tags_value', 'agent_tags', ['key', 'value']),
       index('agent_keys_node', 'agent_keys', ['node_id']),
-      // Finds the operations of one agent, newest first when read backward (ids are ULIDs).
+      // Index for the operations of an agent, newest first when read backward (ids are ULIDs).
       index('operations_node', 'operations', ['node_id', 'operation_id']),
       index('operations_status', 'operations', ['status', 'operation_id']),
       index('operations_run', 'operations', ['run_id', 'operation_id']).where('run_id', 'is not', null),
       index('operations_node_status', 'operations', ['node_id', 'status', 'operation_id']),
-      // Finds open operations in order. The index remains small even with a long history.
+      // Index for open operations in order. It remains small even with a long history.
       index('operations_open', 'operations', ['node_id', 'operation_id']).where('status', 'in', ['queued', 'running']),
       index('drift_records_node', 'drift_records', ['node_id', 'drift_id']),
       index('run_results_operation', 'run_results', ['operation_id']).where('operation_id', 'is not', null),
-      // Finds out whether a run has open outcomes.
+      // Index for checking whether a run has open outcomes.
       index('run_results_status', 'run_results', ['run_id', 'status']),
       index('runs_status', 'runs', ['status', 'run_id']),
       index('audit_events_time', 'audit_events', ['timestamp_ms', 'seq']),

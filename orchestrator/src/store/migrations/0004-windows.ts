@@ -19,7 +19,7 @@ export const windows: Migration = {
       },
       primaryKey: ['id'],
     }),
-    // Finds windows that have not ended, which are few.
+    // Index for windows that have not ended, which are few.
     createIndex(build, 'maintenance_windows_end', 'maintenance_windows', ['ends_at', 'starts_at']),
     createIndex(build, 'maintenance_windows_start', 'maintenance_windows', ['starts_at', 'id']),
     createTable(build, 'web_login_codes', {
@@ -33,14 +33,14 @@ export const windows: Migration = {
       primaryKey: ['code_hash'],
     }),
     createIndex(build, 'web_login_codes_expiry', 'web_login_codes', ['expires_at']),
-    // Finds out whether an open or recently ended operation still needs a payload.
+    // Index for checking whether an open or recently ended operation still needs a payload.
     createIndex(build, 'operations_payload', 'operations', ['payload_digest', 'finished_at']).where(
       'payload_digest',
       'is not',
       null,
     ),
     createIndex(build, 'enrolment_tokens_expiry', 'enrolment_tokens', ['expires_at']),
-    // Find the oldest drift records, which are deleted first, and the drift records of an agent by status.
+    // Indices for the oldest drift records, which are deleted first, and for the drift records of an agent by status.
     createIndex(build, 'drift_records_checked', 'drift_records', ['checked_at', 'drift_id']),
     createIndex(build, 'drift_records_node_status', 'drift_records', ['node_id', 'status', 'drift_id']),
     createTable(build, 'latest_drift', {

@@ -60,10 +60,10 @@ export const notifications: Migration = {
   name: 'notifications',
   statements: (build) => [
     ...Object.entries(tables).map(([name, shape]) => createTable(build, name, shape)),
-    // Finds configurations to re-encrypt with another key.
+    // Index for configurations to re-encrypt with another key.
     createIndex(build, 'channels_by_key', 'channels', ['key_id', 'channel_id']),
     createIndex(build, 'notifications_time', 'notifications', ['timestamp_ms', 'place']),
-    // Find deliveries that have waited too long, and the deliveries of a notification.
+    // Indices for deliveries that have waited too long, and for the deliveries of a notification.
     createIndex(build, 'deliveries_age', 'deliveries', ['created_at_ms', 'delivery_id']),
     createIndex(build, 'deliveries_place', 'deliveries', ['place']),
     createIndex(build, 'notification_reads_place', 'notification_reads', ['place']),

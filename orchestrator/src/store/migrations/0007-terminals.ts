@@ -21,7 +21,7 @@ export const terminals: Migration = {
       },
       primaryKey: ['session_id'],
     }),
-    // Finds terminal sessions by status, newest first.
+    // Index for terminal sessions by status, newest first.
     createIndex(build, 'terminal_sessions_status', 'terminal_sessions', ['status', 'session_id']),
     ...(build.dialect.kind === 'postgres' ? [sql.raw(samplesTable)] : []),
   ],

@@ -12,7 +12,7 @@ export const presence: Migration = {
       agents().addColumn('lost_at', dialect.columns.integer),
       agents().addColumn('remote_ip', dialect.columns.text),
       agents().addColumn('clone_seen_at', dialect.columns.integer),
-      // Finds agents that may be lost, least recently seen first.
+      // Index for agents that may be lost, least recently seen first.
       createIndex(build, 'agents_unseen', 'agents', ['status', 'last_seen_at', 'node_id']).where('lost_at', 'is', null),
     ];
   },

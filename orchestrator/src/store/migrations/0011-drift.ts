@@ -21,7 +21,7 @@ export const drift: Migration = {
         'is not',
         null,
       ),
-      // Finds open drift checks that the schedule requested.
+      // Index for open drift checks that the schedule requested.
       createIndex(build, 'operations_scheduled', 'operations', ['trigger', 'operation_id'])
         .where('trigger', '=', 'schedule')
         .where('status', 'in', ['queued', 'running']),

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts';
 import { createIndex } from './table.ts';
 
-/** Adds accepted drift, and columns and indices that find agents that need attention without reading the others. */
+/** Adds accepted drift, and columns and indices for finding agents that need attention without reading the others. */
 export const standing: Migration = {
   version: 13,
   name: 'standing',

@@ -93,7 +93,7 @@ export const channelUnderKey = defineQuery('channels/under key', (db, p: { key_i
   db.selectFrom('channels').select('channel_id').where('key_id', '=', p.key_id).limit(1),
 );
 
-/** A channel whose configuration is encrypted with none of these keys. */
+/** A channel whose configuration is encrypted with none of the given keys. */
 export const channelUnderOther = defineQuery('channels/under other key', (db, p: { key_ids: string[] }, d) =>
   db.selectFrom('channels').select('key_id').where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );

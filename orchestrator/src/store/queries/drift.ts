@@ -59,7 +59,7 @@ export const driftIds = defineVariants(
   },
 );
 
-/** The records with these ids, newest first. Limited to about `bytes` in total, but returns at least one record. */
+/** The records with the given ids, newest first. Limited to about `bytes` in total, but returns at least one record. */
 export const driftRecords = defineQuery('drift/records', (db, p: { ids: readonly string[]; bytes: number }, d) =>
   db
     .selectFrom((e) =>

@@ -402,7 +402,7 @@ export const openBeside = defineQuery(
       .limit(1),
 );
 
-/** Returns a row if any of these operations has ended. */
+/** Returns a row if any of the given operations has ended. */
 export const endedAmong = defineQuery('operations/ended among', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operations')

@@ -74,7 +74,7 @@ export const liveOperator = defineQuery('operators/live', (db, p: { operator_id:
     .where('removed_at', 'is', null),
 );
 
-/** Operators that these operators added. Includes removed operators. */
+/** Operators that the given operators added. Includes removed operators. */
 export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')
@@ -83,7 +83,7 @@ export const operatorsAddedBy = defineQuery('operators/added by', (db, p: { ids:
     .orderBy('username'),
 );
 
-/** Modules whose newest revision was uploaded by one of these operators. */
+/** Modules whose newest revision was uploaded by one of the given operators. */
 export const modulesUploadedBy = defineQuery('modules/uploaded by', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('modules').select('name').where(d.isIn('uploaded_by', p.ids)).orderBy('name'),
 );
@@ -96,7 +96,7 @@ export const channelsCreatedBy = defineQuery('channels/created by', (db, p: { id
   db.selectFrom('channels').select(['channel_id', 'name']).where(d.isIn('created_by', p.ids)).orderBy('name'),
 );
 
-/** Open runs that these operators started. */
+/** Open runs that the given operators started. */
 export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('runs')
@@ -106,7 +106,7 @@ export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: r
     .orderBy('run_id'),
 );
 
-/** Open operations of these operators outside of runs, oldest first. */
+/** Open operations of the given operators outside of runs, oldest first. */
 export const openOperationsOf = defineQuery(
   'operations/open of operators',
   (db, p: { ids: readonly string[]; limit: number }, d) =>

@@ -80,8 +80,8 @@ export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: rea
 );
 
 /**
- * Drift states of these agents after a drift state, for each agent first of the applied state and then of audit
- * assignments by name. Limited to about `bytes` in total, but returns at least one drift state.
+ * Drift states of the given agents, starting after a given drift state. For each agent, first that of the applied state,
+ * then those of audit assignments by name. Limited to about `bytes` in total, but returns at least one drift state.
  */
 export const driftOfAgents = defineQuery(
   'reconcile/drift',

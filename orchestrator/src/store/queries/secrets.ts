@@ -24,7 +24,7 @@ export const secretPage = defineQuery('secrets/list', (db, p: { limit: number; o
   db.selectFrom('secrets').select(entry).orderBy('name').limit(p.limit).offset(p.offset),
 );
 
-/** Restrictions and expiry of these secrets. */
+/** Restrictions and expiry of the given secrets. */
 export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -32,7 +32,7 @@ export const secretTerms = defineQuery('secrets/terms', (db, p: { names: string[
     .where(d.isIn('name', p.names)),
 );
 
-/** Restrictions, expiry, and encrypted values of these secrets. */
+/** Restrictions, expiry, and encrypted values of the given secrets. */
 export const sealedSecrets = defineQuery('secrets/sealed', (db, p: { names: string[] }, d) =>
   db
     .selectFrom('secrets')
@@ -128,7 +128,7 @@ export const deleteSecret = defineQuery('secrets/delete', (db, p: { name: string
 /** Returns a row if any secret exists. */
 export const anySecret = defineQuery('secrets/any', (db) => db.selectFrom('secrets').select('name').limit(1));
 
-/** A secret that is encrypted with none of these keys. */
+/** A secret that is encrypted with none of the given keys. */
 export const secretUnderOther = defineQuery('secrets/under other key', (db, p: { key_ids: string[] }, d) =>
   db.selectFrom('secrets').select(['name', 'key_id']).where(d.isNotIn('key_id', p.key_ids)).limit(1),
 );

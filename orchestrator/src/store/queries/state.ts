@@ -155,7 +155,7 @@ export const deleteOthers = defineQuery(
 );
 
 /**
- * Marks resources in place of `keep_modules` whose keys are not in `stay` as applied, because the agent left them
+ * Sets the in-place resources of `keep_modules` to `applied`, except those whose keys are in `stay`. The agent left them
  * unchanged.
  */
 export const keepOthers = defineQuery(

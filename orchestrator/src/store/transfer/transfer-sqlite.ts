@@ -24,7 +24,7 @@ import {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 const batchRows = 500;
-/** Maximum characters of a batch. Rows with long texts are read in smaller batches. */
+/** Maximum characters of a batch. Rows with long values are read in smaller batches. */
 const batchCharacters = 4 * 1024 * 1024;
 
 const types: Readonly<Record<string, TransferType>> = {
