@@ -1,6 +1,7 @@
 import type { Route } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { z } from 'zod';
+import { codePoint } from '../../protocol/test/code-point.ts';
 
 /** Requests with one fault each, derived from a route's declaration. */
 
@@ -132,7 +133,7 @@ export function* badParams(route: Route): Generator<BadRequest> {
 const oddText = fc.oneof(
   fc.constantFrom('web-1', 'm', 'base', 'role=web', 'approved', '..', ' ', '\u0007', '\u0000', '💥', '', '=', '(('),
   fc.string({ maxLength: 40 }),
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: codePoint, maxLength: 20 }),
 );
 const oddValue = fc.oneof(
   oddText,

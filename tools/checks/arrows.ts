@@ -210,7 +210,7 @@ function judgeWorkspace(from: Place, target: string, path?: string): string | nu
       ? `${arrow}: inside the protocol, import by relative path`
       : `${arrow}: the protocol imports no other workspace; move what both need into the protocol`;
   if (target === 'protocol')
-    return path === undefined
+    return path === undefined || (from.test && path.startsWith('protocol/test/'))
       ? null
       : `${arrow}: import the protocol by name, '@muster/protocol', to use only its exports`;
   if (target === from.workspace) return `${arrow}: inside a workspace, import by relative path`;

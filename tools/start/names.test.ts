@@ -1,6 +1,7 @@
 import { isName } from '@muster/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { codePoint } from '../../protocol/test/code-point.ts';
 import { nameFrom, profileFor } from './names.ts';
 
 test.each([
@@ -19,7 +20,7 @@ test.each([
 });
 
 test('returns a valid agent name for any host name', () => {
-  fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => isName(nameFrom(text, 'machine'))));
+  fc.assert(fc.property(fc.string({ unit: codePoint, maxLength: 300 }), (text) => isName(nameFrom(text, 'machine'))));
 });
 
 describe('the profile of the orchestrator started here', () => {

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 import { OpenTerminals } from '../host/pty/open-terminals.ts';
 import type { TerminalMessage } from './terminals.ts';
 import { TestLink } from './test/test-link.ts';
@@ -23,9 +24,9 @@ const size = { cols: length, rows: length };
 const shell = fc.oneof(
   fc.constant(null),
   fc.constantFrom('/bin/sh', '/', 'sh', '/bin/../bin/sh', '/bin/sh -x', '/bin/sh\0'),
-  fc.string({ unit: 'binary', maxLength: 256 }),
+  fc.string({ unit: codePoint, maxLength: 256 }),
 );
-const asked = { session_id: fc.constant('0'.repeat(26)), operator: fc.string({ unit: 'binary' }), shell };
+const asked = { session_id: fc.constant('0'.repeat(26)), operator: fc.string({ unit: codePoint }), shell };
 const credited = fc.oneof(length, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }));
 const act = fc.oneof(
   fc.record({ type: fc.constant('terminal_open' as const), channel, ...size, ...asked }),

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 
 /** A valid input to mutate: an optional head, and a body, which is often JSON. */
 export interface Example {
@@ -64,7 +65,7 @@ const hostileLeaf: fc.Arbitrary<Tree> = fc.oneof(
   fc.constantFrom(...hostileTexts).map(leaf),
   fc.constantFrom(...hostileNumbers).map(written),
   fc.constantFrom('null', 'true', '[]', '{}', '"\\ud800"', '"\\u0000"', '{"__proto__":{"polluted":true}}').map(written),
-  fc.string({ unit: 'binary', maxLength: 40 }).map(leaf),
+  fc.string({ unit: codePoint, maxLength: 40 }).map(leaf),
 );
 
 type TreeEdit = (node: Tree, other: Tree) => Tree;

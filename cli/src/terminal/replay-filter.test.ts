@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 import { PlainText, ReplayFilter } from './replay-filter.ts';
 
 const shown = (...pieces: string[]): string => {
@@ -93,7 +94,7 @@ const pieces = fc.array(
       '52;c;',
       '1',
     ),
-    fc.string({ unit: 'binary', maxLength: 4 }),
+    fc.string({ unit: codePoint, maxLength: 4 }),
   ),
 );
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 import { sanitise, sanitiseLine, toJson } from './sanitize.ts';
 
 const escapes = {
@@ -34,7 +35,7 @@ test('keeps newlines and tabs in text of several lines, and escapes them in one 
 
 test('removes every character that a terminal interprets, from any text', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+    fc.property(fc.string({ unit: codePoint }), (text) => {
       expect(sanitiseLine(text)).not.toMatch(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u);
       expect(sanitise(text).replace(/[\n\t]/g, '')).not.toMatch(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u);
     }),
@@ -43,7 +44,7 @@ test('removes every character that a terminal interprets, from any text', () => 
 
 test('toJson keeps the value and contains no character that a terminal interprets', () => {
   fc.assert(
-    fc.property(fc.json(), fc.string({ unit: 'binary' }), (json, text) => {
+    fc.property(fc.json(), fc.string({ unit: codePoint }), (json, text) => {
       const value = { json: JSON.parse(json), text };
       const written = toJson(value);
       expect(JSON.parse(written)).toEqual(JSON.parse(JSON.stringify(value)));

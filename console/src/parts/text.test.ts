@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 import { cutText, lineText, visibleText } from './text.tsx';
 
 test.each([
@@ -15,7 +16,7 @@ test.each([
 
 test('makes invisible characters visible in any text', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
+    fc.property(fc.string({ unit: codePoint }), (text) => {
       expect(visibleText(text)).not.toMatch(/(?![\n\t])[\p{Cc}\p{Cf}]/u);
     }),
   );

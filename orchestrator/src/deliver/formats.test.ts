@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { AuditEvent } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 import { oneLine } from '../domain/shared/single-line.ts';
 import { discordPost, ntfyPost, slackPost } from './chat.ts';
 import { forDiscord, forSlack } from './text.ts';
@@ -83,7 +84,7 @@ describe('chats', () => {
 
   test('converts any text to one line of bounded length without markup', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
+      fc.property(fc.string({ unit: codePoint, maxLength: 2000 }), (text) => {
         const line = oneLine(text, 500);
         expect([...line].length).toBeLessThanOrEqual(500);
         expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);

@@ -3,6 +3,7 @@ import { errorsOf, type Route, routes } from '@muster/protocol/http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { codePoint } from '../../../protocol/test/code-point.ts';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
@@ -106,7 +107,7 @@ describe('hostile input', () => {
         fc.constantFrom(...routes).chain((route) => fc.tuple(fc.constant(route), shaped(route))),
         fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'nonsense', undefined),
         fc.oneof(fc.constant(''), fc.webQueryParameters(), fc.string().map(encodeURI)),
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: codePoint }),
         async ([route, payload], type, query, id) => {
           const url = `/api/v1${route.path.replaceAll(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()))}`;
           const answer = await target.inject({

@@ -2,6 +2,7 @@ import { limits } from '@muster/protocol/wire';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { liveBytes } from '../../../../lib/test/live-memory.ts';
+import { codePoint } from '../../../../protocol/test/code-point.ts';
 import { LiveOutput } from './live-output.ts';
 
 const source = { operation_id: '01HZZZZZZZZZZZZZZZZZZZ0001', resource: 'site/deploy' };
@@ -11,7 +12,7 @@ describe('live output', () => {
   test('streams all output of a program that prints less than the limit', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.string({ unit: 'binary', maxLength: 12 }), fc.nat(60), fc.boolean()), { maxLength: 10 }),
+        fc.array(fc.tuple(fc.string({ unit: codePoint, maxLength: 12 }), fc.nat(60), fc.boolean()), { maxLength: 10 }),
         (said) => {
           const text = said.map(([one]) => one.toWellFormed()).join('');
           const bytes = Buffer.from(text);
