@@ -57,10 +57,10 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       planned.map(({ changes }) => ({ status: 'changed', changes })),
     );
     expect((await apply(...desired)).map(({ status }) => status)).toEqual(desired.map(() => 'unchanged'));
-    const told = await sh(
+    const listing = await sh(
       'id deploy; id -Gn other; stat -c "%U %G %a" /home/deploy/.ssh /home/deploy/.ssh/* /srv/owned',
     );
-    expect(told.split('\n')).toEqual([
+    expect(listing.split('\n')).toEqual([
       'uid=1801(deploy) gid=1800(deploy) groups=1800(deploy),60(games),1899(ops)',
       'other ops',
       'deploy deploy 700',
@@ -68,8 +68,8 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
       'deploy ops 644',
       '',
     ]);
-    const gone = await apply();
-    expect(gone.map(({ status }) => status)).toEqual(desired.map(() => 'changed'));
+    const removals = await apply();
+    expect(removals.map(({ status }) => status)).toEqual(desired.map(() => 'changed'));
     expect(machine.changes()).toEqual(before);
   });
 

@@ -79,11 +79,11 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
 
     test('an apply of a plan makes exactly the planned changes if the machine has not changed since', async () => {
       const before = machine.changes();
-      for (const wanted of [desired(), []]) {
-        const planned = await plan(wanted);
+      for (const resources of [desired(), []]) {
+        const planned = await plan(resources);
         const { plan_digest } = planned.finished;
-        expect((await plan(wanted)).finished.plan_digest).toBe(plan_digest);
-        const reported = await apply(wanted, { plan_digest });
+        expect((await plan(resources)).finished.plan_digest).toBe(plan_digest);
+        const reported = await apply(resources, { plan_digest });
         expect(reported.finished.status, JSON.stringify(reported.results)).toBe('succeeded');
         expect(reported.results.map(({ identity, action, changes }) => ({ identity, action, changes }))).toEqual(
           planned.results.map(({ identity, action, changes }) => ({ identity, action, changes })),
@@ -96,8 +96,8 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();
-      const kept = { modules: ['ours'], keep_modules: ['theirs'] };
-      const reported = await apply([], kept);
+      const selection = { modules: ['ours'], keep_modules: ['theirs'] };
+      const reported = await apply([], selection);
       expect(reported.results).toEqual([]);
       expect(machine.changes()).toEqual(there);
       await sh('usermod -s /bin/bash planned');

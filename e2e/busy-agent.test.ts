@@ -39,7 +39,7 @@ describe('a real agent with thousands of resources', () => {
       );
     const params = { node_id: agent.nodeId };
     const count = modules * (filesEach + 1);
-    let told = 0;
+    let reported = 0;
     for (let round = 0; round < rounds; round++) {
       await upload(round);
       const call = round % 4 === 3 ? planAgent : applyAgent;
@@ -49,9 +49,9 @@ describe('a real agent with thousands of resources', () => {
       expect(resources.length).toBe(count);
       expect(new Set(resources.map(({ module, id }) => `${module}/${id}`)).size).toBe(count);
       expect(resources.filter(({ status }) => status === 'failed' || status === 'skipped')).toEqual([]);
-      told += resources.length;
+      reported += resources.length;
     }
-    expect(told).toBe(rounds * count);
+    expect(reported).toBe(rounds * count);
     expect(existsSync(`${root}/0-0`) && readdirSync(root).length).toBe(modules * filesEach);
     // The agent connected once.
     const said = [...agent.program.lastLines(20_000), ...orchestrator.program.lastLines(20_000)];

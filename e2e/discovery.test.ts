@@ -77,8 +77,8 @@ test('`muster discover` finds agents without an orchestrator by address and by b
   const again = agentOn(networks, 'a', dirs.a);
   expect(await again.event('connected')).toMatchObject({ node_id: waiting[0]!.node_id });
   expect(again.lastLines(60).join('\n')).not.toContain('"event":"listening"');
-  const nobody = await discover('10.77.0.11:4747', '--wait', '1');
-  expect(nobody.pending).toEqual([]);
+  const unanswered = await discover('10.77.0.11:4747', '--wait', '1');
+  expect(unanswered.pending).toEqual([]);
   await eventually('the record shows the agent as connected and pinned by discovery', async () => {
     const [shown] = (await here<Agent[]>('agents', 'list', '-q', 'web-a')) as Agent[];
     return shown?.connected && shown.pin_source === 'discovery' ? true : null;

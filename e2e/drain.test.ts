@@ -15,8 +15,8 @@ test('an orchestrator that stops under load completes pending responses and lose
   const { call } = orchestrator;
   const agent = await stage.agent(orchestrator, 'web-1');
   const params = { node_id: agent.nodeId };
-  const [begun, done] = [join(stage.dir, 'begun'), join(stage.dir, 'done')];
-  const script = { program: 'sh', manages: 'a-line', apply: `touch '${begun}'; sleep 5; touch '${done}'` };
+  const [started, done] = [join(stage.dir, 'begun'), join(stage.dir, 'done')];
+  const script = { program: 'sh', manages: 'a-line', apply: `touch '${started}'; sleep 5; touch '${done}'` };
   await call(uploadModule, {
     body: {
       name: 'slow',
@@ -33,7 +33,7 @@ test('an orchestrator that stops under load completes pending responses and lose
   const events = follow(`${orchestrator.url}/api/v1/events`, ca, authorization);
   await eventually('the stream has sent an event', async () => (events.text !== '' ? true : null));
   const applied = call(applyAgent, { params, body: { modules: ['slow'] } });
-  await eventually('the script is running', async () => (existsSync(begun) ? true : null));
+  await eventually('the script is running', async () => (existsSync(started) ? true : null));
 
   // Opens a connection whose request never completes, and an idle keep-alive connection.
   const half = connect({ port: orchestrator.apiPort, host: '127.0.0.1', ca, checkServerIdentity: () => undefined });
@@ -96,7 +96,7 @@ interface Followed {
 
 function follow(url: string, ca: string, authorization: string): Followed {
   const followed: Followed = { text: '', ended: null };
-  const asked = request(url, { ca, checkServerIdentity: () => undefined, headers: { authorization } }, (answer) => {
+  const sent = request(url, { ca, checkServerIdentity: () => undefined, headers: { authorization } }, (answer) => {
     answer.setEncoding('utf8');
     answer.on('data', (text: string) => {
       followed.text += text;
@@ -108,9 +108,9 @@ function follow(url: string, ca: string, authorization: string): Followed {
       followed.ended ??= 'aborted';
     });
   });
-  asked.on('error', () => {
+  sent.on('error', () => {
     followed.ended ??= 'aborted';
   });
-  asked.end();
+  sent.end();
   return followed;
 }

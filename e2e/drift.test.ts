@@ -26,7 +26,7 @@ const latestThat = async (orchestrator: Orchestrator, fits: (record: DriftRecord
     const record = await orchestrator.call(latestDrift, { params: { node_id: 'web-1' } });
     return record !== null && fits(record) ? record : null;
   });
-const newsOf = async ({ call }: Orchestrator) =>
+const driftEventsOf = async ({ call }: Orchestrator) =>
   (await call(listAudit, { query: { category: 'drift' } })).events.map(({ event_type }) => event_type).reverse();
 
 test('the watch reports manual changes and their repair', async ({ stage }) => {
@@ -44,7 +44,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
     renameSync(`${motd}.new`, motd);
     expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'watch' });
   }
-  expect(await newsOf(orchestrator)).toEqual(
+  expect(await driftEventsOf(orchestrator)).toEqual(
     Array.from({ length: 3 }, () => ['drift.detected', 'drift.resolved']).flat(),
   );
 
@@ -55,7 +55,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
   await latestThat(orchestrator, ({ resources }) => resources.length === 2);
   const { resources } = await orchestrator.call(applyAgent, { params: { node_id: 'web-1' }, body: { modules: ['m'] } });
   expect(resources.map(({ corrective }) => corrective)).toEqual([true, true]);
-  expect((await newsOf(orchestrator)).slice(6)).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+  expect((await driftEventsOf(orchestrator)).slice(6)).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
   // The agent sends no drift hint for its own apply, so the orchestrator schedules a check immediately.
   expect(await latestThat(orchestrator, ({ status }) => status === 'in_sync')).toMatchObject({ trigger: 'schedule' });
   const records = await orchestrator.call(listDrift, { params: { node_id: 'web-1' } });

@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
     expect(await installed('web-1', 'nginx-light')).toMatchObject({ stdout: 'ii ' });
     expect((await installed('web-3', 'nginx-light')).stdout).not.toBe('ii ');
     for (const name of names) {
-      const told = await machine(name).sh(`
+      const output = await machine(name).sh(`
         systemctl is-enabled nginx heartbeat
         systemctl is-active nginx heartbeat
         getent passwd deploy | cut -d: -f3-
@@ -102,7 +102,7 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
         grep -h tar /etc/cron.d/*backup*
         ps -o user= -C sleep
       `);
-      expect(told.split('\n')).toEqual([
+      expect(output.split('\n')).toEqual([
         ...['enabled', 'enabled', 'active', 'active', '3000:3000::/home/deploy:/bin/bash', 'deployers www-data'],
         ...['1', 'root:www-data 750', '5 3 * * * deploy tar -cf /home/deploy/www.tar /srv/www', 'deploy', ''],
       ]);
@@ -136,12 +136,12 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   });
 
   /** Makes a manual change, and waits until a drift record names the resource. */
-  async function expectDrift(name: string, edit: string, id: string, wanted: Partial<DriftRecord>): Promise<void> {
+  async function expectDrift(name: string, edit: string, id: string, expected: Partial<DriftRecord>): Promise<void> {
     await machine(name).sh(edit);
     await eventually(`${id} of ${name} has drifted`, async () => {
       const record = await call(latestDrift, { params: params(name) });
       if (!record?.resources.some((resource) => resource.id === id)) return null;
-      expect(record).toMatchObject(wanted);
+      expect(record).toMatchObject(expected);
       return true;
     });
   }
@@ -161,9 +161,9 @@ describe.skipIf(reason !== null)(`a fleet of web servers${reason === null ? '' :
   test('requested and scheduled drift checks find changes of kernel parameters and packages, which the watch does not report', async () => {
     const packageOf = 'DEBIAN_FRONTEND=noninteractive dpkg --force-depends --remove nginx-light';
     await machine('web-2').sh(`sysctl -qw net.ipv4.ip_forward=0; ${packageOf}`);
-    const asked = await call(checkDrift, { params: params('web-2') });
-    expect(asked).toMatchObject({ status: 'drifted', trigger: 'operator' });
-    expect(asked.resources.map(({ id }) => id)).toEqual(['nginx', 'forwarding']);
+    const checked = await call(checkDrift, { params: params('web-2') });
+    expect(checked).toMatchObject({ status: 'drifted', trigger: 'operator' });
+    expect(checked.resources.map(({ id }) => id)).toEqual(['nginx', 'forwarding']);
 
     await machine('web-3').sh('sysctl -qw net.ipv4.ip_forward=0');
     fleet.orchestrator.set({ MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' });

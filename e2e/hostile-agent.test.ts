@@ -30,7 +30,7 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
     agents.set(name, agent);
     void agent.run();
   }
-  const until = async (holds: () => boolean) => (holds() ? true : null);
+  const until = async (condition: () => boolean) => (condition() ? true : null);
   const countsOf = (name: Strategy) => agents.get(name)!.counts;
   const body = { modules: ['files'] };
   const submit = (node_id: string) => call(applyAgent, { params: { node_id }, body, respondAsync: true });

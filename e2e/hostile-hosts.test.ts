@@ -54,10 +54,10 @@ describe.skipIf(reason !== null)(`a hostile machine${reason === null ? '' : ` ($
     await call(uploadModule, { body: { name: 'hostile', content } });
     const operation = await call(applyAgent, { params: { node_id: agent.nodeId }, body: { modules: ['hostile'] } });
     // The results end with the removals of resources from earlier tests.
-    const told = operation.resources
+    const reported = operation.resources
       .slice(0, hostile.length)
       .map(({ id, status, message }) => ({ id, status, message }));
-    expect(told).toEqual(
+    expect(reported).toEqual(
       hostile.map(({ id, says }) =>
         says === null
           ? expect.objectContaining({ id, status: 'changed' })

@@ -12,7 +12,7 @@ import { test } from './harness.ts';
 
 /** Returns the milliseconds until `/healthz` responds on a new connection. */
 async function healthMs(port: number, localAddress: string): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const sent = request({
     host: '127.0.0.1',
     port,
@@ -26,7 +26,7 @@ async function healthMs(port: number, localAddress: string): Promise<number> {
   answer.resume();
   await once(answer, 'close');
   expect(answer.statusCode).toBe(200);
-  return Math.round(performance.now() - begun);
+  return Math.round(performance.now() - startedAt);
 }
 
 test('4,100 silent connections from one address do not block the API for another', async ({ stage }) => {
@@ -98,7 +98,7 @@ const maxMeasurements = 5;
  * Connects an agent. Retries after a disconnect, because with 150 clients this process may exceed the handshake timeout.
  * @returns the agent, and the number of connection attempts
  */
-async function dialPatiently(port: number): Promise<{ agent: TestAgent; dials: number }> {
+async function dialWithRetries(port: number): Promise<{ agent: TestAgent; dials: number }> {
   for (let dials = 1; ; dials++) {
     try {
       return { agent: await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'), dials };
@@ -113,12 +113,12 @@ test('a hostile hello costs the orchestrator less than twice the CPU time of a v
   const orchestrator = await stage.orchestrator();
   const pid = orchestrator.program.pid as number;
   const count = 150;
-  const greet = async (say: (agent: TestAgent) => Promise<unknown>) => {
+  const measure = async (say: (agent: TestAgent) => Promise<unknown>) => {
     const before = processorMs(pid);
     const health = longestHealthMs(orchestrator.apiPort);
     const dials = await Promise.all(
       Array.from({ length: count }, async () => {
-        const { agent, dials } = await dialPatiently(orchestrator.agentPort);
+        const { agent, dials } = await dialWithRetries(orchestrator.agentPort);
         await say(agent);
         agent.end();
         return dials;
@@ -130,7 +130,7 @@ test('a hostile hello costs the orchestrator less than twice the CPU time of a v
   /** Repeats the measurement while more than 5 % of the clients had to reconnect, which distorts the times. */
   const measured = async (say: (agent: TestAgent) => Promise<unknown>) => {
     for (let attempt = 1; ; attempt++) {
-      const found = await greet(say);
+      const found = await measure(say);
       if (found.redials <= count / 20) return found;
       if (attempt === maxMeasurements)
         throw new Error(`${count} clients lost their connection ${found.redials} times before the hello`);
@@ -141,7 +141,7 @@ test('a hostile hello costs the orchestrator less than twice the CPU time of a v
     agent.send(await agent.hello({ token: 'mt_none' }));
     expect((await agent.next('refused')).code).toBe('token_invalid');
   };
-  await greet(valid);
+  await measure(valid);
   const small = await measured(valid);
   const attributes = Object.fromEntries(Array.from({ length: 3_400 }, (_, at) => [`${at}`, 1]));
   const hostile = await measured(async (agent) => {

@@ -60,10 +60,10 @@ describe.skipIf(reason !== null)(`package transactions${reason === null ? '' : `
       const params = { node_id };
       const before = machine.changes();
       await machine.sh('echo 3 > /etc/sample-slow');
-      const asked = await call(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
+      const accepted = await call(applyAgent, { params, body: { modules: ['slow'] }, respondAsync: true });
       await eventually('the slow package is being configured', async () => ((await configuring(agent)) ? true : null));
       await ends[end]?.(agent);
-      const operation = await ended(call, asked.operation_id);
+      const operation = await ended(call, accepted.operation_id);
       expect(operation, JSON.stringify(operation)).toMatchObject({
         status: 'succeeded',
         summary: { total: 3, changed: 3 },

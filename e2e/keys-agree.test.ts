@@ -59,8 +59,8 @@ type Step =
   | { do: 'restore'; back: number }
   /** An attacker copies the agent's data directory. */
   | { do: 'steal' }
-  /** The attacker connects with a copy: `back` is its index, from 0 for the newest; with `bare`, it omits key statements. */
-  | { do: 'intrude'; back: number; bare: boolean };
+  /** The attacker connects with a copy, perhaps without key statements. `back` is its index, from 0 for the newest. */
+  | { do: 'intrude'; back: number; withoutStatements: boolean };
 
 const reach = fc.constantFrom<Reach>('lost', 'unanswered', 0, 1, 2, 'whole');
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -70,7 +70,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('backup' as const) }),
   fc.record({ do: fc.constant('restore' as const), back: fc.nat(3) }),
   fc.record({ do: fc.constant('steal' as const) }),
-  fc.record({ do: fc.constant('intrude' as const), back: fc.nat(3), bare: fc.boolean() }),
+  fc.record({ do: fc.constant('intrude' as const), back: fc.nat(3), withoutStatements: fc.boolean() }),
 );
 
 /**
@@ -79,7 +79,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
  * that key expires, and cannot register another key. Before the agent connects again after a restore, a copy may act as the
  * agent, as the decision record states; the sequence ends there.
  */
-async function holds(steps: readonly Step[]): Promise<void> {
+async function checkSteps(steps: readonly Step[]): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'muster-keys-'));
   try {
     const dir = join(root, 'data');
@@ -136,9 +136,9 @@ async function holds(steps: readonly Step[]): Promise<void> {
       return verdict;
     };
     /** Connects with a copy. @returns whether the copy can act as the agent from now on, which ends the guarantee */
-    const intrude = async (copy: string, bare: boolean): Promise<boolean> => {
+    const intrude = async (copy: string, withoutStatements: boolean): Promise<boolean> => {
       const identity = await loadAgentIdentity(copy);
-      const { shown, said } = bare
+      const { shown, said } = withoutStatements
         ? { shown: identity.inForce(), said: { public_key: hexOf(identity.current) } }
         : shownBy(identity);
       const verdict = table.judge(said, now);
@@ -172,7 +172,7 @@ async function holds(steps: readonly Step[]): Promise<void> {
         chmodSync(stolen.at(-1)!, 0o700);
       } else {
         const copy = stolen.at(-1 - each.back);
-        if (copy !== undefined && (await intrude(copy, each.bare))) return;
+        if (copy !== undefined && (await intrude(copy, each.withoutStatements))) return;
       }
       // The orchestrator accepts the agent at its second hello at the latest: a refused first hello may make it drop a key.
       const verdicts = [await hello('lost')];
@@ -206,7 +206,7 @@ const found: [Step[]][] = [
 const seeds = [1952978794, 20, 2026];
 
 const check = (seed: number, numRuns: number) =>
-  fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 16 }), holds), {
+  fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 16 }), checkSteps), {
     seed,
     numRuns,
     examples: found,

@@ -23,7 +23,7 @@ import { describe, expect } from 'vitest';
 import { ended, eventually } from './eventually.ts';
 import { test } from './harness.ts';
 import { runsOf, siteModule } from './site.ts';
-import { begun, connected, expectDone, type Moment } from './trial.ts';
+import { connected, expectDone, type Moment, startTrial } from './trial.ts';
 
 const moments: Moment[] = [0, 3, 10, 25, 60, 'script', 120];
 
@@ -33,7 +33,7 @@ describe('kill -9 during an apply', () => {
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
     for (const moment of moments) {
-      const trial = await begun(stage, parts, moment);
+      const trial = await startTrial(stage, parts, moment);
       await orchestrator.kill9();
       await orchestrator.start();
       await connected(parts);
@@ -50,7 +50,7 @@ describe('kill -9 during an apply', () => {
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
     for (const moment of moments) {
-      const trial = await begun(stage, parts, moment);
+      const trial = await startTrial(stage, parts, moment);
       await agent.kill9();
       await agent.start();
       await connected(parts);
@@ -63,7 +63,7 @@ describe('kill -9 during an apply', () => {
     const agent = await stage.agent(orchestrator, 'web-1');
     const parts = { orchestrator, agent };
     for (const moment of [5, 'script'] as const) {
-      const trial = await begun(stage, parts, moment);
+      const trial = await startTrial(stage, parts, moment);
       await Promise.all([orchestrator.kill9(), agent.kill9()]);
       await orchestrator.start();
       await agent.start();

@@ -55,7 +55,7 @@ class Cable {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
-  mend(): void {
+  reconnect(): void {
     this.#isCut = false;
   }
 
@@ -157,11 +157,11 @@ describe('an agent that is offline, disconnected, or copied', () => {
       );
       await away(orchestrator, agent.nodeId);
       expect((await call(getOperation, { params: { operation_id } })).status).toBe('running');
-      cable.mend();
+      cable.reconnect();
       const operation = await ended(call, operation_id);
       expect(operation).toMatchObject({ status: 'succeeded', summary: { total: 26, changed: 26, failed: 0 } });
-      const told = operation.resources.map(({ type, identity }) => `${type} ${identity}`);
-      expect(new Set(told).size).toBe(26);
+      const reported = operation.resources.map(({ type, identity }) => `${type} ${identity}`);
+      expect(new Set(reported).size).toBe(26);
       expect(runsOf(root)).toBe(1);
     } finally {
       cable.close();
@@ -238,10 +238,10 @@ describe('a clock that is off by an hour', () => {
         resources: [{ id: name, resource: { script } }],
       });
       await call(uploadModule, { body: { name, content } });
-      const asked = await call(applyAgent, { params, body: { modules: [name] }, respondAsync: true });
+      const accepted = await call(applyAgent, { params, body: { modules: [name] }, respondAsync: true });
       await eventually('the script is running', async () => (existsSync(go) ? true : null));
       writeFileSync(file, offset > 0 ? `-${hour}` : `+${hour}`);
-      const operation = await ended(call, asked.operation_id);
+      const operation = await ended(call, accepted.operation_id);
       expect(operation).toMatchObject({ status: 'succeeded', summary: { changed: 1 } });
       near(operation.started_at, operation.created_at);
       near(operation.finished_at, operation.started_at as number);
@@ -270,9 +270,9 @@ describe('a clock that is off by an hour', () => {
     const orchestrator = await stage.orchestrator({ env: clockFrom(file, `+${hour}`) });
     const { call } = orchestrator;
     const agent = await stage.agent(orchestrator, 'web-1');
-    const gone = await stage.agent(orchestrator, 'web-2');
-    await gone.stop();
-    await away(orchestrator, gone.nodeId);
+    const stopped = await stage.agent(orchestrator, 'web-2');
+    await stopped.stop();
+    await away(orchestrator, stopped.nodeId);
     const params = { node_id: agent.nodeId };
     expect(Math.abs(Number((await call(getAgent, { params })).attributes.clock_skew_secs) + hour)).toBeLessThan(
       hour / 2,
@@ -280,7 +280,7 @@ describe('a clock that is off by an hour', () => {
     await fileModule(orchestrator, 'one', join(stage.dir, 'one'), 'one\n');
     const before = await call(applyAgent, { params, body: { modules: ['one'] } });
     const waiting = await call(applyAgent, {
-      params: { node_id: gone.nodeId },
+      params: { node_id: stopped.nodeId },
       body: { modules: ['one'], ttl: 600 },
       respondAsync: true,
     });
@@ -295,7 +295,7 @@ describe('a clock that is off by an hour', () => {
     near(later.finished_at, later.created_at);
     await connected({ orchestrator, agent });
     expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
-    await gone.start();
+    await stopped.start();
     expect((await ended(call, waiting.operation_id)).status).toBe('succeeded');
     expect(readFileSync(join(stage.dir, 'one'), 'utf8')).toBe('one\n');
   });

@@ -118,7 +118,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       );
     };
 
-    const told = async () => {
+    const readFigures = async () => {
       const [memory, swap, disk, traffic, uptime, processes] = (
         await machine.sh(`free -b | awk '/^Mem/ {print $2, $3}'; free -b | awk '/^Swap/ {print $3}'
           df -B1 --output=size,used ${repositoryInside} | tail -1
@@ -144,9 +144,9 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     for (let n = 0; n < 1_000; n++) await send(socket, machine.address);
     socket.close();
     const beganAt = Date.now();
-    const before = await told();
+    const before = await readFigures();
     const sample = await after(Math.floor(Date.now() / 1000));
-    const then = await told();
+    const then = await readFigures();
     const between = (value: number | null, values: number[], give: number) => {
       expect(value).toBeGreaterThanOrEqual(Math.min(...values) - give);
       expect(value).toBeLessThanOrEqual(Math.max(...values) + give);
@@ -205,12 +205,12 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
     const query = { since: String(sample.collected_at) };
     const listed = (await orchestrator.call(listSamples, { params, query }))!.samples;
     const stored = listed.filter(({ collected_at }) => collected_at <= last.collected_at);
-    const wanted = await eventually("the agent's log contains the last sample", async () => {
+    const logged = await eventually("the agent's log contains the last sample", async () => {
       const all = (await taken()).filter(({ start }) => start !== 2).map(({ collected_at }) => collected_at);
       return all.includes(last.collected_at) ? all : null;
     });
     expect(stored.map(({ collected_at }) => collected_at)).toEqual(
-      wanted.filter((at) => at >= sample.collected_at && at <= last.collected_at),
+      logged.filter((at) => at >= sample.collected_at && at <= last.collected_at),
     );
 
     const near = (time: number) => looks.reduce((a, b) => (Math.abs(b.at - time) < Math.abs(a.at - time) ? b : a));
@@ -231,12 +231,12 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       exec 5<>/dev/fuse; mount -i -t fuse -o fd=5,rootmode=40000,user_id=0,group_id=0 silent far`;
     const body =
       'console.log(JSON.stringify({ disks: await new DiskReader(machineSource, systemClock).read(), paths: paths() }));';
-    const bare = amongMounts(program, onParts(body));
+    const withoutMounts = amongMounts(program, onParts(body));
     const full = amongMounts(`${mounts}\n${program}`, onParts(body));
-    expect((bare.paths as string[]).length).toBeGreaterThan(0);
-    expect(full.paths).toEqual(bare.paths);
+    expect((withoutMounts.paths as string[]).length).toBeGreaterThan(0);
+    expect(full.paths).toEqual(withoutMounts.paths);
     const total = ({ disks }: Record<string, unknown>) => (disks as { total: number }).total;
-    expect(total(full)).toBe(total(bare));
+    expect(total(full)).toBe(total(withoutMounts));
   });
 
   plainTest('samples include a disk whose mount point has special characters', () => {

@@ -125,8 +125,8 @@ describe('export and import of a database', () => {
         { encoding: 'utf8', env: stage.environment() },
       );
       expect(piped, piped.stderr).toMatchObject({ status: 0 });
-      const kept = JSON.parse(piped.stdout) as { tables: { table: string; rows: number }[] };
-      expect(kept.tables.find(({ table }) => table === 'audit_events')?.rows).toBeGreaterThanOrEqual(events);
+      const exported = JSON.parse(piped.stdout) as { tables: { table: string; rows: number }[] };
+      expect(exported.tables.find(({ table }) => table === 'audit_events')?.rows).toBeGreaterThanOrEqual(events);
     } finally {
       await server.stop();
     }

@@ -45,14 +45,14 @@ test('the orchestrator delivers events to a webhook, signed as documented, even 
     await orchestrator.kill9();
     end.behave(200);
     await orchestrator.start();
-    const told = await eventually('the webhook has received the event', async () =>
+    const delivery = await eventually('the webhook has received the event', async () =>
       end.arrived.length > 2 ? (end.arrived.at(-1) ?? null) : null,
     );
-    const { event, delivery_id } = JSON.parse(told.body);
+    const { event, delivery_id } = JSON.parse(delivery.body);
     expect(event).toMatchObject({ event_type: 'operator.added', target: { name: 'bob' }, actor: { name: 'ada' } });
     expect(JSON.parse(end.arrived[1]?.body ?? '').delivery_id).toBe(delivery_id);
 
-    writeFileSync(join(directory, 'body.json'), told.body);
+    writeFileSync(join(directory, 'body.json'), delivery.body);
     const check = (signature: unknown) =>
       promisify(execFile)('sh', ['-c', documentedCheck()], {
         cwd: directory,
@@ -61,7 +61,7 @@ test('the orchestrator delivers events to a webhook, signed as documented, even 
         ({ stdout }) => stdout,
         () => 'refused',
       );
-    expect(await check(told.headers['x-signature-256'])).toBe('genuine\n');
+    expect(await check(delivery.headers['x-signature-256'])).toBe('genuine\n');
     expect(await check(`sha256=${'0'.repeat(64)}`)).toBe('refused');
 
     const page = await call(listNotifications, { query: { unread: 'true' } });

@@ -137,16 +137,16 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
     .trim()
     .split('\n')
     .map((text) => JSON.parse(text) as ChainedEvent);
-  const places = seen().map(({ place }) => place);
-  expect(places).toEqual(places.map((_, at) => (places[0] ?? 0) + at));
-  expect(seen()).toEqual(log.filter(({ place }) => place >= (places[0] ?? 0) && place <= (places.at(-1) ?? 0)));
+  const positions = seen().map(({ place }) => place);
+  expect(positions).toEqual(positions.map((_, at) => (positions[0] ?? 0) + at));
+  expect(seen()).toEqual(log.filter(({ place }) => place >= (positions[0] ?? 0) && place <= (positions.at(-1) ?? 0)));
   expect(await json('audit', 'list', '--agent', 'web-1', '--type', 'state.applied', '--since', '1h')).toMatchObject({
     events: [{ metadata: { operation_id } }],
     has_more: false,
   });
   expect(await json('audit', 'verify')).toMatchObject({ ok: true, fault: null });
   const { would_delete } = await json('audit', 'prune', '--before', '0s', '--dry-run');
-  expect(would_delete).toBeGreaterThan(places.length);
+  expect(would_delete).toBeGreaterThan(positions.length);
   expect(await json('audit', 'prune', '--before', '0s', '--yes')).toMatchObject({ deleted: expect.any(Number) });
   expect(await json('audit', 'verify')).toMatchObject({ ok: true, anchor: { place: expect.any(Number) } });
   expect(await json('audit', 'retention', 'set', '30', '--yes')).toEqual({ retention_days: 30 });

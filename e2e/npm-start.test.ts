@@ -20,9 +20,9 @@ function bareClone(stage: Stage): string {
   const folder = stage.folder('clone');
   copyRepository(folder, false);
   const path = join(folder, 'package.json');
-  const { workspaces, devDependencies, overrides: _, ...wanted } = JSON.parse(readFileSync(path, 'utf8'));
+  const { workspaces, devDependencies, overrides: _, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
   const needed = {
-    ...wanted,
+    ...manifest,
     workspaces: workspaces.filter((name: string) => !['e2e', 'bench'].includes(name)),
     devDependencies: { esbuild: devDependencies.esbuild },
   };
@@ -145,8 +145,8 @@ describe('npm start', () => {
     // Remote terminals are off by default. Changing the configuration turns them on without a restart.
     const config = join(folder, 'data', 'agent.yml');
     expect(statSync(config).mode & 0o777).toBe(0o600);
-    const asked = shell(`echo 'exit 42' | ${direct} terminal open ${name}`);
-    expect(asked).toMatchObject({ status: 1, said: expect.stringContaining('remote_terminal.enabled: true') });
+    const refused = shell(`echo 'exit 42' | ${direct} terminal open ${name}`);
+    expect(refused).toMatchObject({ status: 1, said: expect.stringContaining('remote_terminal.enabled: true') });
     writeFileSync(config, readFileSync(config, 'utf8').replace(/^# (?=remote_terminal:| {2}enabled:)/gm, ''));
     await eventually('the agent opens a terminal', async () =>
       shell(`echo 'exit 42' | ${direct} terminal open ${name}`).status === 42 ? true : null,

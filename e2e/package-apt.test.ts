@@ -66,8 +66,8 @@ describe.skipIf(reason !== null)(`packages by apt${reason === null ? '' : ` (${r
         message: expect.stringMatching(/^will be available after .*`sample-release`; now no source/),
       },
     ]);
-    const told = await agent.run(operation('apply', resources));
-    expect(told.results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
+    const report = await agent.run(operation('apply', resources));
+    expect(report.results.map(({ status }) => status)).toEqual(['changed', 'changed', 'changed']);
     expect((await plan(...resources)).results.map(({ status }) => status)).toEqual(resources.map(() => 'unchanged'));
     // The file exists now, so it adds no source. The package adds one for the resources that depend on it.
     await machine.sh('dpkg --purge sample-release sample-extra > /dev/null; apt-get update -qq');

@@ -69,9 +69,9 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     repository.offer();
     await machine.sh('apt-get update -qq');
     expect(ends(await apply(of('sample-data')))).toEqual([['changed', null]]);
-    const told = await apply();
+    const removal = await apply();
     expect(await machine.sh('cat /etc/sample-data/mine.conf')).toBe('mine\n');
-    expect(ends(told)).toEqual([['changed', expect.stringMatching(/are kept: \/etc\/sample-data existed before/)]]);
+    expect(ends(removal)).toEqual([['changed', expect.stringMatching(/are kept: \/etc\/sample-data existed before/)]]);
   });
 
   test('a removal keeps files that users created while the package was being installed', async () => {
@@ -83,9 +83,9 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     );
     await machine.sh('echo mine > /etc/sample-data/mine.conf');
     expect(ends(await coming)).toEqual([['changed', null]]);
-    const told = await apply();
+    const removal = await apply();
     expect(await machine.sh('cat /etc/sample-data/mine.conf')).toBe('mine\n');
-    expect(ends(told)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
+    expect(ends(removal)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
   });
 
   test('a removal keeps files on another file system, mounted before or after the installation', async () => {
@@ -96,9 +96,11 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
       if (mounted === 'before') await machine.sh(mount);
       expect(ends(await apply(of('sample-data'))), mounted).toEqual([['changed', null]]);
       if (mounted === 'after') await machine.sh(mount);
-      const told = await apply();
+      const removal = await apply();
       expect(await machine.sh('cat /var/lib/sample-data/mine'), mounted).toBe('mine\n');
-      expect(ends(told), mounted).toEqual([['changed', expect.stringMatching(/are kept: \/var\/lib\/sample-data /)]]);
+      expect(ends(removal), mounted).toEqual([
+        ['changed', expect.stringMatching(/are kept: \/var\/lib\/sample-data /)],
+      ]);
     }
   });
 
@@ -118,11 +120,11 @@ echo mine > /etc/sample-config.conf`);
     expect(ends(await apply(of('sample-plain')))).toEqual([['changed', null]]);
     // Like unattended-upgrades, takes the lock first and installs the package after a while.
     await machine.sh('cd /tmp; apt-get download -qq sample-data > /dev/null 2>&1; rm -f /run/held');
-    const hold = `use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die;
+    const lockScript = `use Fcntl; open(my $f, ">>", "/var/lib/dpkg/lock-frontend") or die;
 my $lock = pack("s s l! l! i", F_WRLCK, 0, 0, 0, 0); fcntl($f, F_SETLK, $lock) or die; open(my $held, ">", "/run/held"); sleep 3;
 $ENV{DPKG_FRONTEND_LOCKED} = 1; system("dpkg -i /tmp/sample-data_*.deb > /dev/null 2>&1")`;
     await machine.run(['sh', '-euc', 'cat > /run/hold.pl; systemd-run -q --unit=theirs perl /run/hold.pl'], {
-      input: hold,
+      input: lockScript,
     });
     await eventually('the other program holds the lock', async () =>
       (await machine.run(['test', '-e', '/run/held'])).code === 0 ? true : null,
@@ -176,10 +178,13 @@ exec /usr/bin/apt-get "$@"
 
   test('a plan and an apply refuse to remove packages that the machine or the agent needs', async () => {
     await clear();
-    const wanted = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({ ...of(name, { ensure: 'absent' }), id: name }));
+    const resources = ['dpkg', 'libc6', 'systemd-sysv'].map((name) => ({
+      ...of(name, { ensure: 'absent' }),
+      id: name,
+    }));
     const before = machine.changes();
     for (const purpose of ['plan', 'apply'] as const)
-      expect(ends(await agent.run(operation(purpose, wanted))), purpose).toEqual([
+      expect(ends(await agent.run(operation(purpose, resources))), purpose).toEqual([
         ['failed', expect.stringContaining('dpkg is not removed: this machine does not work without it')],
         ['failed', expect.stringContaining('libc6 is not removed: the agent needs it to run')],
         ['failed', expect.stringContaining('systemd-sysv is not removed: this machine needs it to run (/sbin/init)')],

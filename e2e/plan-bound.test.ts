@@ -39,8 +39,8 @@ test('an apply that is bound to a plan makes exactly the planned changes, or non
   writeFileSync(root, 'in the way\n');
   expect(await problemOf(bound(first.operation_id))).toMatchObject({ status: 409, code: 'plan_stale' });
   expect(treeOf(root)['.']).toMatch(/in the way\n$/);
-  const asked = (await bound(first.operation_id, true)) as { operation_id: string };
-  expect(await ended(call, asked.operation_id)).toMatchObject({
+  const accepted = (await bound(first.operation_id, true)) as { operation_id: string };
+  expect(await ended(call, accepted.operation_id)).toMatchObject({
     status: 'failed',
     error: expect.stringMatching(/^plan_stale/),
     resources: [],

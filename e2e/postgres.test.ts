@@ -7,7 +7,7 @@ import { PostgresMissing, type PostgresServer, startPostgres } from '../orchestr
 import { eventually } from './eventually.ts';
 import { type Orchestrator, type Stage, test } from './harness.ts';
 import { mainJob } from './main-job.ts';
-import { begun, connected, expectDone } from './trial.ts';
+import { connected, expectDone, startTrial } from './trial.ts';
 
 describe('on PostgreSQL', () => {
   let server: PostgresServer | undefined;
@@ -43,7 +43,7 @@ describe('on PostgreSQL', () => {
   }) => {
     const orchestrator = await orchestratorOn(stage);
     const agent = await stage.agent(orchestrator, 'web-1');
-    const trial = await begun(stage, { orchestrator, agent }, 'script');
+    const trial = await startTrial(stage, { orchestrator, agent }, 'script');
     await orchestrator.kill9();
     await orchestrator.start();
     await connected({ orchestrator, agent });
@@ -77,7 +77,7 @@ describe('on PostgreSQL', () => {
         }
       }),
     );
-    const trial = await begun(stage, { orchestrator, agent }, 'script');
+    const trial = await startTrial(stage, { orchestrator, agent }, 'script');
     await server!.kill();
     await eventually('the orchestrator refuses a write', async () => (refused.size > 0 ? true : null));
     await eventually('the orchestrator is not ready', async () => ((await ready(orchestrator)) ? null : true));

@@ -62,8 +62,8 @@ test("a relay at the orchestrator's address gets neither a token nor a session",
   orchestrator.set({ MUSTER_PUBLIC_URL: url });
   await orchestrator.stop();
   await orchestrator.start();
-  const { MUSTER_FINGERPRINT: fingerprint = '', ...bare } = operatorEnvironment(stage, orchestrator);
-  const env = { ...bare, MUSTER_URL: url };
+  const { MUSTER_FINGERPRINT: fingerprint = '', ...withoutFingerprint } = operatorEnvironment(stage, orchestrator);
+  const env = { ...withoutFingerprint, MUSTER_URL: url };
   const muster = async (...words: string[]) => {
     const program = stage.run(words.join(' '), words, env);
     const { code } = await program.ended;
@@ -73,9 +73,9 @@ test("a relay at the orchestrator's address gets neither a token nor a session",
   await forward.close();
 
   const relay = await startRelay(orchestrator.url, { port: forward.port });
-  const held = await muster('agents', 'list');
-  expect(held.code).not.toBe(0);
-  expect(held.said).toContain('is not the trusted one');
+  const refused = await muster('agents', 'list');
+  expect(refused.code).not.toBe(0);
+  expect(refused.said).toContain('is not the trusted one');
   // The relay gets no session even if the operator trusts its certificate, because its key is not the orchestrator's.
   for (const trust of [['--insecure-skip-verify'], ['--fingerprint', relay.fingerprint]]) {
     const trusted = await muster('agents', 'list', ...trust);

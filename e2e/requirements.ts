@@ -37,8 +37,8 @@ const works = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'ignore', timeout: 120_000 }).status === 0;
 
 /** Returns the reason why a requirement is not met, for `context.skip(reason)`; null if all of them are met. */
-export function missing(...wanted: Requirement[]): string | null {
-  for (const requirement of wanted) {
+export function missing(...requirements: Requirement[]): string | null {
+  for (const requirement of requirements) {
     const found = needs[requirement]();
     if (found !== true) return found;
   }

@@ -28,15 +28,15 @@ describe('kill -9 of the orchestrator during a run', () => {
     const orchestrator = await stage.orchestrator();
     const { call } = orchestrator;
     const atWork = new Set<string>();
-    const begun: string[] = [];
-    let most = 0;
+    const started: string[] = [];
+    let maxAtWork = 0;
     let fails = 0;
     const repeated: string[] = [];
     const watch: FleetWatch = {
-      onBegun: (nodeId, operationId) => {
-        begun.push(operationId);
+      onStarted: (nodeId, operationId) => {
+        started.push(operationId);
         atWork.add(nodeId);
-        most = Math.max(most, atWork.size);
+        maxAtWork = Math.max(maxAtWork, atWork.size);
       },
       onEnded: (nodeId) => atWork.delete(nodeId),
       onRepeated: (_, operationId) => repeated.push(operationId),
@@ -75,7 +75,7 @@ describe('kill -9 of the orchestrator during a run', () => {
           const run = await look();
           return run.finished_at === null ? null : run;
         });
-        const told = begun.length;
+        const startedCount = started.length;
         const statuses = Map.groupBy(run.results, ({ status }) => status);
         const had = run.results.filter(({ operation_id, status }) => operation_id !== null && status !== 'cancelled');
         expect(new Set(run.results.map(({ node_id }) => node_id)).size).toBe(size);
@@ -89,14 +89,14 @@ describe('kill -9 of the orchestrator during a run', () => {
         const { operations } = await call(listOperations, { query: { limit: '500' } });
         const ofRun = operations.filter((operation) => operation.run_id === run_id);
         expect(new Set(ofRun.map(({ node_id }) => node_id)).size).toBe(ofRun.length);
-        for (const { operation_id } of had) expect(begun).toContain(operation_id);
+        for (const { operation_id } of had) expect(started).toContain(operation_id);
         expect(atWork.size).toBe(0);
-        expect(begun.length).toBe(told);
+        expect(started.length).toBe(startedCount);
         await everybody();
       }
-      expect(most).toBeLessThanOrEqual(batch);
+      expect(maxAtWork).toBeLessThanOrEqual(batch);
       expect(repeated).toEqual([]);
-      expect(new Set(begun).size).toBe(begun.length);
+      expect(new Set(started).size).toBe(started.length);
     } finally {
       for (const agent of fleet) agent.stop();
       await Promise.all(running);

@@ -74,14 +74,14 @@ function filesIn(directory: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-interface Place {
+interface Database {
   /** URL of the PostgreSQL database; null for SQLite in the data directory. */
   url: string | null;
   /** Returns the content of a PostgreSQL database by table. */
   dump(): Promise<Map<string, string>>;
 }
 
-async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: Place): Promise<void> {
+async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: Database): Promise<void> {
   const flags = ['--log-level', 'debug'];
   const env = url === null ? {} : { MUSTER_DATABASE_URL: url };
   const orchestrator = await stage.orchestrator({ flags, env });
@@ -229,12 +229,12 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   await eventually('the webhook has received an event', async () => (end.arrived.length > 0 ? true : null));
   await eventually('all streams have sent data', async () => streams.every(({ text }) => text().length > 100) || null);
   expect(streams[0]?.text()).toContain('state.failed');
-  const places: [string, string][] = [];
+  const contents: [string, string][] = [];
   const keep = (directory: string) =>
-    places.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
+    contents.push(...filesIn(directory).map((path): [string, string] => [path, readFileSync(path, 'latin1')]));
   // Reads the data directory while the orchestrator runs, which includes the write-ahead log, and again after its stop.
   keep(orchestrator.dataDir);
-  if (url === null) expect(places.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
+  if (url === null) expect(contents.some(([path]) => path.endsWith('muster.db-wal'))).toBe(true);
   await orchestrator.stop();
   for (const { close } of streams) close();
   const exported = join(stage.dir, 'all.export');
@@ -247,7 +247,7 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   expect(logs).toHaveLength(4);
   for (const log of logs) expect(log.length).toBeGreaterThan(3);
   for (const directory of [orchestrator.dataDir, other.dataDir]) keep(directory);
-  places.push(
+  contents.push(
     [exported, readFileSync(exported, 'latin1')],
     ...[...tables].map(([table, rows]): [string, string] => [`table ${table}`, rows]),
     ...answers.map((answer): [string, string] => [answer.slice(0, 200), answer]),
@@ -256,17 +256,19 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
     ...logs.map((lines): [string, string] => ['a log', lines.join('\n')]),
   );
   expect(
-    places.some(([place]) => place === (url === null ? `${orchestrator.dataDir}/muster.db` : 'table secrets')),
+    contents.some(([location]) => location === (url === null ? `${orchestrator.dataDir}/muster.db` : 'table secrets')),
   ).toBe(true);
-  const told = canaries.flatMap((value) =>
+  const leaks = canaries.flatMap((value) =>
     [...formsOf(value), ...value.split('\n').filter((line) => line !== value)].flatMap((form) =>
       // Includes the form as Latin-1, because files are read as Latin-1.
       [form, Buffer.from(form).toString('latin1')].flatMap((text) =>
-        places.filter(([, content]) => content.includes(text)).map(([place]) => `${JSON.stringify(form)} in ${place}`),
+        contents
+          .filter(([, content]) => content.includes(text))
+          .map(([location]) => `${JSON.stringify(form)} in ${location}`),
       ),
     ),
   );
-  expect(told).toEqual([]);
+  expect(leaks).toEqual([]);
 
   // Only the agent's user can read its files.
   for (const path of filesIn(agent.dataDir)) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
@@ -328,7 +330,7 @@ test('`muster secrets set` stores a value from a pipe or a file, and an apply wr
   const pem = join(stage.dir, 'site.pem');
   writeFileSync(pem, '-----BEGIN-----\nabc\n-----END-----\n');
   // The CLI removes one trailing newline from standard input, but none from a file.
-  const told = [
+  const output = [
     await secrets(['set', 'with', '--agent', 'web-1'], 'hunter2 \n'),
     await secrets(['set', 'without'], 'hunter2'),
     await secrets(['set', 'two'], 'hunter2\n\n'),
@@ -337,8 +339,8 @@ test('`muster secrets set` stores a value from a pipe or a file, and an apply wr
     await secrets(['list', '--json'], ''),
     await secrets(['rotate-key'], ''),
   ].join('');
-  expect(told).toContain('Re-encrypted 4 values');
-  expect(told).not.toMatch(/hunter2|BEGIN/);
+  expect(output).toContain('Re-encrypted 4 values');
+  expect(output).not.toMatch(/hunter2|BEGIN/);
 
   const root = stage.folder('site');
   const names = ['with', 'without', 'two', 'pem'];

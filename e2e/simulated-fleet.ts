@@ -20,7 +20,7 @@ const unchanged: ResourceResult = {
 
 export interface FleetWatch {
   /** Called when an agent receives an operation for the first time. */
-  onBegun(nodeId: string, operationId: string): void;
+  onStarted(nodeId: string, operationId: string): void;
   /** Called when an agent reports the end of an operation for the first time. */
   onEnded(nodeId: string, operationId: string): void;
   /** Called when an agent receives an operation again after its result was acknowledged. */
@@ -100,7 +100,7 @@ export class SimulatedAgent {
       if (known === 'acknowledged') this.#watch.onRepeated(this.key.nodeId, operation_id);
       if (known !== undefined) continue;
       this.#journal.set(operation_id, 'running');
-      this.#watch.onBegun(this.key.nodeId, operation_id);
+      this.#watch.onStarted(this.key.nodeId, operation_id);
       this.#report([{ type: 'accepted', operation_id }]);
       void this.#execute(operation_id);
     }

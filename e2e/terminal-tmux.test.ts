@@ -102,8 +102,8 @@ test('a terminal runs an editor and top in a resized window, accepts ten million
   await window.paste(paste);
   await window.press('C-d');
   const arrived = join(far, 'arrived');
-  const whole = async () => (statSync(arrived).size >= text.length ? true : null);
-  await eventually('the whole pasted text has arrived', whole);
+  const isComplete = async () => (statSync(arrived).size >= text.length ? true : null);
+  await eventually('the whole pasted text has arrived', isComplete);
   await window.enter('clear; exit 3');
   await window.sees(
     'the exit code of the session',
@@ -124,10 +124,10 @@ test('a terminal runs an editor and top in a resized window, accepts ten million
   const recorded = Buffer.concat(pieces);
   expect(recorded.length).toBeGreaterThan(1_000_000);
   await eventually('the local terminal has shown the whole transcript', async () => {
-    const kept = readFileSync(shown);
-    const from = kept.indexOf(recorded.subarray(0, 64 * 1024));
+    const bytes = readFileSync(shown);
+    const from = bytes.indexOf(recorded.subarray(0, 64 * 1024));
     if (from < 0) throw new Error('the local terminal has not shown the beginning of the transcript');
-    const part = kept.subarray(from, from + recorded.length);
+    const part = bytes.subarray(from, from + recorded.length);
     return part.length === recorded.length && sha256(part) === sha256(recorded) ? true : null;
   });
 });

@@ -68,7 +68,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const gone = (pid: number) => eventually(`process ${pid} has ended`, async () => (isAlive(pid) ? null : true));
+const exited = (pid: number) => eventually(`process ${pid} has ended`, async () => (isAlive(pid) ? null : true));
 
 const codeOf = async (call: Promise<unknown>) =>
   await call.then(
@@ -176,7 +176,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       screen.type('exit 7\n');
       expect(await screen.end()).toEqual({ type: 'exit', code: 7, signal: null });
       expect(screen.closed).toBe(1000);
-      await gone(pid);
+      await exited(pid);
 
       const cast = transcriptFile(orchestrator, session_id);
       const sha256 = createHash('sha256').update(cast).digest('hex');
@@ -269,13 +269,13 @@ describe.each(databases)('a terminal, on %s', (database) => {
       expect(screen.bytes.toString()).not.toContain('by a viewer');
 
       await removed(bob.operator_id, [screen]);
-      await gone(pid);
+      await exited(pid);
       expect(await session(ada, session_id)).toMatchObject({ status: 'closed', attached: [] });
 
       const other = await opened(orchestrator, carol.call);
       await ada(closeTerminal, { params: { session_id: other.session_id } });
       expect(await other.screen.end()).toMatchObject({ type: 'error', code: 'terminal_closed' });
-      await gone(other.pid);
+      await exited(other.pid);
       expect(await endOnRecord(ada, other.session_id)).toMatchObject({ actor: { name: 'ada' } });
     });
 
@@ -297,8 +297,8 @@ describe.each(databases)('a terminal, on %s', (database) => {
           await agent.kill9();
         } else await agent.stop();
         expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
-        await gone(pid);
-        if (how === 'stopped') await gone(Number(other));
+        await exited(pid);
+        if (how === 'stopped') await exited(Number(other));
         await expectInterrupted(call, session_id);
       }
     });
@@ -323,11 +323,11 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await screen.shows(/begin 2/);
         proxy.cutAfter(bytes + Math.floor(Math.random() * 5000));
         expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_interrupted' });
-        await gone(pid);
+        await exited(pid);
         await expectInterrupted(call, session_id);
-        const kept = shownIn(transcriptFile(orchestrator, session_id));
-        expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
-        const [, lines = ''] = kept.toString().split('begin 2\n');
+        const stored = shownIn(transcriptFile(orchestrator, session_id));
+        expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
+        const [, lines = ''] = stored.toString().split('begin 2\n');
         expect(lines.length).toBeGreaterThan(10_000);
         expect(readFileSync(copy, 'utf8').startsWith(lines)).toBe(true);
       }
@@ -346,9 +346,9 @@ describe.each(databases)('a terminal, on %s', (database) => {
         await sleep(ms + Math.random() * 50);
         await orchestrator.kill9();
         await screen.end();
-        const kept = shownIn(transcriptWhole(orchestrator, session_id));
-        expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
-        await gone(pid);
+        const stored = shownIn(completeTranscript(orchestrator, session_id));
+        expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
+        await exited(pid);
         await orchestrator.start();
         await expectInterrupted(call, session_id);
         // Whenever the kill happened, the transcript is a valid asciicast, and the audit log has its digest.
@@ -370,7 +370,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const [left, idle, full] = await Promise.all([1, 2, 3].map(() => opened(orchestrator, call)));
     if (!left || !idle || !full) throw new Error('a terminal is missing');
     const expectEnd = async ({ session_id, pid }: Opened, why: RegExp) => {
-      await gone(pid);
+      await exited(pid);
       expect(await session(call, session_id)).toMatchObject({
         status: 'closed',
         end_reason: expect.stringMatching(why),
@@ -409,11 +409,11 @@ describe.each(databases)('a terminal, on %s', (database) => {
     const { session_id, screen, pid } = await opened(orchestrator, call);
     screen.type(flood);
     expect(await screen.end()).toMatchObject({ type: 'error', code: 'terminal_unrecorded' });
-    await gone(pid);
+    await exited(pid);
     expect(await call(getStatus, {})).toMatchObject({ status: 'ok' });
     expect(await session(call, session_id)).toMatchObject({ status: 'closed' });
-    const kept = shownIn(await transcript(call, session_id, 'asciicast'));
-    expect(kept.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
+    const stored = shownIn(await transcript(call, session_id, 'asciicast'));
+    expect(stored.subarray(0, screen.bytes.length).equals(screen.bytes)).toBe(true);
     expect(screen.bytes.length).toBeGreaterThan(50_000);
 
     // Returns the path of a transcript in that mount namespace.
@@ -427,13 +427,13 @@ describe.each(databases)('a terminal, on %s', (database) => {
       code: 'terminal_unrecorded',
       message: 'the terminal cannot be recorded: the transcript file was removed',
     });
-    await gone(second.pid);
+    await exited(second.pid);
     expect(await session(call, second.session_id)).toMatchObject({ status: 'closed', transcript_path: null });
   });
 });
 
 /** Returns a transcript without its incomplete last line. */
-function transcriptWhole(orchestrator: Orchestrator, session_id: string): Buffer {
+function completeTranscript(orchestrator: Orchestrator, session_id: string): Buffer {
   const cast = transcriptFile(orchestrator, session_id);
   return cast.subarray(0, cast.lastIndexOf(0x0a) + 1);
 }

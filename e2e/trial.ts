@@ -30,7 +30,7 @@ export interface Trial {
 }
 
 /** Uploads a site, starts an apply of it, and waits until the moment. */
-export async function begun(
+export async function startTrial(
   stage: Stage,
   parts: { orchestrator: Orchestrator; agent: AgentProcess },
   moment: Moment,
@@ -62,9 +62,9 @@ export async function expectDone({ orchestrator, agent, root, operationId }: Tri
 }
 
 function expectEachOnce({ resources, summary }: Operation): void {
-  const told = resources.map(({ module, type, identity }) => `${module} ${type} ${identity}`);
-  expect(new Set(told).size).toBe(told.length);
-  expect(summary.total).toBe(told.length);
+  const reported = resources.map(({ module, type, identity }) => `${module} ${type} ${identity}`);
+  expect(new Set(reported).size).toBe(reported.length);
+  expect(summary.total).toBe(reported.length);
   expect(summary.failed).toBe(0);
 }
 

@@ -21,8 +21,8 @@ test('docs/cli.md lists the exit codes of the program', () => {
 test('docs/cli.md lists the variable of every global flag', () => {
   const flags = program.options.filter(({ long }) => long !== '--version');
   const listed = [...page.matchAll(/^\| `(--[a-z-]+)` \| `(MUSTER_[A-Z_]+)`/gm)].map(([, ...pair]) => pair);
-  const told = flags.map(({ long, description }) => [long, /\b(MUSTER_[A-Z_]+)\b/.exec(description)?.[1]]);
-  expect(told.toSorted()).toEqual(listed.toSorted());
+  const documented = flags.map(({ long, description }) => [long, /\b(MUSTER_[A-Z_]+)\b/.exec(description)?.[1]]);
+  expect(documented.toSorted()).toEqual(listed.toSorted());
 });
 
 test.each(verbs.filter(({ words }) => words !== 'orchestrator' && words !== 'agent'))(
@@ -48,7 +48,7 @@ function wordsIn(line: string): string[][] {
     .map((part) =>
       [...part.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)]
         .slice(1)
-        .map(([, double, single, bare]) => double ?? single ?? bare ?? ''),
+        .map(([, double, single, unquoted]) => double ?? single ?? unquoted ?? ''),
     );
 }
 

@@ -171,11 +171,11 @@ function start(args: string[], stdout: 'pipe' | number | 'ignore') {
 }
 
 test('ends by the signal after Ctrl-C, which a shell shows as 130', async () => {
-  const asked = new Promise<undefined>((resolve) => {
+  const called = new Promise<undefined>((resolve) => {
     answers.discover = () => void resolve(undefined);
   });
   const { child, ended } = start(['discover', '--wait', '1h'], 'ignore');
-  await Promise.race([asked, ended]);
+  await Promise.race([called, ended]);
   child.kill('SIGINT');
   expect(await ended).toMatchObject({ exit: null, signal: 'SIGINT' });
 });

@@ -55,7 +55,7 @@ export class CliError extends Error {
 }
 
 /** The reader closed standard output, as `head` does. The program ends without a message. */
-export class ReaderGone extends Error {}
+export class OutputClosed extends Error {}
 
 /** Creates the error for an invalid command line. */
 export const usageError = (message: string, remedy: string | null = null): CliError =>

@@ -53,13 +53,13 @@ describe('keys and sign-in sessions', () => {
     expect(again.stderr).toContain('--force');
     expect(again.stderr).toContain('muster operator whoami --public-key');
     // No terminal: the program cannot ask.
-    const nobody = { interactive: false } as Prompter;
+    const nonInteractive = { interactive: false } as Prompter;
     const init = ['operator', 'init', '--force', '--key-file', join(home.path, 'other')];
     const captured = await run(init, env);
     expect(captured.stdout).toMatch(/^[0-9a-f]{64}\n$/);
     expect(captured.stderr).toContain('Anyone who has that file can sign in as you');
     expect(captured.stderr).not.toContain('Next');
-    const forced = await run(init, env, '', { columns: 80, prompt: nobody });
+    const forced = await run(init, env, '', { columns: 80, prompt: nonInteractive });
     expect(forced.stdout).toMatch(/^[0-9a-f]{64}\n$/);
     expect(forced.stderr).toContain(`muster orchestrator init --username NAME --operator-key ${forced.stdout.trim()}`);
     expect((await stat(join(home.path, 'other'))).mode & 0o777).toBe(0o600);
@@ -81,9 +81,9 @@ describe('keys and sign-in sessions', () => {
   });
 
   test('login stores the given certificate, and later verbs refuse another one', async () => {
-    const { MUSTER_FINGERPRINT: fingerprint = '', ...bare } = env;
+    const { MUSTER_FINGERPRINT: fingerprint = '', ...withoutFingerprint } = env;
     const own = {
-      ...bare,
+      ...withoutFingerprint,
       XDG_CONFIG_HOME: join(home.path, 'trust'),
       MUSTER_KEY_FILE: keyFile(),
     };
@@ -101,8 +101,11 @@ describe('keys and sign-in sessions', () => {
   });
 
   test('warns whenever the certificate is not checked', async () => {
-    const { MUSTER_FINGERPRINT: _, ...bare } = env;
-    const ran = await run(['status', '--insecure-skip-verify'], { ...bare, XDG_CONFIG_HOME: join(home.path, 'none') });
+    const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
+    const ran = await run(['status', '--insecure-skip-verify'], {
+      ...withoutFingerprint,
+      XDG_CONFIG_HOME: join(home.path, 'none'),
+    });
     expect(ran.exit).toBe(0);
     expect(ran.stderr).toContain('is not verified');
   });
@@ -201,9 +204,9 @@ describe('keys and sign-in sessions', () => {
   });
 
   test('uses the profile if no flags are given', async () => {
-    const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...bare } = env;
+    const { MUSTER_URL: _url, MUSTER_FINGERPRINT: _print, ...withoutServer } = env;
     const own = {
-      ...bare,
+      ...withoutServer,
       XDG_CONFIG_HOME: join(home.path, 'profiles'),
       MUSTER_KEY_FILE: keyFile(),
     };
@@ -327,9 +330,9 @@ describe('agents', () => {
       answers.setAgentStatus = ({ params, body }) => ({
         body: agent({ node_id: params.node_id ?? '', name: (body as { name: string }).name }),
       });
-      const asked = await muster('agents', 'approve', '--all-pending', '--hostnames');
-      expect(asked).toMatchObject({ exit: 2, stdout: '' });
-      expect(asked.stderr).toContain('Approve 5 agents');
+      const unconfirmed = await muster('agents', 'approve', '--all-pending', '--hostnames');
+      expect(unconfirmed).toMatchObject({ exit: 2, stdout: '' });
+      expect(unconfirmed.stderr).toContain('Approve 5 agents');
       const ran = await muster('agents', 'approve', '--all-pending', '--hostnames', '--yes');
       expect(ran.exit).toBe(6);
       expect(ran.stdout.match(/^Approved (\S+)/gm)).toEqual(
@@ -560,8 +563,8 @@ describe('plan, apply, drift, operations', () => {
     expect(routes()).not.toContain('applyAgent');
     expect((await muster('apply', 'web-1', '--yes', '--remove')).exit).toBe(0);
     expect(sent('applyAgent')?.body).toEqual({ modules: [], offline: 'report' });
-    const gone = ['second', 'first'].map((module) => result({ module, action: 'remove', status: 'would_change' }));
-    answers.planAgent = () => ({ body: operation(gone) });
+    const removals = ['second', 'first'].map((module) => result({ module, action: 'remove', status: 'would_change' }));
+    answers.planAgent = () => ({ body: operation(removals) });
     expect((await muster('apply', 'web-1', '--yes')).stderr).toContain('apply web-1 -m first -m second --yes');
     answers.planAgent = () => ({ body: operation([result({ action: 'update', status: 'would_change' })]) });
     server.seen.length = 0;
@@ -606,11 +609,11 @@ describe('plan, apply, drift, operations', () => {
 
   test('apply waits for the end of an operation that is still running', async () => {
     answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
-    let asked = 0;
+    let requests = 0;
     answers.getOperation = () => ({
       body: operation([result({ action: 'create', status: 'changed' })], {
         kind: 'apply',
-        status: asked++ === 0 ? 'running' : 'succeeded',
+        status: requests++ === 0 ? 'running' : 'succeeded',
       }),
     });
     const ran = await muster('apply', 'web-1', '-m', 'motd', '--yes');
@@ -712,17 +715,17 @@ describe('plan, apply, drift, operations', () => {
             ? runOf([outcome(0), outcome(1, nothing), outcome(2, away)])
             : runOf([outcome(0)], { kind: 'apply' }),
       });
-      const asked: string[] = [];
+      const questions: string[] = [];
       const prompt = {
         interactive: true,
         ask: async () => '',
         secret: async () => '',
         choose: async () => null,
-        confirm: async (question: string) => asked.push(question) > 0,
+        confirm: async (question: string) => questions.push(question) > 0,
       };
       const args = ['apply', '--selector', 'role=web', '-m', 'site', '--canary', '1', '--batch', '25%'];
       const ran = await run(args, { ...env, NO_COLOR: '1' }, '', { columns: 80, prompt });
-      expect(asked).toEqual(['Apply this on web-2? It removes 1 resource. 1 agent without a plan is left out.']);
+      expect(questions).toEqual(['Apply this on web-2? It removes 1 resource. 1 agent without a plan is left out.']);
       expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
         kind: 'apply',
         modules: ['site'],
@@ -810,10 +813,10 @@ describe('plan, apply, drift, operations', () => {
             : runOf([outcome(0), outcome(1)], { kind: 'apply' }),
       });
       server.seen.length = 0;
-      const held = await muster('apply', 'web-1', 'web-2', 'web-10', '--yes');
-      expect(held.exit).toBe(6);
-      expect(held.stderr).toContain('web-10 failed: the agent is not connected');
-      expect(held.stderr).toContain('Left out 1 agent: without a plan, removals there are unknown.');
+      const refused = await muster('apply', 'web-1', 'web-2', 'web-10', '--yes');
+      expect(refused.exit).toBe(6);
+      expect(refused.stderr).toContain('web-10 failed: the agent is not connected');
+      expect(refused.stderr).toContain('Left out 1 agent: without a plan, removals there are unknown.');
       expect(server.seen.filter(({ route }) => route.id === 'startRun')[1]?.body).toEqual({
         kind: 'apply',
         modules: [],
@@ -938,22 +941,22 @@ describe('plan, apply, drift, operations', () => {
       { stdout: 'one\ntwo\n', stderr: 'oh\u001b[2J\n', exit_code: null, truncated: false, running: true as const },
       { stdout: 'one\ntwo\nthree\n', stderr: 'oh\u001b[2J\n', exit_code: 3, truncated: false },
     ];
-    let asked = -1;
+    let requests = -1;
     answers.getOperation = () => ({
-      body: operation([], { kind: 'apply', status: ++asked < 2 ? 'running' : 'failed' }),
+      body: operation([], { kind: 'apply', status: ++requests < 2 ? 'running' : 'failed' }),
     });
     answers.getOperationOutput = () => ({
-      body: { operation_id: '01KAGZ4D3E5F6G7H8J9K0M1N2P', output: { 'site/deploy': said[Math.min(asked, 2)] } },
+      body: { operation_id: '01KAGZ4D3E5F6G7H8J9K0M1N2P', output: { 'site/deploy': said[Math.min(requests, 2)] } },
     });
     const id = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
     const ran = await muster('operations', 'output', id, '--follow');
     expect(ran.stdout).toBe('site/deploy\none\ntwo\noh\\x1b[2J\nthree\nexit 3\n');
     expect(ran.exit).toBe(1);
-    asked = -1;
+    requests = -1;
     expect((await muster('operations', 'output', id)).stdout).toBe('site/deploy\none\ntw');
-    asked = 1;
-    const whole = await muster('operations', 'output', id, '--json', '--follow');
-    expect(JSON.parse(whole.stdout)).toEqual({ operation_id: id, output: { 'site/deploy': said[2] } });
+    requests = 1;
+    const followed = await muster('operations', 'output', id, '--json', '--follow');
+    expect(JSON.parse(followed.stdout)).toEqual({ operation_id: id, output: { 'site/deploy': said[2] } });
     said[2] = { stdout: 'no newline', stderr: 'of its own', exit_code: 3, truncated: false };
     expect((await muster('operations', 'output', id)).stdout).toBe('site/deploy\nno newline\nof its own\nexit 3\n');
   });
@@ -984,9 +987,9 @@ describe('assignments and runs', () => {
   });
 
   test('creates an assignment from modules and a selector, with parameters from a file', async () => {
-    const bare = await muster('assignments', 'create', 'base', '-m', 'motd');
-    expect(bare.exit).toBe(2);
-    expect(bare.stderr).toContain('--selector');
+    const withoutSelector = await muster('assignments', 'create', 'base', '-m', 'motd');
+    expect(withoutSelector.exit).toBe(2);
+    expect(withoutSelector.stderr).toContain('--selector');
     const args = ['assignments', 'create', 'base', '-m', 'motd', '--selector', 'role=web', '--audit'];
     const made = await run([...args, '--parameters', '-'], env, '{"motd":{"greeting":"hi"}}');
     expect(made.exit, made.stderr).toBe(0);
@@ -1086,17 +1089,17 @@ describe('assignments and runs', () => {
 
   test('asks before an apply with the number of removals', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
-    const asked: string[] = [];
+    const questions: string[] = [];
     const prompt: Prompter = {
       interactive: true,
       secret: async () => '',
       choose: async () => null,
-      confirm: async (question) => asked.push(question) < 0,
+      confirm: async (question) => questions.push(question) < 0,
       ask: async () => '',
     };
     const ran = await run(['assignments', 'apply', 'base'], { ...env, NO_COLOR: '1' }, '', { columns: 80, prompt });
     expect(ran.exit).toBe(1);
-    expect(asked).toEqual(['Apply base on 1 agent? It removes 2 resources.']);
+    expect(questions).toEqual(['Apply base on 1 agent? It removes 2 resources.']);
     expect(routes()).not.toContain('applyAssignment');
   });
 });
@@ -1231,9 +1234,9 @@ describe('the program', () => {
 describe('with a terminal', () => {
   /** A prompter that gives these answers and records the questions. */
   const person = (...given: (boolean | string)[]) => {
-    const asked: string[] = [];
+    const questions: string[] = [];
     const next = (question: string) => {
-      asked.push(question);
+      questions.push(question);
       const answer = given.shift();
       if (answer === undefined) throw new Error(`nobody answers ${question}`);
       return answer;
@@ -1249,7 +1252,7 @@ describe('with a terminal', () => {
         return answer;
       },
     };
-    return { asked, terminal: { columns: 80, prompt } };
+    return { questions, terminal: { columns: 80, prompt } };
   };
   const tty = { TERM: 'xterm' };
 
@@ -1258,10 +1261,10 @@ describe('with a terminal', () => {
     answers.applyAgent = () => ({
       body: operation([result({ action: 'create', status: 'changed' })], { kind: 'apply' }),
     });
-    const { asked, terminal } = person(true);
+    const { questions, terminal } = person(true);
     const ran = await run(['apply', 'web-1', '-m', 'motd'], { ...env, NO_COLOR: '1' }, '', terminal);
     expect(ran.exit, ran.stderr).toBe(0);
-    expect(asked).toEqual(['Apply this on web-1? It removes 1 resource.']);
+    expect(questions).toEqual(['Apply this on web-1? It removes 1 resource.']);
     // Only the confirmed plan is applied.
     expect(sent('applyAgent')?.body).toEqual({
       modules: ['motd'],
@@ -1280,20 +1283,20 @@ describe('with a terminal', () => {
 
   test('prints a plan with removals without -m, but refuses to apply it', async () => {
     answers.planAgent = () => ({ body: operation(variety) });
-    const { asked, terminal } = person();
+    const { questions, terminal } = person();
     const ran = await run(['apply', 'web-1'], env, '', terminal);
     expect(ran.exit).toBe(1);
     expect(ran.stdout).toContain('Plan for web-1');
     expect(ran.stderr).toContain('muster apply web-1 --remove');
-    expect(asked).toEqual([]);
+    expect(questions).toEqual([]);
     expect(routes()).not.toContain('applyAgent');
   });
 
   test('does not ask if there is nothing to apply', async () => {
     answers.planAgent = () => ({ body: operation([result({})]) });
-    const { asked, terminal } = person();
+    const { questions, terminal } = person();
     expect((await run(['apply', 'web-1'], env, '', terminal)).exit).toBe(0);
-    expect(asked).toEqual([]);
+    expect(questions).toEqual([]);
     expect(routes()).not.toContain('applyAgent');
   });
 
@@ -1309,15 +1312,15 @@ describe('with a terminal', () => {
   });
 
   test('shows an unknown certificate once, and accepts only that one later', async () => {
-    const { MUSTER_FINGERPRINT: _, ...bare } = env;
-    const own = { ...bare, XDG_CONFIG_HOME: join(home.path, 'first-use'), MUSTER_KEY_FILE: keyFile() };
+    const { MUSTER_FINGERPRINT: _, ...withoutFingerprint } = env;
+    const own = { ...withoutFingerprint, XDG_CONFIG_HOME: join(home.path, 'first-use'), MUSTER_KEY_FILE: keyFile() };
     const no = await run(['status'], own, '', person(false).terminal);
     expect(no.exit).toBe(5);
     expect(no.stderr).toContain(showFingerprint(certificate.fingerprint));
     expect(server.seen).toEqual([]);
     const yes = person(true);
     expect((await run(['status'], own, '', yes.terminal)).exit).toBe(0);
-    expect(yes.asked).toEqual(['Trust this certificate?']);
+    expect(yes.questions).toEqual(['Trust this certificate?']);
     expect((await run(['status'], own)).exit).toBe(0);
 
     const other = await standIn({ tls: await makeCertificate() });
@@ -1341,10 +1344,10 @@ describe('with a terminal', () => {
         pin_source: 'first_use',
       }),
     });
-    const { asked, terminal } = person('web-9');
+    const { questions, terminal } = person('web-9');
     const ran = await run(['agents', 'approve', 'web-1'], env, '', terminal);
     expect(ran.exit).toBe(0);
-    expect(asked).toEqual(['Permanent name: [web-9]']);
+    expect(questions).toEqual(['Permanent name: [web-9]']);
     expect(ran.stderr).toContain('192.0.2.17');
     expect(ran.stderr).toContain('unverified');
     expect(sent('setAgentStatus')?.body).toEqual({ status: 'approved', name: 'web-9' });
@@ -1392,7 +1395,7 @@ describe('in a separate process', () => {
 
   test('prints how to see the work if a signal ends an apply', async () => {
     let waiting = () => {};
-    const asked = new Promise<void>((resolve) => {
+    const requested = new Promise<void>((resolve) => {
       waiting = resolve;
     });
     answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
@@ -1401,7 +1404,7 @@ describe('in a separate process', () => {
       return { body: operation([], { kind: 'apply', status: 'running' }) };
     };
     const ran = await spawned(['apply', 'web-1', '-m', 'a', '--yes'], env, '', 'stays', (child) => {
-      void asked.then(() => child.kill('SIGINT'));
+      void requested.then(() => child.kill('SIGINT'));
     });
     expect(ran.exit).toBeNull();
     expect(ran.stderr).toBe(
@@ -1426,8 +1429,8 @@ describe('discovery', () => {
     agent({ node_id: letter.repeat(32), name: null, status: 'pending', initial_hostname: `host-${letter}` });
 
   test('announces the orchestrator, and prints new agents', async () => {
-    let asked = 0;
-    answers.listAgents = () => ({ body: asked++ === 0 ? [pending('a')] : [pending('a'), pending('b')] });
+    let requests = 0;
+    answers.listAgents = () => ({ body: requests++ === 0 ? [pending('a')] : [pending('a'), pending('b')] });
     answers.discover = () => ({ body: { sent_to: ['192.0.2.255:4747'] } });
     const found = await muster('discover', '--wait', '1');
     expect(found.exit, found.stderr).toBe(0);
@@ -1436,7 +1439,7 @@ describe('discovery', () => {
     expect(found.stdout).not.toContain('host-a');
     expect(found.stderr).toContain('Announced to 192.0.2.255:4747.');
     expect(found.stderr).toContain('muster agents approve');
-    asked = 0;
+    requests = 0;
     const forPrograms = await muster('discover', '192.0.2.40:4747', '--wait', '1', '--json');
     expect(sent('discover')?.route.id).toBe('discover');
     expect(JSON.parse(forPrograms.stdout)).toMatchObject({

@@ -28,22 +28,22 @@ void runProgram(argv.slice(2), {
   terminal: async () => (await import('./terminal/local-terminal.ts')).openLocalTerminal(process),
   onInterrupt: (say) => {
     const leave = () => {
-      process.off('SIGINT', heard);
+      process.off('SIGINT', onSigint);
       // End by the signal, so that the shell detects it.
       process.kill(process.pid, 'SIGINT');
     };
-    const heard = () => {
+    const onSigint = () => {
       if (say(leave) !== 'stay') leave();
     };
-    process.on('SIGINT', heard);
-    return () => process.off('SIGINT', heard);
+    process.on('SIGINT', onSigint);
+    return () => process.off('SIGINT', onSigint);
   },
   onEnd: (say) => {
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
     const release = () => {
-      for (const signal of signals) process.off(signal, heard);
+      for (const signal of signals) process.off(signal, onSignal);
     };
-    const heard = (signal: NodeJS.Signals) => {
+    const onSignal = (signal: NodeJS.Signals) => {
       release();
       try {
         say();
@@ -52,7 +52,7 @@ void runProgram(argv.slice(2), {
       }
       process.kill(process.pid, signal);
     };
-    for (const signal of signals) process.on(signal, heard);
+    for (const signal of signals) process.on(signal, onSignal);
     return release;
   },
 }).then((exit) => {

@@ -1,8 +1,8 @@
-import { ReaderGone } from '../src/exit.ts';
+import { OutputClosed } from '../src/exit.ts';
 import type { EndSignal, LocalTerminal, Size } from '../src/terminal/local-terminal.ts';
 
 /** A terminal or pipe that a test controls. */
-export interface HeldTerminal {
+export interface ControlledTerminal {
   terminal: LocalTerminal;
   /** Returns the text that was written and accepted. */
   shown(): string;
@@ -16,7 +16,7 @@ export interface HeldTerminal {
   isPaused(): boolean;
   isClosed(): boolean;
   /** Blocks writes until `release`. */
-  hold(): void;
+  blockWrites(): void;
   take(): void;
   /** Closes the reading end of the output. */
   hangUp(): void;
@@ -24,7 +24,7 @@ export interface HeldTerminal {
   untaken(): number;
 }
 
-export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): HeldTerminal {
+export function controlTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80, rows: 24 }): ControlledTerminal {
   let size = first;
   let listeners: { bytes(bytes: Uint8Array): void; end(): void } | null = null;
   /** Events before the program starts to read. */
@@ -61,7 +61,7 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
       pause: () => (state.paused = true),
       resume: () => (state.paused = false),
       write: async (bytes) => {
-        if (state.gone) throw new ReaderGone();
+        if (state.gone) throw new OutputClosed();
         if (state.held) await new Promise<void>((done) => waiting.push({ bytes, done }));
         else shown.push(bytes);
       },
@@ -85,7 +85,7 @@ export function holdTerminal(kind: 'terminal' | 'pipe', first: Size = { cols: 80
     },
     isPaused: () => state.paused,
     isClosed: () => state.closed,
-    hold: () => {
+    blockWrites: () => {
       state.held = true;
     },
     take,

@@ -61,10 +61,10 @@ function match(method: string, path: string): { route: Route; params: Record<str
   return null;
 }
 
-const usualStatus = (route: Route): number => Number(Object.keys(route.answers)[0]);
+const successStatus = (route: Route): number => Number(Object.keys(route.answers)[0]);
 
 function responseOf(route: Route, value: unknown): Response {
-  const status = usualStatus(route);
+  const status = successStatus(route);
   if (value === undefined) return new Response(null, { status });
   const media = route.media?.[status];
   if (media !== undefined)

@@ -233,13 +233,13 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
       .click();
     await screen(page).getByText('42 is the answer').first().waitFor();
     // The page's shortcuts work while the screen has the focus, and Tab moves the focus out of it.
-    const place = page.getByRole('slider', { name: 'Position in the recording' });
+    const slider = page.getByRole('slider', { name: 'Position in the recording' });
     await page.locator('.xterm-helper-textarea').focus();
     await page.keyboard.press('Home');
-    await eventually('the replay is at its start', async () => ((await place.inputValue()) === '0' ? true : null));
-    await tab.press('Tab', place);
+    await eventually('the replay is at its start', async () => ((await slider.inputValue()) === '0' ? true : null));
+    await tab.press('Tab', slider);
     await page.keyboard.press('End');
-    expect(Number(await place.inputValue())).toBeCloseTo(Number(await place.getAttribute('max')), 5);
+    expect(Number(await slider.inputValue())).toBeCloseTo(Number(await slider.getAttribute('max')), 5);
     expect(await web.machine.sh('pgrep -xc bash || true')).toBe('0\n');
   });
 

@@ -4,7 +4,7 @@ const doubleFetchMs = 1_000;
  * Maximum milliseconds by which news may precede the first of the two requests. The console delays a read until the event
  * stream opens, and the first events of the stream may cause another read.
  */
-const heldBackMs = 500;
+const delayedMs = 500;
 
 /**
  * A script that runs in every document before the document's own scripts. It reports a repeated read as an error on the
@@ -23,7 +23,7 @@ export const reportRepeatedFetches = `{
     const now = performance.now();
     const before = fetched.get(url);
     fetched.set(url, now);
-    if (before !== undefined && now - before < ${doubleFetchMs} && newsAt < before - ${heldBackMs})
+    if (before !== undefined && now - before < ${doubleFetchMs} && newsAt < before - ${delayedMs})
       console.error('requested twice within ' + Math.round(now - before) + ' ms: ' + url);
   };
 

@@ -58,8 +58,8 @@ async function shootAll(
   theme: 'light' | 'dark',
 ): Promise<void> {
   const tab = await Tab.open(browser, orchestrator, { colorScheme: theme, viewport: { width, height } });
-  const wanted = (name: string) => only.some((word) => name.includes(word));
-  if (wanted('sign-in')) {
+  const isSelected = (name: string) => only.some((word) => name.includes(word));
+  if (isSelected('sign-in')) {
     await tab.page.goto(orchestrator.url);
     await shoot(tab, 'sign-in', width, theme);
   }
@@ -70,7 +70,7 @@ async function shootAll(
     : new Map(addresses.filter((address) => !address.includes('$')).map((address) => [address, address]));
   for (const [address, path] of pages) {
     const name = fileNameOf(address);
-    if (!wanted(name)) continue;
+    if (!isSelected(name)) continue;
     await tab.go(path);
     await shoot(tab, name, width, theme);
   }
@@ -78,7 +78,7 @@ async function shootAll(
     ['palette', 'Control+k'],
     ['help', '?'],
   ] as const) {
-    if (!wanted(name)) continue;
+    if (!isSelected(name)) continue;
     await tab.go('/');
     await tab.settled();
     await tab.page.keyboard.press(keys);

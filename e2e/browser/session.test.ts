@@ -158,7 +158,7 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
       expect(await page.evaluate('document.body.dataset.loaded')).toBe('once');
       return `${tab.url}/modules/new${new URL(url).hash}`;
     };
-    const asked = (name: string) => page.getByRole('dialog', { name: `Sign in as ${name}?` });
+    const signInDialog = (name: string) => page.getByRole('dialog', { name: `Sign in as ${name}?` });
     await tab.signIn('/modules/new');
     const editor = page.getByRole('textbox', { name: 'Text of the new module' });
     await editor.click();
@@ -166,23 +166,23 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
 
     // Keys that the operator types while the dialog opens do not confirm it.
     await openLink(bobs);
-    await asked('bob').waitFor();
+    await signInDialog('bob').waitFor();
     expect(page.url()).toBe(`${tab.url}/modules/new`);
     await page.keyboard.type('ab ');
     await page.keyboard.press('Enter');
     await page.keyboard.press('Escape');
-    await asked('bob').getByText('You are signed in as ada').waitFor();
+    await signInDialog('bob').getByText('You are signed in as ada').waitFor();
     // A second link replaces the first one and ends the first one's sign-in session.
     const out = () => page.waitForResponse((answer) => answer.url().endsWith('/auth/logout'));
     let refused = out();
     const used = await openLink(bobs);
     expect((await refused).status()).toBe(204);
-    await asked('bob').waitFor();
+    await signInDialog('bob').waitFor();
     refused = out();
-    await tab.press('Tab', asked('bob').getByRole('button', { name: 'Cancel' }));
+    await tab.press('Tab', signInDialog('bob').getByRole('button', { name: 'Cancel' }));
     await page.keyboard.press('Enter');
     expect((await refused).status()).toBe(204);
-    await asked('bob').waitFor({ state: 'hidden' });
+    await signInDialog('bob').waitFor({ state: 'hidden' });
     expect(await editor.innerText()).toContain('name: half');
     await page.getByText('Live', { exact: true }).waitFor();
 
@@ -198,15 +198,15 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     // Unsaved input stays if the same operator signs in.
     await openLink(orchestrator.call);
     refused = out();
-    await asked('ada').getByRole('button', { name: 'Sign in' }).click();
+    await signInDialog('ada').getByRole('button', { name: 'Sign in' }).click();
     expect((await refused).status()).toBe(204);
-    await asked('ada').waitFor({ state: 'hidden' });
+    await signInDialog('ada').waitFor({ state: 'hidden' });
     expect(await editor.innerText()).toContain('name: half');
 
     // Unsaved input is discarded if another operator signs in.
     await openLink(bobs);
     refused = out();
-    await asked('bob').getByRole('button', { name: 'Sign in' }).click();
+    await signInDialog('bob').getByRole('button', { name: 'Sign in' }).click();
     expect((await refused).status()).toBe(204);
     await page.getByRole('button', { name: 'bob' }).waitFor();
     await editor.waitFor();

@@ -98,12 +98,12 @@ export class Tab {
   }
 
   /** Presses a key until an element has the focus, like an operator without a mouse. */
-  async press(key: string, until: Locator, most = 40): Promise<void> {
-    for (let pressed = 0; pressed < most; pressed++) {
+  async press(key: string, until: Locator, maxPresses = 40): Promise<void> {
+    for (let pressed = 0; pressed < maxPresses; pressed++) {
       if (await until.evaluate((element) => element === element.ownerDocument.activeElement)) return;
       await this.page.keyboard.press(key);
     }
-    throw new Error(`${until} does not have the focus after pressing ${key} ${most} times`);
+    throw new Error(`${until} does not have the focus after pressing ${key} ${maxPresses} times`);
   }
 
   /** Opens another tab in the same browser. */

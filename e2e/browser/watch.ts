@@ -27,7 +27,7 @@ export class PageWatch {
         watch.#fault(`console: ${message.text()} (${message.location().url})`);
     });
     page.on('pageerror', (error) => watch.#fault(`uncaught: ${error.stack ?? error.message}`));
-    page.on('request', (request) => watch.#asked(request));
+    page.on('request', (request) => watch.#onRequest(request));
     const ended = (request: Request) => {
       watch.#underWay.delete(request);
       watch.#endedAt = performance.now();
@@ -71,7 +71,7 @@ export class PageWatch {
     this.#faults.push(text);
   }
 
-  #asked(request: Request): void {
+  #onRequest(request: Request): void {
     const url = request.url();
     if (/^(data|blob):/.test(url)) return;
     const { origin, pathname } = new URL(url);

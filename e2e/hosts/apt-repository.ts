@@ -22,7 +22,7 @@ export class AptRepository {
   readonly #address: string;
   readonly #server: Server;
   /** Paths of all requests, oldest first. */
-  readonly asked: string[] = [];
+  readonly requestedPaths: string[] = [];
   /** Whether the server leaves requests without a response. */
   stalled = false;
 
@@ -54,15 +54,15 @@ export class AptRepository {
 
   /**
    * Sets the offered packages; test hosts see them at their next `apt-get update`.
-   * @param wanted reports whether to offer a package; default: all packages
+   * @param isOffered reports whether to offer a package; default: all packages
    */
-  offer(wanted: (offered: { name: string; version: string }) => boolean = () => true): void {
-    const stanzas = this.#pool.filter(wanted).map((entry) => {
+  offer(isOffered: (offered: { name: string; version: string }) => boolean = () => true): void {
+    const stanzas = this.#pool.filter(isOffered).map((entry) => {
       const content = readFileSync(entry.path);
       // Replaces the colon of an epoch, which some clients percent-encode.
-      const place = `pool/${entry.name}_${entry.version.replace(':', '.')}.deb`;
-      this.#paths.set(`/${place}`, entry.path);
-      return `${entry.control}\nFilename: ${place}\nSize: ${content.length}\nSHA256: ${sha256(content)}\n`;
+      const filename = `pool/${entry.name}_${entry.version.replace(':', '.')}.deb`;
+      this.#paths.set(`/${filename}`, entry.path);
+      return `${entry.control}\nFilename: ${filename}\nSize: ${content.length}\nSHA256: ${sha256(content)}\n`;
     });
     const packages = Buffer.from(stanzas.join('\n'));
     const architecture = architectures[process.arch] ?? process.arch;
@@ -95,7 +95,7 @@ export class AptRepository {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const path = decodeURIComponent(request.url ?? '');
-    this.asked.push(path);
+    this.requestedPaths.push(path);
     if (this.stalled) return;
     const file = this.#paths.get(path);
     const content = file === undefined ? this.#files.get(path) : readFileSync(file);

@@ -23,8 +23,8 @@ export function makeControlGroups(name: string): string[] {
 }
 
 /** Returns the processes in matching groups and their subgroups. */
-export function processesOf(wanted: (name: string) => boolean): { group: string; pid: number }[] {
-  return matching(wanted).flatMap(({ name, path }) =>
+export function processesOf(isMatch: (name: string) => boolean): { group: string; pid: number }[] {
+  return matching(isMatch).flatMap(({ name, path }) =>
     foldersOf(path)
       .flatMap((folder) => read(join(folder, 'cgroup.procs')).split('\n').filter(Boolean))
       .map((pid) => ({ group: name, pid: Number(pid) })),
@@ -51,8 +51,8 @@ export async function endControlGroups(name: string): Promise<void> {
 }
 
 /** Removes matching groups that have no processes. */
-export function removeControlGroups(wanted: (name: string) => boolean): void {
-  for (const { path } of matching(wanted))
+export function removeControlGroups(isMatch: (name: string) => boolean): void {
+  for (const { path } of matching(isMatch))
     for (const folder of foldersOf(path).reverse())
       try {
         rmdirSync(folder);
@@ -61,10 +61,10 @@ export function removeControlGroups(wanted: (name: string) => boolean): void {
       }
 }
 
-function matching(wanted: (name: string) => boolean): { name: string; path: string }[] {
+function matching(isMatch: (name: string) => boolean): { name: string; path: string }[] {
   return hierarchies().flatMap((hierarchy) =>
     readdirSync(hierarchy, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && wanted(entry.name))
+      .filter((entry) => entry.isDirectory() && isMatch(entry.name))
       .map(({ name }) => ({ name, path: join(hierarchy, name) })),
   );
 }

@@ -26,7 +26,7 @@ class CommandFailed extends Error {
   }
 }
 
-interface Place {
+interface MachineOptions {
   name: string;
   /** Directory of the Debian root, the lower layer of the overlay. */
   base: string;
@@ -63,22 +63,22 @@ const bootLimitMs = 180_000;
 export class Machine {
   readonly name: string;
   readonly address: string;
-  readonly #place: Place;
+  readonly #options: MachineOptions;
   #nspawn: ChildProcess | null = null;
   #ended: Promise<void> = Promise.resolve();
   #leader = 0;
   #boots = 0;
   #console = '';
 
-  constructor(place: Place) {
-    this.#place = place;
-    this.name = place.name;
-    this.address = place.bridge.join(place.name);
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.address = options.bridge.join(options.name);
     this.#makeDisk();
   }
 
   #makeDisk(): void {
-    const { folder, files } = this.#place;
+    const { folder, files } = this.#options;
     for (const name of ['upper', 'work', 'root']) mkdirSync(join(folder, name), { recursive: true });
     for (const [path, content] of Object.entries({ '/etc/hostname': `${this.name}\n`, ...files })) {
       mkdirSync(dirname(join(folder, 'upper', path)), { recursive: true });
@@ -96,7 +96,7 @@ export class Machine {
   }
 
   #launch(): void {
-    const { base, folder, repository: seesRepository } = this.#place;
+    const { base, folder, repository: seesRepository } = this.#options;
     const env = {
       PATH: process.env.PATH,
       SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1',
@@ -143,13 +143,13 @@ export class Machine {
 
   /** Waits until the machine has booted `more` times and systemd has completed the last boot. */
   async #up(more: number): Promise<void> {
-    const wanted = this.#boots + more - 1;
+    const expectedBoots = this.#boots + more - 1;
     try {
       await eventually(
         `the machine ${this.name} has booted`,
         async () => {
           if (this.#nspawn === null) throw new Error('systemd-nspawn has exited');
-          if (this.#boots < wanted) return null;
+          if (this.#boots < expectedBoots) return null;
           this.#leader ||= this.#findLeader();
           if (this.#leader === 0 || !existsSync(`${this.rootPath}/run/systemd/private`)) return null;
           const { stdout } = await this.run(['systemctl', 'is-system-running', '--wait']);
@@ -234,7 +234,7 @@ export class Machine {
   /** Returns the differences between the machine's root and the base root. The machine must be running. */
   changes(volatile?: readonly string[]): RootDifference {
     if (this.#leader === 0) throw new Error(`the machine ${this.name} is off`);
-    const { base, folder } = this.#place;
+    const { base, folder } = this.#options;
     return differenceFromBase({ base, upper: join(folder, 'upper'), merged: this.rootPath, volatile });
   }
 
@@ -267,7 +267,7 @@ export class Machine {
   /** Resets the root to its state before the first boot. The machine is off afterwards. */
   async wipe(): Promise<void> {
     await this.powerCut();
-    const { folder } = this.#place;
+    const { folder } = this.#options;
     for (const name of ['upper', 'work']) await removeFolder(join(folder, name));
     this.#makeDisk();
   }
@@ -276,8 +276,8 @@ export class Machine {
   async end(): Promise<void> {
     await this.powerCut();
     removeControlGroups((name) => name === machineName(this.name));
-    this.#place.bridge.leave(this.name);
-    await removeFolder(this.#place.folder);
+    this.#options.bridge.leave(this.name);
+    await removeFolder(this.#options.folder);
   }
 
   /** Returns the last output of the machine's console, to print after a failed test. */

@@ -154,10 +154,10 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
       'cd /var/backups/muster; for d in 1 2 3 4; do : > 2026-01-0${d}T021500.tar.gz; done; : > mine.tar.gz',
     );
     await machine.sh("sed -n 's/^15 2 \\* \\* \\* root //p' /etc/cron.d/muster-root-backup | sh -eu");
-    const kept = (await machine.sh('ls /var/backups/muster')).trim().split('\n');
-    expect(kept).toHaveLength(4);
-    expect(kept.slice(0, 2)).toEqual(['2026-01-03T021500.tar.gz', '2026-01-04T021500.tar.gz']);
-    const packed = await machine.sh(`tar -tzf /var/backups/muster/${kept[2]}`);
+    const backups = (await machine.sh('ls /var/backups/muster')).trim().split('\n');
+    expect(backups).toHaveLength(4);
+    expect(backups.slice(0, 2)).toEqual(['2026-01-03T021500.tar.gz', '2026-01-04T021500.tar.gz']);
+    const packed = await machine.sh(`tar -tzf /var/backups/muster/${backups[2]}`);
     expect(packed.split('\n')).toEqual(expect.arrayContaining(['./etc/passwd', './srv/www/index.html']));
     expect(packed).toContain('ssh_host_ed25519_key\n');
     expect(packed).not.toContain('.pub');

@@ -95,15 +95,15 @@ export class Seat {
     await this.#prompts(prompt, 0, () => {}, timeoutMs);
     let from = this.#at;
     for (const line of command.split('\n')) {
-      const bare = (text: string) => text.replaceAll(/\s+/g, '');
+      const withoutSpaces = (text: string) => text.replaceAll(/\s+/g, '');
       this.#pty.write(line);
       await eventually(`the terminal shows the typed line "${line}"`, async () =>
-        this.#pending === 0 && bare(this.#lines(from).join('')).endsWith(bare(line)) ? true : null,
+        this.#pending === 0 && withoutSpaces(this.#lines(from).join('')).endsWith(withoutSpaces(line)) ? true : null,
       );
       from = this.#at + 1;
       this.#pty.write('\r');
     }
-    let asked = '';
+    let answered = '';
     await this.#prompts(
       next,
       from,
@@ -112,8 +112,8 @@ export class Seat {
         const marked = this.#lines(from).findLast((line) => line.includes('◆'));
         const question = marked ?? (/[:?]$/.test(this.#line) ? `${this.#at} ${this.#line}` : undefined);
         const quiet = performance.now() - this.#lastByte > quietMs;
-        if (question === undefined || !quiet || question === asked || answers.length === 0) return;
-        asked = question;
+        if (question === undefined || !quiet || question === answered || answers.length === 0) return;
+        answered = question;
         for (const key of (answers.shift() as string).replaceAll('⏎', '\r')) this.#pty.write(key);
       },
       timeoutMs,

@@ -39,8 +39,8 @@ describe.skipIf(reason !== null)(`terminals of a real machine${reason === null ?
       let { link } = await orchestrator.welcomed(0, 3);
       let channel = 0;
       const open = () => {
-        const wish = { session_id: '0'.repeat(26), cols: 80, rows: 24, shell: null, operator: 'ann' };
-        link.send({ type: 'terminal_open', channel: ++channel, ...wish });
+        const request = { session_id: '0'.repeat(26), cols: 80, rows: 24, shell: null, operator: 'ann' };
+        link.send({ type: 'terminal_open', channel: ++channel, ...request });
         return answer(link, ['terminal_opened', 'terminal_refused']);
       };
       expect(await open()).toMatchObject({ type: 'terminal_refused', code: 'disabled' });

@@ -16,7 +16,7 @@ export interface MachineOptions {
 /** Directories for the data of test hosts: in memory and on disk. */
 const disks = ['/dev/shm', '/var/tmp'];
 /** Minimum free bytes for test hosts in memory. */
-const roomInMemory = 2 * 1024 ** 3;
+const minFreeMemory = 2 * 1024 ** 3;
 
 /**
  * Real machines for tests, on their own network: Debian containers with systemd as their first process. Requires that
@@ -32,7 +32,7 @@ export class TestHosts {
   private constructor(base: string, inMemory: boolean) {
     this.base = base;
     const [memory = '', disk = ''] = disks;
-    this.#disk = inMemory && roomIn(memory) > roomInMemory ? memory : disk;
+    this.#disk = inMemory && freeBytes(memory) > minFreeMemory ? memory : disk;
     this.bridge = new Bridge();
   }
 
@@ -75,7 +75,7 @@ export class TestHosts {
   }
 }
 
-function roomIn(folder: string): number {
+function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;

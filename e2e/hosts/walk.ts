@@ -29,7 +29,7 @@ export class Walk {
     writeFileSync(transcript, '');
   }
 
-  #tell(...lines: string[]): void {
+  #print(...lines: string[]): void {
     this.#shown.push(...lines);
     appendFileSync(this.#file, lines.map((line) => `${line.trimEnd()}\n`).join(''));
   }
@@ -54,11 +54,11 @@ export class Walk {
       const next = steps[index + 1]?.prompt ?? first;
       const type = async () => {
         const lines = await seat.type(step, command, next, answers).catch((error: Error) => {
-          this.#tell(seat.view);
+          this.#print(seat.view);
           this.#faults.push(`${page}:${step.line} ${command}\n${error.message}`);
           throw new Error(this.#faults.join('\n\n'), { cause: error });
         });
-        this.#tell(`${step.prompt} ${command.replaceAll('\n', '\n> ')}`, ...lines);
+        this.#print(`${step.prompt} ${command.replaceAll('\n', '\n> ')}`, ...lines);
         return { lines, compared: compareOutput(step.expected, lines, this.#samples) };
       };
       let { lines, compared } = await type();
@@ -70,7 +70,7 @@ export class Walk {
       if (compared.fault === null) this.#samples = compared.samples;
       else this.#faults.push(`${page}:${step.line} ${command}\n${compared.fault}\n${lines.join('\n')}`);
     }
-    this.#tell('');
+    this.#print('');
     if (answers.length > 0)
       this.#faults.push(`${page}:${line} the commands asked no question for the answers ${JSON.stringify(answers)}`);
   }

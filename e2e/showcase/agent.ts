@@ -20,7 +20,7 @@ export class ShowcaseAgent {
   readonly machine = new SimulatedMachine();
   readonly description: Description;
   /** Milliseconds that the agent needs for each resource. */
-  pace = 0;
+  delayMs = 0;
   readonly #cancelled = new Set<string>();
   #link: TestAgent | null = null;
   #seq = 0;
@@ -95,7 +95,7 @@ export class ShowcaseAgent {
     let position = 0;
     while (position < results.length && !this.#cancelled.has(operation_id)) {
       const some = results.slice(position, position + resultsOfReport);
-      if (this.pace > 0) await sleep(this.pace * some.length);
+      if (this.delayMs > 0) await sleep(this.delayMs * some.length);
       await this.#report(link, [
         ...this.#outputs(operation_id, some),
         { type: 'results', operation_id, position, results: some },

@@ -72,9 +72,9 @@ export class SimulatedMachine {
         this.#applied.set(resource.key, { resource, now: { ...(resource.body as Body) } });
       }
     }
-    const wanted = new Set(resources.map(({ key }) => key));
+    const declared = new Set(resources.map(({ key }) => key));
     for (const [key, applied] of [...this.#applied].reverse()) {
-      if (wanted.has(key) || keep_modules.includes(applied.resource.module)) continue;
+      if (declared.has(key) || keep_modules.includes(applied.resource.module)) continue;
       const removal = { ...blank(applied.resource), action: 'remove' as const, duration_ms: 2 };
       results.push({ ...removal, status: kind === 'plan' ? 'would_change' : 'changed' });
       if (kind === 'apply') this.#applied.delete(key);
@@ -83,10 +83,10 @@ export class SimulatedMachine {
   }
 
   #compared({ resource, now }: Applied): ResourceResult {
-    const wanted = resource.body as Body;
-    const changes = differences(now, wanted);
+    const desired = resource.body as Body;
+    const changes = differences(now, desired);
     if (changes.length === 0) return blank(resource);
-    const diff = diffOf(resource.identity, now, wanted);
+    const diff = diffOf(resource.identity, now, desired);
     return { ...blank(resource), action: 'update', status: 'would_change', changes, diff, corrective: true };
   }
 }
@@ -109,22 +109,22 @@ const shown = (value: unknown): string | null => {
   return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 200);
 };
 
-function differences(now: Body | null, wanted: Body): ResourceResult['changes'] {
-  const fields = Object.keys(wanted).filter((field) => !naming.has(field));
+function differences(now: Body | null, desired: Body): ResourceResult['changes'] {
+  const fields = Object.keys(desired).filter((field) => !naming.has(field));
   const changes = fields
-    .filter((field) => now === null || JSON.stringify(now[field]) !== JSON.stringify(wanted[field]))
+    .filter((field) => now === null || JSON.stringify(now[field]) !== JSON.stringify(desired[field]))
     .map((field) => {
-      if (field !== 'content') return { field, from: shown(now?.[field]), to: shown(wanted[field]) };
-      return { field, from: now === null ? null : sizeOf(now.content), to: sizeOf(wanted.content) };
+      if (field !== 'content') return { field, from: shown(now?.[field]), to: shown(desired[field]) };
+      return { field, from: now === null ? null : sizeOf(now.content), to: sizeOf(desired.content) };
     });
   return now === null ? [{ field: 'ensure', from: 'absent', to: 'present' }, ...changes] : changes;
 }
 
 const sizeOf = (content: unknown): string => `${String(content ?? '').length} bytes`;
 
-function diffOf(identity: string, now: Body | null, wanted: Body): string | null {
-  if (typeof wanted.content !== 'string' || now?.content === wanted.content) return null;
+function diffOf(identity: string, now: Body | null, desired: Body): string | null {
+  if (typeof desired.content !== 'string' || now?.content === desired.content) return null;
   const before = typeof now?.content === 'string' ? now.content : '';
-  const patch = createTwoFilesPatch(identity, identity, before, wanted.content, '', '', { context: 3 });
+  const patch = createTwoFilesPatch(identity, identity, before, desired.content, '', '', { context: 3 });
   return patch.replace(/^Index: .*\n=+\n/, '').replaceAll(/^(---|\+\+\+) (.*?)\t?$/gm, '$1 $2');
 }

@@ -339,7 +339,7 @@ export const shapes: Shapes = {
     `  '${names.name}': () => import('./${names.name}.ts'),\n`,
   ]),
   insert(
-    'cli/src/completion/wanted.ts',
+    'cli/src/completion/completion.ts',
     ["  'profiles',\n] as const", `  '${names.name}',\n`],
     ["  operators: 'operators',\n", `  '${names.oneName}': '${names.name}',\n  '${names.name}': '${names.name}',\n`],
   ),

@@ -8,28 +8,28 @@ import { agent } from '../../test/examples.ts';
 import { type Answer, type Seen, type Standing, standIn } from '../../test/orchestrator.ts';
 import { makeHome, musterHere } from '../../test/process.ts';
 import { describeProgram } from '../program/program.ts';
+import { choicesIn, completionOf } from './completion.ts';
 import { completionScripts } from './scripts.ts';
-import { choicesIn, wantedBy } from './wanted.ts';
 
 const program = await describeProgram();
-const wanted = (...typed: string[]) => wantedBy(program, typed);
-const values = (...typed: string[]) => wanted(...typed).fixed.map(({ value }) => value);
+const completionFor = (...typed: string[]) => completionOf(program, typed);
+const values = (...typed: string[]) => completionFor(...typed).fixed.map(({ value }) => value);
 
 describe('candidates of a command line', () => {
   test('completes only existing nouns and verbs', () => {
     expect(values('ag')).toEqual(expect.arrayContaining(['agents', 'modules', 'apply']));
     expect(values('help', '')).toEqual(values(''));
     expect(values('agents', '')).toEqual(expect.arrayContaining(['list', 'show', 'approve']));
-    expect(wanted('agents', 'lst', '')).toMatchObject({ fixed: [], source: null, files: false });
-    expect(wanted('status', '')).toMatchObject({ fixed: [], source: null, files: false });
-    expect(wanted('windows', 'add', '')).toMatchObject({ fixed: [], source: null, files: false });
+    expect(completionFor('agents', 'lst', '')).toMatchObject({ fixed: [], source: null, files: false });
+    expect(completionFor('status', '')).toMatchObject({ fixed: [], source: null, files: false });
+    expect(completionFor('windows', 'add', '')).toMatchObject({ fixed: [], source: null, files: false });
   });
 
   test('completes options of the verb and of all verbs', () => {
     const flags = values('agents', 'list', '--');
     expect(flags).toEqual(expect.arrayContaining(['--status', '--json', '--url', '--help']));
     expect(flags).not.toContain('--canary');
-    expect(wanted('agents', 'list', '--', '--').fixed).toEqual([]);
+    expect(completionFor('agents', 'list', '--', '--').fixed).toEqual([]);
   });
 
   test.each([
@@ -51,19 +51,19 @@ describe('candidates of a command line', () => {
     [['status', '--profile', ''], 'profiles', '', ''],
     [['enrolment-tokens', 'revoke', ''], 'tokens', '', ''],
   ])('completes %j from %s', (typed, source, before, begins) => {
-    expect(wantedBy(program, typed)).toMatchObject({ source, before, begins, files: false });
+    expect(completionOf(program, typed)).toMatchObject({ source, before, begins, files: false });
   });
 
   test.each([[['modules', 'upload', '']], [['secrets', 'set', 'x', '--file', '']], [['status', '--key-file', '']]])(
     'completes %j as a file name',
     (typed) => {
-      expect(wantedBy(program, typed).files).toBe(true);
+      expect(completionOf(program, typed).files).toBe(true);
     },
   );
 
   test('does not complete the name of a new profile', () => {
-    expect(wanted('profile', 'create', '').source).toBeNull();
-    expect(wanted('assignments', 'create', '').source).toBeNull();
+    expect(completionFor('profile', 'create', '').source).toBeNull();
+    expect(completionFor('assignments', 'create', '').source).toBeNull();
   });
 
   test('reads choices from the help text', () => {
@@ -114,12 +114,12 @@ describe('candidates from the orchestrator', () => {
     expect((await complete(here, 'agents', 'show', 'ab')).stdout).toBe(`${'ab'.repeat(16)}\tpending, web-1\n`);
     expect((await complete(here, 'plan', 'db-1', 'db')).stdout).not.toContain('db-1');
     expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(1);
-    const kept = join(home.path, 'once', 'muster', 'completion');
-    const [file = ''] = await readdir(kept);
-    expect((await stat(join(kept, file))).mode & 0o777).toBe(0o600);
-    expect((await stat(kept)).mode & 0o777).toBe(0o700);
+    const cacheDirectory = join(home.path, 'once', 'muster', 'completion');
+    const [file = ''] = await readdir(cacheDirectory);
+    expect((await stat(join(cacheDirectory, file))).mode & 0o777).toBe(0o600);
+    expect((await stat(cacheDirectory)).mode & 0o777).toBe(0o700);
     // Completion ignores a cache file that other users can write.
-    await chmod(join(kept, file), 0o666);
+    await chmod(join(cacheDirectory, file), 0o666);
     await complete(here, 'agents', 'show', 'we');
     expect(server.seen.filter(({ route }) => route.id === 'listAgents')).toHaveLength(2);
   });
@@ -158,10 +158,10 @@ describe('candidates from the orchestrator', () => {
   test('uses cached candidates after the orchestrator has stopped', async () => {
     const here = await own('stale');
     expect((await complete(here, 'modules', 'show', '')).stdout).toBe('motd\n');
-    const kept = join(home.path, 'stale', 'muster', 'completion');
-    const [name = ''] = await readdir(kept);
-    const { candidates } = JSON.parse(await readFile(join(kept, name), 'utf8'));
-    await writeFile(join(kept, name), JSON.stringify({ at: 1, candidates }));
+    const cacheDirectory = join(home.path, 'stale', 'muster', 'completion');
+    const [name = ''] = await readdir(cacheDirectory);
+    const { candidates } = JSON.parse(await readFile(join(cacheDirectory, name), 'utf8'));
+    await writeFile(join(cacheDirectory, name), JSON.stringify({ at: 1, candidates }));
     answers.listModules = () => ({ code: 'draining', detail: 'it is stopping' });
     expect((await complete(here, 'modules', 'show', '')).stdout).toBe('motd\n');
     expect(server.seen.filter(({ route }) => route.id === 'listModules')).toHaveLength(2);

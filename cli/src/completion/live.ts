@@ -5,12 +5,12 @@ import type { Client } from '@muster/protocol/client';
 import type { Context } from '../context/context.ts';
 import { readProfiles } from '../context/profile.ts';
 import { cacheDirectory, writePrivateFile } from '../directories.ts';
-import type { Candidate, Source } from './wanted.ts';
+import type { Candidate, Source } from './completion.ts';
 
 /** Maximum age of a cached answer that is used without a request, in seconds. */
 const freshSecs = 20;
 /** Page size. Keeps the answer small, because the user is waiting for the completion. */
-const most = '500';
+const maxCandidates = '500';
 
 const named = (value: string, about = ''): Candidate => ({ value, about });
 const recent = { query: { limit: '50' } };
@@ -19,7 +19,7 @@ const recent = { query: { limit: '50' } };
 const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promise<Candidate[]>>> = {
   agents: async (call) => {
     const { listAgents } = await import('@muster/protocol/http');
-    const agents = await call(listAgents, { query: { sort: 'name', limit: most } });
+    const agents = await call(listAgents, { query: { sort: 'name', limit: maxCandidates } });
     return agents.map(({ name, node_id, status, connected, initial_hostname }) =>
       named(name ?? node_id, name === null ? `${status}, ${initial_hostname}` : connected ? status : 'not connected'),
     );
@@ -34,7 +34,7 @@ const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promi
   },
   secrets: async (call) => {
     const { listSecrets } = await import('@muster/protocol/http');
-    return (await call(listSecrets, { query: { limit: most } })).map(({ name, description }) =>
+    return (await call(listSecrets, { query: { limit: maxCandidates } })).map(({ name, description }) =>
       named(name, description ?? ''),
     );
   },
@@ -71,21 +71,21 @@ const asks: Readonly<Record<Exclude<Source, 'profiles'>, (call: Client) => Promi
   },
   kinds: async (call) => {
     const { listKinds } = await import('@muster/protocol/http');
-    return (await call(listKinds, { query: { limit: most } })).map(({ name }) => named(name));
+    return (await call(listKinds, { query: { limit: maxCandidates } })).map(({ name }) => named(name));
   },
 };
 
-interface Kept {
+interface CachedCandidates {
   at: number;
   candidates: Candidate[];
 }
 
-async function read(path: string): Promise<Kept | null> {
+async function read(path: string): Promise<CachedCandidates | null> {
   try {
     // Ignore a file that other users can write: the shell would see its content.
     const { mode, uid } = await stat(path);
     if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) return null;
-    const { at, candidates } = JSON.parse(await readFile(path, 'utf8')) as Kept;
+    const { at, candidates } = JSON.parse(await readFile(path, 'utf8')) as CachedCandidates;
     return typeof at === 'number' && Array.isArray(candidates) ? { at, candidates } : null;
   } catch {
     return null;
@@ -103,16 +103,16 @@ export async function live(context: Context, source: Source, limitMs: number): P
   const { url, keyFile } = await context.target();
   const id = createHash('sha256').update(`${url}\n${keyFile}\n${source}`).digest('hex').slice(0, 32);
   const path = join(cacheDirectory(env), 'completion', `${id}.json`);
-  const kept = await read(path);
-  if (kept !== null && Math.abs(now() - kept.at) < freshSecs) return kept.candidates;
-  const asked = (async () => {
+  const cached = await read(path);
+  if (cached !== null && Math.abs(now() - cached.at) < freshSecs) return cached.candidates;
+  const request = (async () => {
     const { call, session } = await context.connect();
     // Do not sign in for a completion: the key may need a touch, and the audit log records each sign-in.
     if (!(await session.isOpen())) return null;
     const candidates = (await asks[source](call)).filter(({ value }) => /^[^-]/.test(value));
-    await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies Kept));
+    await writePrivateFile(path, JSON.stringify({ at: now(), candidates } satisfies CachedCandidates));
     return candidates;
   })();
   const late = new Promise<null>((resolve) => setTimeout(resolve, limitMs, null).unref());
-  return (await Promise.race([asked, late]).catch(() => null)) ?? kept?.candidates ?? [];
+  return (await Promise.race([request, late]).catch(() => null)) ?? cached?.candidates ?? [];
 }

@@ -4,13 +4,7 @@ import { CliError, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { openTransport, TrustDecided, type UnknownCertificate } from '../transport/client.ts';
 import { openSession, tokenFile } from '../transport/session.ts';
-import {
-  choosePolicy,
-  showFingerprint,
-  type TrustPolicy,
-  trustName,
-  whereToldFingerprint,
-} from '../transport/trust.ts';
+import { choosePolicy, fingerprintSource, showFingerprint, type TrustPolicy, trustName } from '../transport/trust.ts';
 import type { Connection, Context } from './context.ts';
 import { trustServer } from './profile.ts';
 
@@ -30,8 +24,8 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   if (protocol === 'http:' && !isLoopback(hostname))
     out.warn(`${origin} is plain HTTP: others on the network can read the session token`);
 
-  const open = (held: TrustPolicy): Link => {
-    const link = linkTo(context, target.url, held);
+  const open = (trustPolicy: TrustPolicy): Link => {
+    const link = linkTo(context, target.url, trustPolicy);
     atEnd(link.close);
     return link;
   };
@@ -133,12 +127,12 @@ async function trustAtFirstUse(context: Context, certificate: UnknownCertificate
       exits.unreachable,
       'certificate_unknown',
       `the certificate of ${origin} is not known yet; nothing was sent\n${fingerprint}`,
-      `Compare it with ${whereToldFingerprint}, then: muster login --url ${url} --fingerprint ${fingerprint}`,
+      `Compare it with ${fingerprintSource}, then: muster login --url ${url} --fingerprint ${fingerprint}`,
     );
   context.out.warn(
     `the certificate of ${origin} is not known yet: ${reasons[reason] ?? reason}\n` +
       `  ${fingerprint}\n  ${sanitiseLine(subject)}\n` +
-      `Compare it with ${whereToldFingerprint}.`,
+      `Compare it with ${fingerprintSource}.`,
   );
   if (!(await context.prompt.confirm('Trust this certificate?')))
     throw new CliError(exits.unreachable, 'certificate_refused', 'the certificate was not trusted; nothing was sent');

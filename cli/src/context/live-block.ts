@@ -17,10 +17,10 @@ export interface LiveBlock {
 }
 
 /**
- * Creates a block. It draws nothing unless `isSeen` is true, and nothing while `isHeld` returns true.
- * @param isHeld reports whether something else uses the screen
+ * Creates a block. It draws nothing unless `isSeen` is true, and nothing while `isPaused` returns true.
+ * @param isPaused reports whether something else uses the screen
  */
-export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boolean = () => false): LiveBlock {
+export function createLiveBlock(stream: Sink, isSeen: boolean, isPaused: () => boolean = () => false): LiveBlock {
   let drawn: string[] = [];
   const size = () => ({ columns: Math.max(20, stream.columns ?? 80), rows: Math.max(4, stream.rows ?? 24) });
 
@@ -36,10 +36,10 @@ export function createLiveBlock(stream: Sink, isSeen: boolean, isHeld: () => boo
     isSeen,
     size,
     draw(lines) {
-      if (!isSeen || isHeld()) return;
+      if (!isSeen || isPaused()) return;
       const { columns, rows } = size();
-      const room = rows - 1;
-      const next = lines.slice(0, room).map((line) => cutTo(line, columns - 1));
+      const maxLines = rows - 1;
+      const next = lines.slice(0, maxLines).map((line) => cutTo(line, columns - 1));
       // A single write, so that no other output is interleaved.
       stream.write(`${back()}${next.map((line) => `${line}\n`).join('')}`);
       drawn = next;

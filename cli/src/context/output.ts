@@ -52,7 +52,7 @@ export interface Output {
    * Clears all drawing and pauses it while a question is on the screen.
    * @returns a function that resumes it
    */
-  holdDrawing(): () => void;
+  pauseDrawing(): () => void;
 }
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -69,7 +69,7 @@ export function createOutput({ stdout, stderr, env, json, verbose, quiet = false
     },
     verbose,
   };
-  let holds = 0;
+  let pauseCount = 0;
   const drawings: { clear(): void }[] = [];
   const line = (sink: Sink, text: string) => sink.write(text.endsWith('\n') ? text : `${text}\n`);
   return {
@@ -88,20 +88,20 @@ export function createOutput({ stdout, stderr, env, json, verbose, quiet = false
     warn: (text) => void line(stderr, `${noteColor.yellow('warning:')} ${text}`),
     table: (columns, rows) => void line(stdout, renderTable(columns, rows, style)),
     progress: (text) => {
-      const progress = startProgress(stderr, noteColor, env, json || quiet, text, () => holds > 0);
+      const progress = startProgress(stderr, noteColor, env, json || quiet, text, () => pauseCount > 0);
       drawings.push(progress);
       return progress;
     },
     live: () => {
       const isSeen = stderr.isTTY === true && !json && !quiet && env.TERM !== 'dumb' && !env.CI;
-      const block = createLiveBlock(stderr, isSeen, () => holds > 0);
+      const block = createLiveBlock(stderr, isSeen, () => pauseCount > 0);
       if (isSeen) drawings.push(block);
       return block;
     },
-    holdDrawing: () => {
-      holds++;
+    pauseDrawing: () => {
+      pauseCount++;
       for (const drawing of drawings) drawing.clear();
-      return () => holds--;
+      return () => pauseCount--;
     },
   };
 }
@@ -112,7 +112,7 @@ function startProgress(
   env: Environment,
   silent: boolean,
   first: string,
-  isHeld: () => boolean,
+  isPaused: () => boolean,
 ): Progress & { clear(): void } {
   if (stderr.isTTY !== true || silent || env.TERM === 'dumb')
     return { isSeen: false, update: () => {}, end: () => {}, clear: () => {} };
@@ -125,11 +125,11 @@ function startProgress(
     shown = false;
   };
   const draw = () => {
-    if (isHeld()) return;
+    if (isPaused()) return;
     const seconds = Math.floor((performance.now() - started) / 1000);
-    const room = Math.max(20, (stderr.columns ?? 80) - 12);
+    const textWidth = Math.max(20, (stderr.columns ?? 80) - 12);
     stderr.write(
-      `\r\u001b[2K${color.cyan(frames[frame++ % frames.length] ?? '')} ${text.slice(0, room)} ${color.dim(duration(seconds))}`,
+      `\r\u001b[2K${color.cyan(frames[frame++ % frames.length] ?? '')} ${text.slice(0, textWidth)} ${color.dim(duration(seconds))}`,
     );
     shown = true;
   };

@@ -66,10 +66,10 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns the error for an unknown profile, which suggests the most similar name. */
-export function missingProfile(wanted: string, { profiles }: Profiles): CliError {
-  const near = nearest(wanted, Object.keys(profiles));
+export function missingProfile(profileName: string, { profiles }: Profiles): CliError {
+  const near = nearest(profileName, Object.keys(profiles));
   const remedy = `${near === null ? '' : `Did you mean ${near}? `}List the profiles: muster profile list`;
-  return usageError(`there is no profile ${JSON.stringify(wanted)}`, remedy);
+  return usageError(`there is no profile ${JSON.stringify(profileName)}`, remedy);
 }
 
 /**
@@ -210,10 +210,10 @@ export interface Target {
  */
 export function chooseTarget(options: TargetOptions, env: Environment, profiles: Profiles): Target {
   const url = options.url ?? (env.MUSTER_URL || undefined);
-  const asked = options.profile ?? (env.MUSTER_PROFILE || undefined);
-  const name = asked ?? (url === undefined ? profiles.current : null);
+  const requested = options.profile ?? (env.MUSTER_PROFILE || undefined);
+  const name = requested ?? (url === undefined ? profiles.current : null);
   const profile = name === null ? undefined : profiles.profiles[name];
-  if (asked !== undefined && !profile) throw missingProfile(asked, profiles);
+  if (requested !== undefined && !profile) throw missingProfile(requested, profiles);
   const chosen = parseUrl(url ?? profile?.url ?? defaultUrl);
   const keyFile = options.keyFile ?? (env.MUSTER_KEY_FILE || undefined) ?? profile?.key_file ?? defaultKeyPath(env);
   const given = options.fingerprint ?? (env.MUSTER_FINGERPRINT || undefined);

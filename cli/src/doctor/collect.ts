@@ -13,7 +13,7 @@ import type { Target } from '../context/profile.ts';
 import { cacheDirectory, configDirectory } from '../directories.ts';
 import { unreachable } from '../transport/client.ts';
 import { explain } from '../transport/explain.ts';
-import type { Disk, Place } from './finding.ts';
+import type { Disk, PathFacts } from './finding.ts';
 import type { HereFacts } from './here.ts';
 import type { MachineFacts } from './machine.ts';
 import type { FleetFacts, ReachFacts } from './orchestrator.ts';
@@ -26,7 +26,7 @@ async function statOf(path: string): Promise<Stats | null> {
   return stat(path).catch(() => null);
 }
 
-async function placeOf(path: string, what: string): Promise<Place> {
+async function pathFactsOf(path: string, what: string): Promise<PathFacts> {
   const found = await statOf(path);
   return {
     path,
@@ -47,21 +47,21 @@ export async function collectHere(context: Context): Promise<HereFacts> {
   const key = await context.key().catch((error: unknown) => explain(error));
   const sessions = join(cacheDirectory(env), 'sessions');
   const tokens = await readdir(sessions).catch(() => []);
-  const places = [
-    placeOf(configDirectory(env), 'your key and trusted certificates'),
-    placeOf(join(configDirectory(env), 'profiles.json'), 'trusted certificates'),
-    placeOf(sessions, 'session tokens'),
-    ...tokens.slice(0, 100).map((name) => placeOf(join(sessions, name), 'a session token')),
+  const pathFacts = [
+    pathFactsOf(configDirectory(env), 'your key and trusted certificates'),
+    pathFactsOf(join(configDirectory(env), 'profiles.json'), 'trusted certificates'),
+    pathFactsOf(sessions, 'session tokens'),
+    ...tokens.slice(0, 100).map((name) => pathFactsOf(join(sessions, name), 'a session token')),
     // `readKey` has already refused a key that other users can access.
-    ...('publicKey' in key && key.kept !== 'agent' ? [placeOf(key.path, 'your operator key')] : []),
+    ...('publicKey' in key && key.storage !== 'agent' ? [pathFactsOf(key.path, 'your operator key')] : []),
   ];
   return {
     uid: process.getuid?.() ?? 0,
-    places: await Promise.all(places),
+    pathFacts: await Promise.all(pathFacts),
     configuration: configuration === null ? null : { message: configuration.message, remedy: configuration.remedy },
     key:
       'publicKey' in key
-        ? { path: key.path, publicKey: key.publicKey, kept: key.kept }
+        ? { path: key.path, publicKey: key.publicKey, storage: key.storage }
         : { path: target?.keyFile ?? null, message: key.message, remedy: key.remedy },
     variables: ['NODE_TLS_REJECT_UNAUTHORIZED', 'MUSTER_INSECURE_SKIP_VERIFY'].filter((name) => env[name]),
   };
@@ -210,7 +210,7 @@ type AuditPage = AnswerOf<typeof listAudit>;
 const maxPages = 20;
 
 /** Collects the sign-ins of the last seven days whose signature did not name a server. */
-async function collectBareSignIns(call: Client, now: number): Promise<FleetFacts['bareSignIns']> {
+async function collectSignInsWithoutServer(call: Client, now: number): Promise<FleetFacts['signInsWithoutServer']> {
   const { listAudit } = await import('@muster/protocol/http');
   const after = new Date((now - 7 * 86_400) * 1000).toISOString();
   const usernames = new Set<string>();
@@ -268,7 +268,7 @@ export async function collectFleet(
       typeof port === 'number' && port !== 0
         ? { address: `${host}:${port}`, error: await dial(host.replace(/^\[|\]$/g, ''), port) }
         : null,
-    bareSignIns: await collectBareSignIns(call, context.now()),
+    signInsWithoutServer: await collectSignInsWithoutServer(call, context.now()),
     audit: audit && { ok: audit.ok, verified: audit.verified, fault: audit.fault?.message ?? null },
   };
 }
@@ -306,7 +306,7 @@ function diskOf(path: string): Disk | null {
   }
 }
 
-const keptIn: Readonly<Record<MachineFacts['program'], readonly [name: string, what: string][]>> = {
+const dataFiles: Readonly<Record<MachineFacts['program'], readonly [name: string, what: string][]>> = {
   agent: [
     ['agent.key', 'the key of this machine'],
     ['orchestrator.json', 'the agent’s orchestrator'],
@@ -319,14 +319,14 @@ const keptIn: Readonly<Record<MachineFacts['program'], readonly [name: string, w
   ],
 };
 
-export const usualDirectories = {
+export const defaultDirectories = {
   agent: '/var/lib/muster-agent',
   orchestrator: '/var/lib/muster-orchestrator',
 } as const;
 
-const usualConfig = '/etc/muster/orchestrator.yml';
+const defaultConfig = '/etc/muster/orchestrator.yml';
 
-const usualPorts = [
+const defaultPorts = [
   { port: 4747, what: 'for agents' },
   { port: 4748, what: 'for the API' },
 ];
@@ -351,9 +351,9 @@ export async function collectMachine(
   ]);
   if (!isNamed && unit === null && found === null) return null;
   const inside = await readdir(directory).catch(() => null);
-  const places = found === null ? [] : [await placeOf(directory, `the data of the ${program}`)];
-  for (const [name, what] of inside === null ? [] : keptIn[program])
-    places.push(await placeOf(join(directory, name), what));
+  const pathFacts = found === null ? [] : [await pathFactsOf(directory, `the data of the ${program}`)];
+  for (const [name, what] of inside === null ? [] : dataFiles[program])
+    pathFacts.push(await pathFactsOf(join(directory, name), what));
   const facts: MachineFacts = {
     program,
     directory,
@@ -361,7 +361,7 @@ export async function collectMachine(
     readable: inside !== null,
     closed,
     owner: found?.uid ?? null,
-    places,
+    pathFacts,
     config: null,
     unit,
     disk: found === null ? null : diskOf(directory),
@@ -371,10 +371,10 @@ export async function collectMachine(
     ports: [],
   };
   if (program === 'orchestrator') {
-    const config = await statOf(usualConfig);
-    if (config !== null) facts.config = { path: usualConfig, mode: config.mode & 0o777 };
+    const config = await statOf(defaultConfig);
+    if (config !== null) facts.config = { path: defaultConfig, mode: config.mode & 0o777 };
     facts.ports = await Promise.all(
-      usualPorts.map(async ({ port, what }) => ({ port, what, listening: (await dial('127.0.0.1', port)) === null })),
+      defaultPorts.map(async ({ port, what }) => ({ port, what, listening: (await dial('127.0.0.1', port)) === null })),
     );
   } else {
     const text = await readFile(join(directory, 'orchestrator.json'), 'utf8').catch(() => null);

@@ -9,7 +9,7 @@ import { type Answer, type Seen, type Standing, standIn } from '../../test/orche
 import { makeHome, musterHere } from '../../test/process.ts';
 import type { Target } from '../context/profile.ts';
 import { collectReach } from './collect.ts';
-import { type Finding, judgeDisk, judgePlace } from './finding.ts';
+import { type Finding, judgeDisk, judgePermissions } from './finding.ts';
 import { judgeHere } from './here.ts';
 import { judgeMachine, type MachineFacts } from './machine.ts';
 import { type FleetFacts, judgeFleet, judgeReach, type ReachFacts } from './orchestrator.ts';
@@ -25,27 +25,37 @@ const expectAdvice = (findings: readonly Finding[]) => {
 
 const here = {
   uid: 1000,
-  places: [],
+  pathFacts: [],
   configuration: null,
-  key: { path: '/k', publicKey: 'ab'.repeat(32), kept: 'plain' as const },
+  key: { path: '/k', publicKey: 'ab'.repeat(32), storage: 'plain' as const },
   variables: [],
 };
-const place = { path: '/k', what: 'your key', isDirectory: false, mode: 0o600, uid: 1000 };
+const keyFacts = { path: '/k', what: 'your key', isDirectory: false, mode: 0o600, uid: 1000 };
 
 describe('findings about this client', () => {
   test('reports no problem for valid files', () => {
-    expect(bad(judgeHere({ ...here, places: [place, { ...place, mode: null }] }))).toEqual([]);
+    expect(bad(judgeHere({ ...here, pathFacts: [keyFacts, { ...keyFacts, mode: null }] }))).toEqual([]);
   });
 
   test.each([
-    ['a key that others read', { ...here, places: [{ ...place, mode: 0o640 }] }, 'file_mode: problem', 'chmod 600 /k'],
+    [
+      'a key that others read',
+      { ...here, pathFacts: [{ ...keyFacts, mode: 0o640 }] },
+      'file_mode: problem',
+      'chmod 600 /k',
+    ],
     [
       'a directory that others enter',
-      { ...here, places: [{ ...place, isDirectory: true, mode: 0o755 }] },
+      { ...here, pathFacts: [{ ...keyFacts, isDirectory: true, mode: 0o755 }] },
       'file_mode: problem',
       'chmod 700 /k',
     ],
-    ['a file of another user', { ...here, places: [{ ...place, uid: 0 }] }, 'file_owner: problem', 'chown 1000 /k'],
+    [
+      'a file of another user',
+      { ...here, pathFacts: [{ ...keyFacts, uid: 0 }] },
+      'file_owner: problem',
+      'chown 1000 /k',
+    ],
     [
       'no key',
       { ...here, key: { path: '/k', message: 'there is none', remedy: 'muster operator init' } },
@@ -72,7 +82,7 @@ describe('findings about this client', () => {
   });
 
   test('reports nothing about a file that does not exist', () => {
-    expect(judgePlace('here', { ...place, mode: null }, 1000)).toBeNull();
+    expect(judgePermissions('here', { ...keyFacts, mode: null }, 1000)).toBeNull();
   });
 
   test.each([
@@ -155,7 +165,7 @@ const fleet: FleetFacts = {
   secretsReadable: true,
   database: { kind: 'sqlite', writable: true },
   unreadCritical: 0,
-  bareSignIns: { count: 0, usernames: [] },
+  signInsWithoutServer: { count: 0, usernames: [] },
   channel: { address: 'o:4747', error: null },
   audit: null,
 };
@@ -181,7 +191,7 @@ describe('findings about the fleet', () => {
     ['unread critical notifications', { unreadCritical: 2 }, ['notifications: warning']],
     [
       'sign-ins that are not bound to a server',
-      { bareSignIns: { count: 3, usernames: ['ada', 'ci'] } },
+      { signInsWithoutServer: { count: 3, usernames: ['ada', 'ci'] } },
       ['sign_ins_unbound: warning'],
     ],
     ['a broken audit chain', { audit: { ok: false, verified: 3, fault: 'x' } }, ['audit_chain: problem']],
@@ -200,7 +210,7 @@ const machine: MachineFacts = {
   readable: true,
   closed: false,
   owner: 0,
-  places: [],
+  pathFacts: [],
   config: null,
   unit: { name: 'muster-agent', state: 'active', enabled: 'enabled' },
   disk: null,
@@ -359,9 +369,9 @@ describe('muster doctor', () => {
 
   test('limits the time for endless, truncated, and oversized answers', async () => {
     let drip: (response: ServerResponse) => void = () => {};
-    const strange = createPlainServer((_, response) => drip(response)).listen(0, '127.0.0.1');
-    await new Promise((resolve) => strange.once('listening', resolve));
-    const target = { url: `http://127.0.0.1:${(strange.address() as AddressInfo).port}` } as Target;
+    const slowServer = createPlainServer((_, response) => drip(response)).listen(0, '127.0.0.1');
+    await new Promise((resolve) => slowServer.once('listening', resolve));
+    const target = { url: `http://127.0.0.1:${(slowServer.address() as AddressInfo).port}` } as Target;
     const what = async (behaviour: typeof drip) => {
       drip = behaviour;
       const { facts } = await collectReach({ now: () => now, env: {} }, target, reached.own, 300);
@@ -376,7 +386,7 @@ describe('muster doctor', () => {
       'no orchestrator',
     );
     expect(await what((response) => response.end('x'.repeat(100_000)))).toContain('too long');
-    strange.closeAllConnections();
-    strange.close();
+    slowServer.closeAllConnections();
+    slowServer.close();
   });
 });

@@ -35,7 +35,7 @@ export const findingsOf = (area: Area) => ({
 });
 
 /** A file or directory with its permissions. */
-export interface Place {
+export interface PathFacts {
   path: string;
   /** Name of the content in the message. */
   what: string;
@@ -51,7 +51,11 @@ const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
  * Checks that only the owner has access.
  * @param owner the expected owner's uid
  */
-export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: Place, owner: number): Finding | null {
+export function judgePermissions(
+  area: Area,
+  { path, what, isDirectory, mode, uid }: PathFacts,
+  owner: number,
+): Finding | null {
   const { ok, problem } = findingsOf(area);
   if (mode === null) return null;
   if (uid !== owner)
@@ -61,13 +65,13 @@ export function judgePlace(area: Area, { path, what, isDirectory, mode, uid }: P
       `It contains ${what}, and its owner can change it.`,
       `chown ${owner} ${path}`,
     );
-  const wanted = isDirectory ? 0o700 : 0o600;
+  const expectedMode = isDirectory ? 0o700 : 0o600;
   if ((mode & 0o077) === 0) return ok('file_mode', `${path} is ${octal(mode)}`);
   return problem(
     'file_mode',
     `${path} is ${octal(mode)}: other users have access`,
     `It contains ${what}.`,
-    `chmod ${octal(wanted).slice(1)} ${path}`,
+    `chmod ${octal(expectedMode).slice(1)} ${path}`,
   );
 }
 
@@ -81,9 +85,9 @@ export interface Disk {
 export function judgeDisk(area: Area, { path, size, free }: Disk): Finding {
   const { ok, warning, problem } = findingsOf(area);
   const mib = Math.floor(free / 1024 ** 2);
-  const told = `${mib} MiB of ${Math.floor(size / 1024 ** 2)} MiB are free on the disk of ${path}`;
+  const message = `${mib} MiB of ${Math.floor(size / 1024 ** 2)} MiB are free on the disk of ${path}`;
   const remedy = `See what uses the space: du -xh ${path} | sort -h | tail`;
   const why = 'A full disk stops all writes, also of other programs.';
-  if (mib < 64) return problem('disk', told, why, remedy);
-  return mib < 512 || free < size / 50 ? warning('disk', told, why, remedy) : ok('disk', told);
+  if (mib < 64) return problem('disk', message, why, remedy);
+  return mib < 512 || free < size / 50 ? warning('disk', message, why, remedy) : ok('disk', message);
 }

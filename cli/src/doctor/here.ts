@@ -1,13 +1,13 @@
-import { type Finding, findingsOf, judgePlace, type Place } from './finding.ts';
+import { type Finding, findingsOf, judgePermissions, type PathFacts } from './finding.ts';
 
 /** Facts about the operator's machine, collected without a request. */
 export interface HereFacts {
   uid: number;
-  places: readonly Place[];
+  pathFacts: readonly PathFacts[];
   /** The error in the profiles or on the command line; null if there is none. */
   configuration: { message: string; remedy: string | null } | null;
   key:
-    | { path: string; publicKey: string; kept: 'plain' | 'sealed' | 'agent' }
+    | { path: string; publicKey: string; storage: 'plain' | 'sealed' | 'agent' }
     | { path: string | null; message: string; remedy: string | null };
   /** Names of the variables that are set and change how the program connects. */
   variables: readonly string[];
@@ -15,9 +15,9 @@ export interface HereFacts {
 
 const { ok, warning, problem } = findingsOf('here');
 
-const kept = { plain: 'unencrypted in the file', sealed: 'encrypted with a passphrase', agent: 'in ssh-agent' };
+const storageText = { plain: 'unencrypted in the file', sealed: 'encrypted with a passphrase', agent: 'in ssh-agent' };
 
-export function judgeHere({ uid, places, configuration, key, variables }: HereFacts): Finding[] {
+export function judgeHere({ uid, pathFacts, configuration, key, variables }: HereFacts): Finding[] {
   const findings: Finding[] = [];
   findings.push(
     configuration === null
@@ -26,10 +26,10 @@ export function judgeHere({ uid, places, configuration, key, variables }: HereFa
   );
   findings.push(
     'publicKey' in key
-      ? ok('operator_key', `${key.path} contains the key ${key.publicKey}, ${kept[key.kept]}`)
+      ? ok('operator_key', `${key.path} contains the key ${key.publicKey}, ${storageText[key.storage]}`)
       : problem('operator_key', key.message, 'Without a key you cannot sign in.', key.remedy),
   );
-  findings.push(...places.flatMap((place) => judgePlace('here', place, uid) ?? []));
+  findings.push(...pathFacts.flatMap((each) => judgePermissions('here', each, uid) ?? []));
   if (variables.includes('NODE_TLS_REJECT_UNAUTHORIZED'))
     findings.push(
       warning(

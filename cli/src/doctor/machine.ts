@@ -1,4 +1,4 @@
-import { type Disk, type Finding, findingsOf, judgeDisk, judgePlace, type Place } from './finding.ts';
+import { type Disk, type Finding, findingsOf, judgeDisk, judgePermissions, type PathFacts } from './finding.ts';
 
 /** Facts about a program of Muster on this machine. */
 export interface MachineFacts {
@@ -11,7 +11,7 @@ export interface MachineFacts {
   closed: boolean;
   /** Owner of the data directory; null if it does not exist or was not found. */
   owner: number | null;
-  places: readonly Place[];
+  pathFacts: readonly PathFacts[];
   /** Configuration file of an orchestrator; null if it is not at a usual path. */
   config: { path: string; mode: number } | null;
   /** State of the systemd unit; null without the unit or systemd. */
@@ -34,13 +34,13 @@ const { ok, warning, problem } = findingsOf('machine');
  * configuration.
  */
 export function judgeMachine(facts: MachineFacts): Finding[] {
-  const { program, directory, owner, places, unit, config, disk, belongs, damaged, orchestratorKey, ports } = facts;
+  const { program, directory, owner, pathFacts, unit, config, disk, belongs, damaged, orchestratorKey, ports } = facts;
   const findings: Finding[] = [];
   if (unit !== null) findings.push(judgeUnit(program, unit));
   if (config !== null) findings.push(judgeConfig(config));
   findings.push(...judgeDirectory(facts));
   if (owner === null) return findings;
-  findings.push(...places.flatMap((place) => judgePlace('machine', place, owner) ?? []));
+  findings.push(...pathFacts.flatMap((each) => judgePermissions('machine', each, owner) ?? []));
   if (disk !== null) findings.push(judgeDisk('machine', disk));
   if (damaged)
     findings.push(

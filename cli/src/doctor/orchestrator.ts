@@ -2,7 +2,7 @@ import type { Agent, Secret } from '@muster/protocol/http';
 import { fewNames } from '../execution/choose-agents.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { counted, duration } from '../text/style.ts';
-import { type Fingerprint, showFingerprint, whereToldFingerprint } from '../transport/trust.ts';
+import { type Fingerprint, fingerprintSource, showFingerprint } from '../transport/trust.ts';
 import { type Finding, findingsOf, judgeDisk } from './finding.ts';
 
 /** Facts about an orchestrator that need no sign-in. Times are Unix seconds. */
@@ -64,7 +64,7 @@ function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Find
     ];
   const shown = showFingerprint(certificate.fingerprint);
   const trust = `muster login --url ${url} --fingerprint ${shown}`;
-  const compare = `Compare it with ${whereToldFingerprint}, then: ${trust}`;
+  const compare = `Compare it with ${fingerprintSource}, then: ${trust}`;
   const findings: Finding[] = [];
   if (isTrusted({ certificate, expected })) findings.push(ok('certificate', `the certificate is trusted: ${shown}`));
   else if (expected === null)
@@ -102,11 +102,11 @@ function judgeCertificate({ certificate, expected, url, now }: ReachFacts): Find
 function judgeClock({ serverTime, now }: ReachFacts): Finding[] {
   if (serverTime === null) return [];
   const skew = Math.abs(serverTime - now);
-  const told = `the clocks differ by ${duration(skew)}`;
+  const message = `the clocks differ by ${duration(skew)}`;
   const why = 'Shown ages are wrong; sessions, tokens, and certificates may seem expired or not yet valid.';
   const remedy = 'Compare the clocks with timedatectl. To sync with NTP: timedatectl set-ntp true';
-  if (skew > 300) return [problem('clock', told, why, remedy)];
-  return [skew > 10 ? warning('clock', told, why, remedy) : ok('clock', 'the clocks agree')];
+  if (skew > 300) return [problem('clock', message, why, remedy)];
+  return [skew > 10 ? warning('clock', message, why, remedy) : ok('clock', 'the clocks agree')];
 }
 
 /** Judges the connection to the orchestrator, and its public status. */
@@ -176,7 +176,7 @@ export interface FleetFacts {
   database: { kind: string; writable: boolean };
   unreadCritical: number;
   /** Sign-ins of the last seven days whose signature did not name a server, and their operators. */
-  bareSignIns: { count: number; usernames: readonly string[] };
+  signInsWithoutServer: { count: number; usernames: readonly string[] };
   /** The result of a connection from this machine to the address that agents use. */
   channel: { address: string; error: string | null } | null;
   /** Null unless requested. */
@@ -249,7 +249,7 @@ function judgeSecrets({ secrets, now }: FleetFacts): Finding[] {
 
 /** Judges the orchestrator's data and its agents. */
 export function judgeFleet(facts: FleetFacts): Finding[] {
-  const { database, secretsReadable, disk, unreadCritical, bareSignIns, channel, audit } = facts;
+  const { database, secretsReadable, disk, unreadCritical, signInsWithoutServer, channel, audit } = facts;
   const findings: Finding[] = [];
   findings.push(
     database.writable
@@ -305,11 +305,11 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
         'muster notifications list --unread',
       ),
     );
-  if (bareSignIns.count > 0)
+  if (signInsWithoutServer.count > 0)
     findings.push(
       fleet.warning(
         'sign_ins_unbound',
-        `${counted(bareSignIns.count, 'sign-in')} in the last 7 days named no server: ${sanitiseLine(bareSignIns.usernames.join(', '))}`,
+        `${counted(signInsWithoutServer.count, 'sign-in')} in the last 7 days named no server: ${sanitiseLine(signInsWithoutServer.usernames.join(', '))}`,
         'A malicious server can relay such a sign-in and get a session at this orchestrator.',
         'Update the clients that use these keys, then set sign_in.require_bound in the orchestrator’s configuration.',
       ),

@@ -44,21 +44,21 @@ export function operationLines(view: OperationView, moment: Moment, color: Color
     current === undefined
       ? []
       : [`  ${color.cyan(spinner)} ${sanitiseLine(current.type)} ${color.bold(sanitiseLine(current.identity))}`];
-  const told = output === '' ? [] : [`      ${color.dim(output)}`];
+  const outputLines = output === '' ? [] : [`      ${color.dim(output)}`];
   // Show the most recently finished resources, the current one, and as many upcoming ones as fit.
-  const room = Math.max(1, rows - 3 - now.length - told.length);
-  const past = done.slice(-Math.max(1, room - Math.min(rest.length, 3)));
-  const left = Math.max(0, room - past.length);
+  const freeRows = Math.max(1, rows - 3 - now.length - outputLines.length);
+  const past = done.slice(-Math.max(1, freeRows - Math.min(rest.length, 3)));
+  const left = Math.max(0, freeRows - past.length);
   const next = rest
     .slice(0, left)
     .map((step) => color.dim(`  · ${sanitiseLine(step.type)} ${sanitiseLine(step.identity)}`));
   const more =
     rest.length > next.length && next.length > 0 ? [color.dim(`    and ${rest.length - next.length} more`)] : [];
-  return [head, ...past, ...now, ...told, ...next, ...more];
+  return [head, ...past, ...now, ...outputLines, ...next, ...more];
 }
 
 /** The requested pacing of a run. */
-export interface Pace {
+export interface FanOut {
   canary?: number | undefined;
   batch?: number | string | undefined;
 }
@@ -66,7 +66,7 @@ export interface Pace {
 export interface RunView {
   doing: string;
   run: Run | null;
-  pace: Pace;
+  fanOut: FanOut;
   /** Operations of running agents by node id. Contains only operations that are polled. */
   at: ReadonlyMap<string, Operation>;
 }
@@ -99,20 +99,20 @@ export function countsOf(results: readonly Outcome[]) {
 export function outcomeLine(result: Outcome, color: Colors): string {
   const { status, error, summary } = result;
   const symbol = status === 'succeeded' ? color.green('✓') : color.red('!');
-  const told = error ?? (summary === null ? '' : summaryText({ summary, status }));
-  return `${symbol} ${color.bold(outcomeName(result))} ${paintedBy(status, color)(status)}${told === '' ? '' : `: ${sanitiseLine(told)}`}`;
+  const detail = error ?? (summary === null ? '' : summaryText({ summary, status }));
+  return `${symbol} ${color.bold(outcomeName(result))} ${paintedBy(status, color)(status)}${detail === '' ? '' : `: ${sanitiseLine(detail)}`}`;
 }
 
-const newest = <T>(list: readonly T[], most: number): readonly T[] => (most <= 0 ? [] : list.slice(-most));
+const newest = <T>(list: readonly T[], maxItems: number): readonly T[] => (maxItems <= 0 ? [] : list.slice(-maxItems));
 
 /** Returns the lines for a run: its counts, the failed agents, and the progress of each busy agent. */
 export function runLines(view: RunView, moment: Moment, color: Colors): string[] {
-  const { doing, run, pace } = view;
+  const { doing, run, fanOut } = view;
   const { spinner, seconds, columns, rows } = moment;
   const results = run?.results ?? [];
   const { succeeded, failed, cancelled, running, waiting, untried } = countsOf(results);
   const ended = succeeded + failed + cancelled + untried;
-  const { canary = 0, batch } = pace;
+  const { canary = 0, batch } = fanOut;
   const paced =
     ended < canary ? `${counted(canary, 'canary', 'canaries')} first` : batch === undefined ? '' : `${batch} at a time`;
   const far = [
@@ -124,19 +124,19 @@ export function runLines(view: RunView, moment: Moment, color: Colors): string[]
   ].join(', ');
   const gauge = columns < 60 ? '' : `${bar(ended, results.length, 20, color)} `;
   const head = `${color.cyan(spinner)} ${color.bold(sanitiseLine(doing))} ${gauge}${far} ${color.dim(duration(seconds))}`;
-  const room = Math.max(1, rows - 3);
+  const freeRows = Math.max(1, rows - 3);
   const bad = results.filter(({ status }) => hasEnded(status) && status !== 'succeeded');
   const good = results.filter(({ status }) => status === 'succeeded');
   const busy = results.filter(({ status }) => status === 'running');
-  const busyLines = busy.slice(0, Math.max(1, room - Math.min(bad.length, 3))).map((result) => {
+  const busyLines = busy.slice(0, Math.max(1, freeRows - Math.min(bad.length, 3))).map((result) => {
     const operation = view.at.get(result.node_id);
     const last = operation?.resources.at(-1);
     const doneSoFar = operation === undefined ? '' : ` ${counted(operation.resources.length, 'resource')}`;
     const at = last === undefined ? '' : color.dim(` ${sanitiseLine(`${last.type} ${last.identity}`)}`);
     return `  ${color.cyan(spinner)} ${color.bold(outcomeName(result))}${doneSoFar}${at}`;
   });
-  const told = (result: Outcome) => `  ${outcomeLine(result, color)}`;
-  const badLines = newest(bad, room - busyLines.length).map(told);
-  const goodLines = newest(good, Math.min(3, room - busyLines.length - badLines.length)).map(told);
+  const toLine = (result: Outcome) => `  ${outcomeLine(result, color)}`;
+  const badLines = newest(bad, freeRows - busyLines.length).map(toLine);
+  const goodLines = newest(good, Math.min(3, freeRows - busyLines.length - badLines.length)).map(toLine);
   return [head, ...badLines, ...goodLines, ...busyLines];
 }

@@ -20,8 +20,8 @@ test.each([
   ['the beginning of one name', 'da', db],
   ['the beginning of one node id', '3f8d', web10],
   ['an agent without a name by its node id', 'b2', pending],
-])('%s finds the agent', (_, wanted, found) => {
-  expect(matchAgent(wanted, all)).toEqual({ fitting: [found], nearest: [] });
+])('%s finds the agent', (_, nameOrId, found) => {
+  expect(matchAgent(nameOrId, all)).toEqual({ fitting: [found], nearest: [] });
 });
 
 test('reports a prefix of several names as ambiguous', () => {
@@ -45,18 +45,18 @@ test.each([
   ['databse', ['database']],
   ['DATABASE', ['database']],
   ['zzzzzzzz', []],
-])('suggests for %s the names %s', (wanted, near) => {
-  expect(matchAgent(wanted, all)).toEqual({ fitting: [], nearest: near });
+])('suggests for %s the names %s', (nameOrId, near) => {
+  expect(matchAgent(nameOrId, all)).toEqual({ fitting: [], nearest: near });
 });
 
 /** Creates a client that answers like the orchestrator and records the requests. */
 function clientOf(agents: readonly Agent[]) {
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const call = (async (
     route: { id: string },
     { params, query = {} }: { params?: { node_id: string }; query?: { status?: string; filter?: string } },
   ) => {
-    asked.push(route.id === listAgents.id ? query : params?.node_id);
+    requests.push(route.id === listAgents.id ? query : params?.node_id);
     const problem = { type: '', title: '', instance: '' };
     if (route.id === listAgents.id) {
       const { filter, status } = query;
@@ -76,24 +76,24 @@ function clientOf(agents: readonly Agent[]) {
     throw new ApiError({ ...problem, status: 404, detail: 'no such agent', code: 'agent_not_found' });
   }) as unknown as Client;
   const context = (stdin = '') => ({ connect: async () => ({ call }) as Connection, stdin: async () => stdin });
-  return { call, asked, context };
+  return { call, requests, context };
 }
 
 const choose = (typed: string[], options: AgentOptions = {}, stdin = '') =>
   chooseAgents(clientOf(all).context(stdin), typed, options);
 
 test('requests one record for a complete name, and one list for a prefix', async () => {
-  const { call, asked } = clientOf(all);
+  const { call, requests } = clientOf(all);
   expect(await chooseAgent(call, 'web-1')).toBe(web1);
-  expect(asked).toEqual(['web-1']);
+  expect(requests).toEqual(['web-1']);
   expect(await chooseAgent(call, 'data')).toBe(db);
-  expect(asked).toEqual(['web-1', 'data', {}]);
+  expect(requests).toEqual(['web-1', 'data', {}]);
 });
 
 test('requests one list for several names, and removes duplicates', async () => {
-  const { context, asked } = clientOf(all);
+  const { context, requests } = clientOf(all);
   expect(await chooseAgents(context(), ['web-1', '3f8c', 'da,b2'], {})).toEqual([web1, db, pending]);
-  expect(asked).toEqual([{}]);
+  expect(requests).toEqual([{}]);
 });
 
 test('reads names from standard input', async () => {
@@ -129,9 +129,9 @@ test('reports all wrong names together', async () => {
 });
 
 test('lets the orchestrator match a selector against the approved agents', async () => {
-  const { context, asked } = clientOf(all);
+  const { context, requests } = clientOf(all);
   expect(await chooseAgents(context(), [], { selector: 'role=web' })).toEqual([web1, web10, db]);
-  expect(asked).toEqual([{ sort: 'name', status: 'approved', filter: 'role=web' }]);
+  expect(requests).toEqual([{ sort: 'name', status: 'approved', filter: 'role=web' }]);
   expect(await chooseAgents(context(), [], { all: true })).toEqual([web1, web10, db]);
   expect(await chooseAgents(context(), [], { all: true }, { status: 'pending' })).toEqual([pending]);
   await expect(choose([], { selector: 'role=nothing' })).rejects.toMatchObject({
@@ -166,26 +166,26 @@ test('fewNames lists the first names and the number of the others', () => {
 
 describe('confirmation before a change of many agents', () => {
   const asking = (answer: boolean, interactive = true) => {
-    const asked: string[] = [];
+    const questions: string[] = [];
     const confirm = async (question: string) => {
-      asked.push(question);
+      questions.push(question);
       return answer;
     };
     const context = { out: { json: false }, prompt: { interactive, confirm } } as unknown as Pick<
       Context,
       'out' | 'prompt'
     >;
-    return { asked, context };
+    return { questions, context };
   };
   const agree = (context: Pick<Context, 'out' | 'prompt'>, agents: Agent[], yes = false) =>
     agreeTo(context, agents, { doing: 'Reject', yes });
 
   test('asks only for more than three agents, and stops if the answer is no', async () => {
-    const { asked, context } = asking(true);
+    const { questions, context } = asking(true);
     await agree(context, [web1, web10, db]);
-    expect(asked).toEqual([]);
+    expect(questions).toEqual([]);
     await agree(context, all);
-    expect(asked).toEqual(['Reject 4 agents: web-1, web-10, database, b20000000000?']);
+    expect(questions).toEqual(['Reject 4 agents: web-1, web-10, database, b20000000000?']);
     await agree(asking(false).context, all, true);
     await expect(agree(asking(false).context, all)).rejects.toMatchObject({ code: 'cancelled' });
   });

@@ -32,55 +32,55 @@ interface Match {
 }
 
 /** Reports whether a name begins with the typed text. Does not split a number: `web-1` does not match `web-10`. */
-const beginsWith = (name: string | null, wanted: string): boolean =>
-  name?.startsWith(wanted) === true && !(/\p{Nd}$/u.test(wanted) && /^\p{Nd}/u.test(name.slice(wanted.length)));
+const beginsWith = (name: string | null, prefix: string): boolean =>
+  name?.startsWith(prefix) === true && !(/\p{Nd}$/u.test(prefix) && /^\p{Nd}/u.test(name.slice(prefix.length)));
 
 /**
  * Matches an agent by its complete name or node id, and only if there is none, by the beginning of either. Ignores
  * hostnames, because a pending agent chooses its own.
  */
-export function matchAgent(wanted: string, agents: readonly Agent[]): Match {
-  const id = wanted.toLowerCase();
-  const exact = agents.find(({ name, node_id }) => name === wanted || node_id === id);
+export function matchAgent(nameOrId: string, agents: readonly Agent[]): Match {
+  const id = nameOrId.toLowerCase();
+  const exact = agents.find(({ name, node_id }) => name === nameOrId || node_id === id);
   if (exact) return { fitting: [exact], nearest: [] };
-  const fitting = agents.filter(({ name, node_id }) => beginsWith(name, wanted) || node_id.startsWith(id));
+  const fitting = agents.filter(({ name, node_id }) => beginsWith(name, nameOrId) || node_id.startsWith(id));
   if (fitting.length > 0) return { fitting, nearest: [] };
   const names = agents.flatMap(({ name }) => (name === null ? [] : [name]));
-  return { fitting, nearest: nearestFew(wanted, names) };
+  return { fitting, nearest: nearestFew(nameOrId, names) };
 }
 
 /** Returns the first names and the number of the others: `web-1, web-2, web-3 and 409 more`. */
-export function fewNames(agents: readonly Pick<Agent, 'name' | 'node_id'>[], most = 5): string {
+export function fewNames(agents: readonly Pick<Agent, 'name' | 'node_id'>[], maxNames = 5): string {
   // "and 1 more" is no shorter than the name itself.
-  const shown = agents.length === most + 1 ? agents : agents.slice(0, most);
+  const shown = agents.length === maxNames + 1 ? agents : agents.slice(0, maxNames);
   const more = agents.length - shown.length;
   return `${shown.map((agent) => sanitiseLine(agentLabel(agent))).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 const listVerb = 'List the agents: muster agents list';
 
-function notFound(wanted: string, { nearest }: Match, agents: readonly Agent[]): CliError {
+function notFound(nameOrId: string, { nearest }: Match, agents: readonly Agent[]): CliError {
   const hints: string[] = [];
-  const waiting = agents.find(({ name, initial_hostname }) => name === null && initial_hostname === wanted);
+  const waiting = agents.find(({ name, initial_hostname }) => name === null && initial_hostname === nameOrId);
   if (nearest.length > 0) hints.push(`Did you mean ${nearest.join(', ')}?`);
-  if (/[=!]/.test(wanted)) hints.push(`To select agents by tag: --selector ${JSON.stringify(wanted)}.`);
+  if (/[=!]/.test(nameOrId)) hints.push(`To select agents by tag: --selector ${JSON.stringify(nameOrId)}.`);
   if (waiting !== undefined)
     hints.push(
-      `A pending agent with the hostname ${sanitiseLine(wanted)} has no name yet; its node id is ${waiting.node_id.slice(0, 12)}.`,
+      `A pending agent with the hostname ${sanitiseLine(nameOrId)} has no name yet; its node id is ${waiting.node_id.slice(0, 12)}.`,
     );
   return new CliError(
     exits.failed,
     'agent_not_found',
-    `there is no agent ${JSON.stringify(wanted)}`,
+    `there is no agent ${JSON.stringify(nameOrId)}`,
     [...hints, listVerb].join(' '),
   );
 }
 
-const ambiguous = (wanted: string, fitting: readonly Agent[]): CliError =>
+const ambiguous = (nameOrId: string, fitting: readonly Agent[]): CliError =>
   new CliError(
     exits.failed,
     'agent_ambiguous',
-    `${fitting.length} agents begin with ${JSON.stringify(wanted)}: ${fewNames(fitting)}`,
+    `${fitting.length} agents begin with ${JSON.stringify(nameOrId)}: ${fewNames(fitting)}`,
     'Type more of the name or node id.',
   );
 
@@ -88,37 +88,37 @@ const ambiguous = (wanted: string, fitting: readonly Agent[]): CliError =>
  * Returns the only match.
  * @throws CliError that lists all matches, or suggests similar names
  */
-function onlyMatch(wanted: string, agents: readonly Agent[]): Agent {
-  const match = matchAgent(wanted, agents);
+function onlyMatch(nameOrId: string, agents: readonly Agent[]): Agent {
+  const match = matchAgent(nameOrId, agents);
   const [first] = match.fitting;
-  if (first === undefined) throw notFound(wanted, match, agents);
-  if (match.fitting.length > 1) throw ambiguous(wanted, match.fitting);
+  if (first === undefined) throw notFound(nameOrId, match, agents);
+  if (match.fitting.length > 1) throw ambiguous(nameOrId, match.fitting);
   return first;
 }
 
 /**
  * Resolves the agent of a verb that takes one agent.
- * @param wanted name, node id, or the beginning of either if only one agent matches
+ * @param nameOrId name, node id, or the beginning of either if only one agent matches
  * @throws CliError that lists all matches, or suggests similar names
  */
-export async function chooseAgent(call: Client, wanted: string): Promise<Agent> {
-  if (wanted === '') throw usageError('the agent name is empty');
-  if (isKeyId(wanted) || isName(wanted)) {
+export async function chooseAgent(call: Client, nameOrId: string): Promise<Agent> {
+  if (nameOrId === '') throw usageError('the agent name is empty');
+  if (isKeyId(nameOrId) || isName(nameOrId)) {
     // Look up a complete name or id directly: a list of a large fleet needs many requests.
     try {
-      return await call(getAgent, { params: { node_id: wanted } });
+      return await call(getAgent, { params: { node_id: nameOrId } });
     } catch (error) {
       if (!(error instanceof ApiError) || error.problem.code !== 'agent_not_found') throw error;
     }
   }
-  return onlyMatch(wanted, await call(listAgents, {}));
+  return onlyMatch(nameOrId, await call(listAgents, {}));
 }
 
 /** Resolves each agent once, in the typed order. Throws one error for all names that do not resolve. */
-function chooseByName(wanted: readonly string[], agents: readonly Agent[]): Agent[] {
+function chooseByName(namesOrIds: readonly string[], agents: readonly Agent[]): Agent[] {
   const found = new Map<string, Agent>();
   const faults: CliError[] = [];
-  for (const name of wanted) {
+  for (const name of namesOrIds) {
     try {
       const agent = onlyMatch(name, agents);
       found.set(agent.node_id, agent);

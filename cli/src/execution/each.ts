@@ -24,10 +24,10 @@ export async function eachOf<T>(
     } catch (error) {
       if (items.length === 1) throw error;
       failed++;
-      const told = explain(error);
+      const explanation = explain(error);
       // A sign-in or usage error affects all items.
-      if (told.exit === exits.signIn || told.exit === exits.usage) throw error;
-      out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(told, out.noteColor, out.verbose)}`);
+      if (explanation.exit === exits.signIn || explanation.exit === exits.usage) throw error;
+      out.warn(`${sanitiseLine(label(item))}:\n${renderExplanation(explanation, out.noteColor, out.verbose)}`);
     }
   };
   await inTurns(items, atOnce, one);

@@ -14,11 +14,11 @@ const problem = (status: number, code: string, wait: number | null = null) =>
 
 /** Creates a client that answers each request with the next step, and records the requests and the waits. */
 function stand(steps: Step[]) {
-  const asked: (string | undefined)[] = [];
+  const lastEventIds: (string | undefined)[] = [];
   const waits: number[] = [];
   const notes: string[] = [];
   const call = (async (_route: unknown, { query }: { query: Record<string, string> }) => {
-    asked.push(query.last_event_id);
+    lastEventIds.push(query.last_event_id);
     const step = steps.shift() ?? problem(404, 'over');
     if (step instanceof Error) throw step;
     return {
@@ -31,7 +31,7 @@ function stand(steps: Step[]) {
   }) as unknown as Client;
   const out = { note: (text: string) => void notes.push(text), noteColor: colorsFor(false) } as unknown as Output;
   const sleep = async (milliseconds: number) => void waits.push(milliseconds);
-  return { asked, waits, notes, stream: () => followStream({ out, sleep }, call, {}) };
+  return { lastEventIds, waits, notes, stream: () => followStream({ out, sleep }, call, {}) };
 }
 
 async function read(stream: AsyncGenerator<EventFrame>) {
@@ -46,14 +46,14 @@ async function read(stream: AsyncGenerator<EventFrame>) {
 }
 
 test('resumes after the last complete event, for every kind of interruption', async () => {
-  const { asked, stream, notes } = stand([
+  const { lastEventIds, stream, notes } = stand([
     { text: 'id: 5\n\nid: 6\ndata: a\n\nid: 7\ndata: ha', cut: true },
     lost(),
     { text: 'id: 7\ndata: half\n\n' },
   ]);
   const { got, error } = await read(stream());
   expect(got).toEqual(['a', 'half']);
-  expect(asked).toEqual([undefined, '6', '6', '7']);
+  expect(lastEventIds).toEqual([undefined, '6', '6', '7']);
   expect(notes).toEqual(['… no orchestrator answers at https://x: gone; retrying', '… reconnected']);
   // A refusal ends the stream.
   expect(error).toMatchObject({ problem: { code: 'over' } });

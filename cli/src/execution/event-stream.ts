@@ -5,7 +5,7 @@ import type { Context } from '../context/context.ts';
 import { exits } from '../exit.ts';
 import { explain } from '../transport/explain.ts';
 
-interface Wish {
+interface StreamOptions {
   /** Comma-separated. */
   category?: string | undefined;
   node_id?: string | undefined;
@@ -23,9 +23,9 @@ const longestWaitMs = 30_000;
 export async function* followStream(
   { out, sleep }: Pick<Context, 'out' | 'sleep'>,
   call: Client,
-  { after, ...filter }: Wish,
+  { after, ...filter }: StreamOptions,
 ): AsyncGenerator<EventFrame> {
-  let place = after ?? null;
+  let position = after ?? null;
   let wasOpen = false;
   let isLost = false;
   for (let wait = firstWaitMs; ; wait = Math.min(wait * 2, longestWaitMs)) {
@@ -34,24 +34,25 @@ export async function* followStream(
         query: {
           ...(filter.category === undefined ? {} : { category: filter.category }),
           ...(filter.node_id === undefined ? {} : { node_id: filter.node_id }),
-          ...(place === null ? {} : { last_event_id: place }),
+          ...(position === null ? {} : { last_event_id: position }),
         },
       });
       if (isLost) out.note(out.noteColor.dim('… reconnected'));
       wasOpen = true;
       isLost = false;
-      const reader = new EventFrameReader(place);
+      const reader = new EventFrameReader(position);
       for await (const piece of piecesOf(body)) {
         wait = firstWaitMs / 2;
         for (const frame of reader.feed(piece)) yield frame;
-        place = reader.lastId;
+        position = reader.lastId;
       }
     } catch (error) {
-      const told = explain(error);
-      const isTemporary = told.exit === exits.unreachable || (error instanceof ApiError && error.retryAfter !== null);
+      const explanation = explain(error);
+      const isTemporary =
+        explanation.exit === exits.unreachable || (error instanceof ApiError && error.retryAfter !== null);
       if (!wasOpen || !isTemporary) throw error;
       if (error instanceof ApiError && error.retryAfter !== null) wait = Math.max(wait, error.retryAfter * 1000);
-      if (!isLost) out.note(out.noteColor.dim(`… ${told.message.split('\n')[0]}; retrying`));
+      if (!isLost) out.note(out.noteColor.dim(`… ${explanation.message.split('\n')[0]}; retrying`));
       isLost = true;
     }
     await sleep(wait);

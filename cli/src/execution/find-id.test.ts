@@ -3,15 +3,15 @@ import { findId } from './find-id.ts';
 
 const first = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const second = '01KAGZ4D3E5F6G7H8J9K0M1N3Q';
-const find = (wanted: string) => findId('run', 'muster runs list', wanted, async () => [first, second]);
+const find = (idPart: string) => findId('run', 'muster runs list', idPart, async () => [first, second]);
 
 test.each([
   [first.toLowerCase(), first],
   ['n2p', first],
   ['3Q', second],
   ['01KAGZ4D3E5F6G7H8J9K0M1N3', second],
-])('completes %s to an id', async (wanted, id) => {
-  expect(await find(wanted)).toBe(id);
+])('completes %s to an id', async (idPart, id) => {
+  expect(await find(idPart)).toBe(id);
 });
 
 test('does not look up a complete id, which may be older than the list', async () => {

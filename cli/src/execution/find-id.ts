@@ -1,7 +1,7 @@
 import { CliError, exits, usageError } from '../exit.ts';
 
 /** Ids are ULIDs: the first 10 of the 26 characters encode the time, so recent ids begin alike. */
-const whole = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+const fullId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /**
  * Completes an id from its beginning or end.
@@ -13,12 +13,12 @@ const whole = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 export async function findId(
   noun: string,
   list: string,
-  wanted: string,
+  idPart: string,
   ids: () => Promise<readonly string[]>,
 ): Promise<string> {
-  const typed = wanted.toUpperCase();
+  const typed = idPart.toUpperCase();
   if (typed === '') throw usageError(`the ${noun} id is empty`);
-  if (whole.test(typed)) return typed;
+  if (fullId.test(typed)) return typed;
   const fitting = (await ids()).filter((id) => id.startsWith(typed) || id.endsWith(typed));
   const [only] = fitting;
   if (only !== undefined && fitting.length === 1) return only;
@@ -26,13 +26,13 @@ export async function findId(
     throw new CliError(
       exits.failed,
       'id_unknown',
-      `no recent ${noun} has an id that begins or ends with ${JSON.stringify(wanted)}`,
+      `no recent ${noun} has an id that begins or ends with ${JSON.stringify(idPart)}`,
       `List them: ${list}`,
     );
   throw new CliError(
     exits.failed,
     'id_ambiguous',
-    `${fitting.length} ${noun} ids begin or end with ${JSON.stringify(wanted)}`,
+    `${fitting.length} ${noun} ids begin or end with ${JSON.stringify(idPart)}`,
     `Type more of the id; the last characters differ most. List them: ${list}`,
   );
 }

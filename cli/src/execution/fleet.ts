@@ -13,7 +13,7 @@ import { CliError, exits, usageError } from '../exit.ts';
 import { lastLines } from '../text/output-text.ts';
 import { sanitise, sanitiseLine } from '../text/sanitize.ts';
 import { counted, duration } from '../text/style.ts';
-import { byName, countsOf, outcomeLine, outcomeName, type Pace } from './apply-view.ts';
+import { byName, countsOf, type FanOut, outcomeLine, outcomeName } from './apply-view.ts';
 import { inTurns } from './each.ts';
 import { workRefused } from './operation.ts';
 import { renderPlans } from './plan-groups.ts';
@@ -25,10 +25,10 @@ import { seeRunThrough } from './run-through.ts';
 const atOnce = 16;
 
 /** The parameters of a run on named agents, as in the API. */
-export interface FleetWish {
+export interface FleetOptions {
   kind: 'plan' | 'apply';
   modules: readonly string[];
-  pace?: Pace & { max_failures?: number };
+  fanOut?: FanOut & { max_failures?: number };
   plan_run_id?: string;
   offline?: 'queue';
   ttl?: number;
@@ -41,15 +41,15 @@ export interface FleetWish {
 export async function beginFleet(
   call: Client,
   agents: readonly Pick<Agent, 'node_id'>[],
-  wish: FleetWish,
+  options: FleetOptions,
 ): Promise<Run> {
   if (agents.length > mostRunAgents)
     throw usageError(
       `a run can have at most ${mostRunAgents} agents; ${agents.length} were given`,
       `For more agents, use an assignment: muster assignments create`,
     );
-  const { modules, pace = {}, ...rest } = wish;
-  const { canary, batch, max_failures } = pace;
+  const { modules, fanOut = {}, ...rest } = options;
+  const { canary, batch, max_failures } = fanOut;
   const body = {
     ...rest,
     ...(canary === undefined ? {} : { canary }),
@@ -77,11 +77,11 @@ export const planFleet = (
 
 /** Returns the plans that failed or contain changes, by node id. */
 async function plansOf(call: Client, { results }: Run): Promise<Map<string, Operation>> {
-  const telling = results.filter(
+  const withChanges = results.filter(
     ({ status, summary, operation_id }) =>
       operation_id !== null && (status !== 'succeeded' || summary === null || summary.changed + summary.removed > 0),
   );
-  const operations = await inTurns(telling, atOnce, ({ operation_id }) =>
+  const operations = await inTurns(withChanges, atOnce, ({ operation_id }) =>
     call(getOperation, { params: { operation_id: operation_id as string } }),
   );
   return new Map(operations.map((operation) => [operation.node_id, operation]));
@@ -198,8 +198,8 @@ async function whyFailed(
       );
     const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
     const ofFailed = new Set(failed.map(({ module, identity }) => `${module}/${identity}`));
-    for (const [place, { stdout, stderr }] of Object.entries(output)) {
-      if (!ofFailed.has(place)) continue;
+    for (const [resourceKey, { stdout, stderr }] of Object.entries(output)) {
+      if (!ofFailed.has(resourceKey)) continue;
       for (const line of lastLines(stderr.trim() === '' ? stdout : stderr, tailLines))
         lines.push(dim(`    ${sanitiseLine(line)}`));
     }

@@ -14,9 +14,9 @@ const stopping = () =>
 /** Follows work with these poll results; the last one repeats. The time advances only with each sleep. */
 function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
   let now = 1000;
-  let told = '';
+  let written = '';
   let interrupt: Interrupted | undefined;
-  const stderr = { write: (text: string) => (told += text) };
+  const stderr = { write: (text: string) => (written += text) };
   const context = {
     out: createOutput({ stdout: stderr, stderr, env: {}, json, verbose: false, now: () => now }),
     prompt: createPrompter({ isTTY: false } as never, {} as never, () => () => {}),
@@ -40,24 +40,24 @@ function watching(looks: (number | Error)[], { json = false, begun = 0 as number
     look: async () => answer(looks.length > 1 ? looks.shift() : looks[0]),
     hasEnded: (far) => far === 3,
     draw: () => [],
-    tell: () => [],
+    changeLines: () => [],
     see: (far) => `muster runs ${far === null ? 'list' : 'show R'}`,
     end: () => 'muster runs cancel R',
     cancel: async () => {},
   };
   return {
     ended: follow(context, work),
-    told: () => told,
+    written: () => written,
     seconds: () => now - 1000,
     hears: () => interrupt !== undefined,
   };
 }
 
 test('waits during a restart of the orchestrator, and reports it once', async () => {
-  const { ended, told, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
+  const { ended, written, hears } = watching([1, away(), stopping(), away(), 2, away(), 3]);
   expect(await ended).toBe(3);
-  expect(told().match(/no orchestrator answers/g)).toHaveLength(2);
-  expect(told().match(/The orchestrator answers again/g)).toHaveLength(2);
+  expect(written().match(/no orchestrator answers/g)).toHaveLength(2);
+  expect(written().match(/The orchestrator answers again/g)).toHaveLength(2);
   expect(hears()).toBe(false);
 });
 

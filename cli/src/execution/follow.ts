@@ -33,7 +33,7 @@ export interface Followed<T> {
   /** Returns the lines of progress; `now` is null before the first answer. */
   draw: (now: T | null, moment: Moment) => string[];
   /** Returns a line for each change since the last call; used without a terminal. */
-  tell: (now: T) => string[];
+  changeLines: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
   /** Null if the work changes nothing and needs no cancel. */
@@ -92,7 +92,7 @@ export async function follow<T>(
       }
       took = patience.lost === null ? performance.now() - before : 0;
       drawing.now();
-      if (!live.isSeen && seconds() > quietSecs) for (const line of work.tell(known)) out.note(line);
+      if (!live.isSeen && seconds() > quietSecs) for (const line of work.changeLines(known)) out.note(line);
     }
     return known;
   } finally {

@@ -26,7 +26,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
   const { out, prompt } = context;
   let question: AbortController | null = null;
   let isCancelled = false;
-  const tell = () => {
+  const noteCommands = () => {
     out.note(goesOnText(work.see(), work.end()));
   };
   const ask = async (cancel: () => Promise<void>, leave: () => void) => {
@@ -52,7 +52,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
       work.resume();
     } else if (answer === 'watch') work.resume();
     else {
-      tell();
+      noteCommands();
       leave();
     }
   };
@@ -75,7 +75,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
     // Closing the question restores the terminal.
     question?.abort();
     work.pause();
-    tell();
+    noteCommands();
     return undefined;
   });
   return () => {

@@ -62,7 +62,7 @@ export async function applyThrough(
   const name = agentLabel(agent);
   const isSeen = out.live().isSeen;
   let output = '';
-  let told = 0;
+  let shownCount = 0;
   let looks = 0;
   const ended = await follow<Operation>(context, {
     begin: () =>
@@ -79,9 +79,9 @@ export async function applyThrough(
     hasEnded: ({ status }) => hasEnded(status),
     draw: (operation, moment) =>
       operationLines({ agent: name, doing: 'applying', operation, plan: plan ?? null, output }, moment, out.noteColor),
-    tell: ({ resources }) => {
-      const fresh = resources.slice(told).filter(({ status }) => status !== 'unchanged');
-      told = resources.length;
+    changeLines: ({ resources }) => {
+      const fresh = resources.slice(shownCount).filter(({ status }) => status !== 'unchanged');
+      shownCount = resources.length;
       return fresh.map((result) => `${sanitiseLine(name)}:${stepLine(result, out.noteColor)}`);
     },
     see: (operation) =>
@@ -139,7 +139,7 @@ export const applyLine = (agent: string, modules: readonly string[], ...flags: s
 export async function workRefused(
   call: Client,
   agent: string,
-  wanted: readonly string[],
+  requested: readonly string[],
   error: unknown,
 ): Promise<never> {
   if (error instanceof ApiError && error.problem.code === 'agent_not_connected')
@@ -147,18 +147,18 @@ export async function workRefused(
       exits.unreachable,
       error.problem.code,
       error.problem.detail,
-      `See when the agent was last seen: muster agents list. To run the work when it reconnects: ${applyLine(agent, wanted, ...(wanted.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
+      `See when the agent was last seen: muster agents list. To run the work when it reconnects: ${applyLine(agent, requested, ...(requested.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
       { cause: error },
     );
   if (!(error instanceof ApiError) || !['unknown_module', 'module_not_found'].includes(error.problem.code)) throw error;
   const known = (await call(listModules, {})).map(({ name }) => name);
-  const unknown = wanted.filter((name) => !known.includes(name));
-  const meant = unknown.flatMap((name) => nearest(name, known) ?? []);
+  const unknown = requested.filter((name) => !known.includes(name));
+  const suggestions = unknown.flatMap((name) => nearest(name, known) ?? []);
   throw new CliError(
     exits.failed,
     error.problem.code,
     error.problem.detail,
-    `${meant.length === 0 ? '' : `Did you mean ${meant.join(', ')}? `}List the modules: muster modules list`,
+    `${suggestions.length === 0 ? '' : `Did you mean ${suggestions.join(', ')}? `}List the modules: muster modules list`,
     { cause: error },
   );
 }

@@ -18,17 +18,17 @@ export interface PlanGroup {
   /** The plan of the group's first agent. */
   readonly operation: Operation;
   /** Whether the plans contain the names of their agents and differ only in them. */
-  readonly holdsName: boolean;
+  readonly containsName: boolean;
 }
 
 /** Groups equal plans, the largest group first, groups of the same size by their first agent. */
 export function groupPlans(plans: readonly AgentPlan[]): PlanGroup[] {
-  const groups = new Map<string, { names: string[]; operation: Operation; holdsName: boolean }>();
+  const groups = new Map<string, { names: string[]; operation: Operation; containsName: boolean }>();
   for (const { name, operation } of plans) {
     const key = likenessOf(operation, name);
     const group = groups.get(key);
     if (group) group.names.push(name);
-    else groups.set(key, { names: [name], operation, holdsName: key.includes(ownName) });
+    else groups.set(key, { names: [name], operation, containsName: key.includes(ownName) });
   }
   return [...groups.values()].toSorted((one, other) => other.names.length - one.names.length);
 }
@@ -85,9 +85,9 @@ export function renderPlans(run: Run, operations: ReadonlyMap<string, Operation>
   }
   const groups = groupPlans(plans);
   const few = verbose || groups.length <= maxGroups + 1 ? groups : groups.slice(0, maxGroups);
-  const blocks = few.map(({ names, operation, holdsName }) => {
+  const blocks = few.map(({ names, operation, containsName }) => {
     const text = renderOperation(operation, namesText(names, style), style);
-    if (names.length === 1 || !holdsName) return text;
+    if (names.length === 1 || !containsName) return text;
     return `${text}\n${color.dim(`(shown for ${sanitiseLine(names[0] ?? '')}; the others differ only in their name)`)}`;
   });
   const others = groups.slice(few.length);

@@ -4,7 +4,7 @@ import { cancelRun, getOperation, getRun, type Operation, type Run } from '@must
 import type { Context } from '../context/context.ts';
 import { type Exit, exits } from '../exit.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
-import { outcomeLine, type Pace, runLines } from './apply-view.ts';
+import { type FanOut, outcomeLine, runLines } from './apply-view.ts';
 import { inTurns } from './each.ts';
 import { follow } from './follow.ts';
 
@@ -18,12 +18,12 @@ const watchedAgents = 8;
 export async function seeRunThrough(
   context: Context,
   call: Client,
-  work: { doing: string; pace?: Pace; begin: () => Promise<Run> },
+  work: { doing: string; fanOut?: FanOut; begin: () => Promise<Run> },
 ): Promise<Run> {
   const { out } = context;
-  const { doing, pace = {}, begin } = work;
+  const { doing, fanOut = {}, begin } = work;
   const at = new Map<string, Operation>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const isSeen = out.live().isSeen;
   const look = async ({ run_id }: Run): Promise<Run> => {
     const run = await call(getRun, { params: { run_id } });
@@ -42,12 +42,12 @@ export async function seeRunThrough(
     },
     look,
     hasEnded: (run) => run.finished_at !== null,
-    draw: (run, moment) => runLines({ doing, run, pace, at }, moment, out.noteColor),
-    tell: ({ results }) =>
+    draw: (run, moment) => runLines({ doing, run, fanOut, at }, moment, out.noteColor),
+    changeLines: ({ results }) =>
       results
-        .filter(({ node_id, status }) => hasEnded(status) && !told.has(node_id))
+        .filter(({ node_id, status }) => hasEnded(status) && !reported.has(node_id))
         .map((result) => {
-          told.add(result.node_id);
+          reported.add(result.node_id);
           return outcomeLine(result, out.noteColor);
         }),
     see: (run) => `muster runs ${run === null ? 'list' : `show ${sanitiseLine(run.run_id)}`}`,

@@ -56,11 +56,11 @@ export class Patience {
    * @throws `error` if it is permanent or has lasted too long
    */
   failed(error: unknown): string | null {
-    const told = explain(error);
-    if (!isTemporary(told) || (this.lost ?? 0) > patienceSecs) throw error;
+    const explanation = explain(error);
+    if (!isTemporary(explanation) || (this.lost ?? 0) > patienceSecs) throw error;
     if (this.#since !== null) return null;
     this.#since = this.#now();
-    return told.message;
+    return explanation.message;
   }
 
   /**

@@ -118,7 +118,7 @@ describe('keys with a passphrase', () => {
     expect(await readFile(path, 'utf8')).not.toContain('BEGIN PRIVATE KEY');
     const answers = ['battery', 'correct horse'];
     const read = await readKey(path, { answers });
-    expect(read).toMatchObject({ publicKey: key.publicKey, operatorId: key.operatorId, kept: 'sealed' });
+    expect(read).toMatchObject({ publicKey: key.publicKey, operatorId: key.operatorId, storage: 'sealed' });
     expect(answers).toHaveLength(2);
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
@@ -169,10 +169,10 @@ describe('keys with a passphrase', () => {
       agentSocket: undefined,
     };
     await resealKey(path, await readPrivate(path, unlocked), 'first one');
-    expect((await readKey(path)).kept).toBe('sealed');
+    expect((await readKey(path)).storage).toBe('sealed');
     await resealKey(path, await readPrivate(path, unlocked), null);
     const read = await readKey(path);
-    expect(read).toMatchObject({ kept: 'plain', publicKey: key.publicKey });
+    expect(read).toMatchObject({ storage: 'plain', publicKey: key.publicKey });
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
   });
 });
@@ -192,7 +192,7 @@ describe('OpenSSH keys', () => {
     await useFile(path, file, { replace: false, now });
     expect(await readlink(path)).toBe(file);
     const read = await readKey(path);
-    expect(read).toMatchObject({ publicKey, kept: 'plain' });
+    expect(read).toMatchObject({ publicKey, storage: 'plain' });
     expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
     await chmod(file, 0o644);
     await expect(readKey(path)).rejects.toMatchObject({ code: 'key_unusable' });
@@ -201,7 +201,7 @@ describe('OpenSSH keys', () => {
   test('reads the public key without the passphrase, and asks for the passphrase to sign', async () => {
     const { file, publicKey } = await keygen('staple it');
     const read = await readKey(file, { answers: ['wrong one', 'staple it'] });
-    expect(read).toMatchObject({ publicKey, kept: 'sealed' });
+    expect(read).toMatchObject({ publicKey, storage: 'sealed' });
     expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
     await expect(
       readPrivate(file, { passphrases: createPassphrases({}, typing(null)), agentSocket: undefined }),
@@ -219,7 +219,7 @@ describe('OpenSSH keys', () => {
       const env = { SSH_AUTH_SOCK: socket };
       await usePublicLine(path, readPublicLine(await readFile(`${file}.pub`, 'utf8'))!, { replace: false, now });
       const read = await readKey(path, { env });
-      expect(read).toMatchObject({ publicKey, kept: 'agent' });
+      expect(read).toMatchObject({ publicKey, storage: 'agent' });
       await expect(read.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed', exit: exits.signIn });
       execFileSync('ssh-add', ['-q', file], { env: { ...process.env, ...env }, stdio: 'ignore' });
       expect(await keysOfAgent(socket)).toEqual([{ key: Buffer.from(publicKey, 'hex'), comment: 'ada@home' }]);
@@ -233,8 +233,8 @@ describe('OpenSSH keys', () => {
     }
     const alone = await readKey(path);
     await expect(alone.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed' });
-    const gone = await readKey(path, { env: { SSH_AUTH_SOCK: join(home.path, 'nobody') } });
-    await expect(gone.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed' });
+    const keyWithoutAgent = await readKey(path, { env: { SSH_AUTH_SOCK: join(home.path, 'nobody') } });
+    await expect(keyWithoutAgent.sign(message)).rejects.toMatchObject({ code: 'ssh_agent_failed' });
   });
 
   test.each(['', 'ssh-ed25519', 'ssh-ed25519 AAAA', 'ssh-rsa AAAAB3NzaC1yc2E= ada', 'hello'])(

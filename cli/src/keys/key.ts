@@ -22,7 +22,7 @@ export interface OperatorKey {
   readonly publicKey: string;
   readonly operatorId: string;
   /** Where the private key is: unencrypted in the file, encrypted in the file, or only in ssh-agent. */
-  readonly kept: 'plain' | 'sealed' | 'agent';
+  readonly storage: 'plain' | 'sealed' | 'agent';
   /**
    * Signs a message. Asks for the passphrase at the first call if the key has one.
    * @returns the 64 bytes of an Ed25519 signature
@@ -175,8 +175,8 @@ async function readOpenSsh(path: string, text: string, options: KeyOptions): Pro
 
 async function isInAgent(key: PublicKey, { agentSocket }: KeyOptions): Promise<boolean> {
   if (!agentSocket) return false;
-  const held = await keysOfAgent(agentSocket).catch(() => []);
-  return held.some((each) => each.key.equals(key));
+  const agentKeys = await keysOfAgent(agentSocket).catch(() => []);
+  return agentKeys.some((each) => each.key.equals(key));
 }
 
 async function byAgent(path: string, key: PublicKey, message: Uint8Array, { agentSocket }: KeyOptions) {
@@ -186,10 +186,10 @@ async function byAgent(path: string, key: PublicKey, message: Uint8Array, { agen
     });
   if (!agentSocket)
     throw failed('which is not running', 'Start one (`eval "$(ssh-agent)"`) and add the key with ssh-add.');
-  const held = await keysOfAgent(agentSocket).catch((error: unknown) => {
+  const agentKeys = await keysOfAgent(agentSocket).catch((error: unknown) => {
     throw failed(`which does not answer at ${agentSocket}`, 'Check SSH_AUTH_SOCK.', error);
   });
-  if (!held.some((each) => each.key.equals(key)))
+  if (!agentKeys.some((each) => each.key.equals(key)))
     throw failed('which does not have it', 'Add it with ssh-add; `ssh-add -L` lists the keys.');
   return await signByAgent(agentSocket, key, message).catch((error: unknown) => {
     throw failed('which refused to sign', 'The agent may be locked, or wait for a touch or a confirmation.', error);
@@ -204,12 +204,12 @@ export function publicHalf(key: KeyObject): PublicKey {
 export async function keyOf(
   path: string,
   publicKey: PublicKey,
-  kept: OperatorKey['kept'],
+  storage: OperatorKey['storage'],
   signs: (message: Uint8Array) => Promise<Uint8Array>,
 ): Promise<OperatorKey> {
   return {
     path,
-    kept,
+    storage,
     publicKey: publicKey.toString('hex'),
     operatorId: await idOfKey(publicKey),
     sign: async (message) => new Uint8Array(await signs(message)),

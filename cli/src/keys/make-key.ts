@@ -7,7 +7,7 @@ import { keyOf, type OperatorKey, publicHalf, publicKeyLabel } from './key.ts';
 import { sealKey } from './sealed-key.ts';
 import { type PublicKey, publicLine } from './ssh-key.ts';
 
-interface PlaceOptions {
+interface KeyFileOptions {
   /** Whether to rename an existing key instead of failing. */
   replace: boolean;
   /** Unix seconds; part of the previous key's new name. */
@@ -22,14 +22,14 @@ interface PlaceOptions {
  */
 export async function makeKey(
   path: string,
-  options: PlaceOptions & { passphrase?: string | null },
+  options: KeyFileOptions & { passphrase?: string | null },
 ): Promise<{ key: OperatorKey; former: string | null }> {
   const { privateKey } = generateKeyPairSync('ed25519');
   const content = await contentOf(privateKey, options.passphrase ?? null);
-  const former = await place(path, options, (fresh) => writePrivateFile(fresh, content));
-  const kept = options.passphrase == null ? 'plain' : 'sealed';
+  const former = await installKeyFile(path, options, (fresh) => writePrivateFile(fresh, content));
+  const storage = options.passphrase == null ? 'plain' : 'sealed';
   const signs = async (message: Uint8Array) => sign(null, message, privateKey);
-  return { key: await keyOf(path, publicHalf(privateKey), kept, signs), former };
+  return { key: await keyOf(path, publicHalf(privateKey), storage, signs), former };
 }
 
 /**
@@ -39,17 +39,17 @@ export async function makeKey(
 export async function usePublicLine(
   path: string,
   { key, comment }: { key: PublicKey; comment: string },
-  options: PlaceOptions,
+  options: KeyFileOptions,
 ): Promise<string | null> {
-  return await place(path, options, (fresh) => writePrivateFile(fresh, publicLine(key, comment)));
+  return await installKeyFile(path, options, (fresh) => writePrivateFile(fresh, publicLine(key, comment)));
 }
 
 /**
  * Stores a symbolic link to an existing key file.
  * @returns the new path of the previous key
  */
-export async function useFile(path: string, target: string, options: PlaceOptions): Promise<string | null> {
-  return await place(path, options, (fresh) => symlink(target, fresh));
+export async function useFile(path: string, target: string, options: KeyFileOptions): Promise<string | null> {
+  return await installKeyFile(path, options, (fresh) => symlink(target, fresh));
 }
 
 /** Replaces a key file atomically by one with another passphrase, or none. */
@@ -63,9 +63,9 @@ async function contentOf(key: KeyObject, passphrase: string | null): Promise<str
 }
 
 /** Puts a file at its final path with a hard link, so that it appears complete and never overwrites another key. */
-async function place(
+async function installKeyFile(
   path: string,
-  { replace, now }: PlaceOptions,
+  { replace, now }: KeyFileOptions,
   make: (fresh: string) => Promise<unknown>,
 ): Promise<string | null> {
   await makePrivateDirectory(dirname(path));
@@ -74,7 +74,7 @@ async function place(
   await make(fresh);
   let former: string | null = null;
   try {
-    if (replace) former = await putAside(path, now());
+    if (replace) former = await backUp(path, now());
     // This creates a hard link to the symbolic link, not to its target.
     await link(fresh, path);
   } catch (error) {
@@ -91,7 +91,7 @@ async function place(
   return former;
 }
 
-async function putAside(path: string, now: number): Promise<string | null> {
+async function backUp(path: string, now: number): Promise<string | null> {
   const aside = `${path}.${new Date(now * 1000).toISOString().replace(/[-:]|\.\d+/g, '')}`;
   try {
     await link(path, aside);

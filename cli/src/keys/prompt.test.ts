@@ -30,7 +30,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
         isOver = true;
       };
     });
-    const asked = {
+    const answer = {
       confirm: () => prompt.confirm('Now?'),
       ask: () => prompt.ask('Who?', 'ada', () => undefined),
       choose: () => prompt.choose('Which?', [{ value: 'a', label: 'A' }], new AbortController().signal),
@@ -43,7 +43,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
     // Check synchronously: the signal ends the program right after its handlers.
     expect(isRaw()).toBe(false);
     expect(text().lastIndexOf('?25h')).toBeGreaterThan(text().lastIndexOf('?25l'));
-    expect(await asked).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');
+    expect(await answer).toBe(kind === 'choose' ? null : 'cancelled; nothing was changed');
     expect(isOver).toBe(true);
   },
 );
@@ -62,7 +62,7 @@ test('draws nothing while a question is open', () => {
   });
   const block = out.live();
   block.draw(['at work']);
-  const goOn = out.holdDrawing();
+  const goOn = out.pauseDrawing();
   expect(written.pop()).toBe('\u001b[1A\r\u001b[0J');
   block.draw(['at work still']);
   expect(written).toEqual(['at work\n']);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Candidate, wantedBy } from '../completion/wanted.ts';
+import { type Candidate, completionOf } from '../completion/completion.ts';
 import type { Context } from '../context/context.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -7,7 +7,7 @@ import type { Surroundings } from './surroundings.ts';
 const limitMs = 1200;
 
 /** A completion must not ask questions. */
-const nobody = async (): Promise<never> => {
+const refusePrompt = async (): Promise<never> => {
   throw new Error('completion does not ask');
 };
 
@@ -43,14 +43,14 @@ function targetIn(typed: readonly string[]): {
  */
 export async function answer(program: Command, typed: readonly string[], surroundings: Surroundings): Promise<void> {
   const { stdout, env } = surroundings;
-  const wanted = wantedBy(program, typed);
-  if (wanted.files) {
+  const completion = completionOf(program, typed);
+  if (completion.files) {
     stdout.write(':files\n');
     return;
   }
-  let candidates = wanted.fixed;
-  if (wanted.source !== null) {
-    const { source } = wanted;
+  let candidates = completion.fixed;
+  if (completion.source !== null) {
+    const { source } = completion;
     const silent = { write: () => true };
     const { runVerb } = await import('./run.ts');
     const { live } = await import('../completion/live.ts');
@@ -67,7 +67,13 @@ export async function answer(program: Command, typed: readonly string[], surroun
           MUSTER_NO_COLOR: '',
         },
         stderr: silent as unknown as Surroundings['stderr'],
-        prompt: { interactive: false, confirm: nobody, ask: nobody, secret: nobody, choose: nobody },
+        prompt: {
+          interactive: false,
+          confirm: refusePrompt,
+          ask: refusePrompt,
+          secret: refusePrompt,
+          choose: refusePrompt,
+        },
       },
       targetIn(typed),
       async (context: Context) => {
@@ -76,7 +82,7 @@ export async function answer(program: Command, typed: readonly string[], surroun
       },
     );
   }
-  const { before, begins, named } = wanted;
+  const { before, begins, named } = completion;
   const fitting = candidates.filter(
     (each) => each.value.startsWith(begins) && !named.includes(each.value) && isSafe(each),
   );

@@ -17,10 +17,10 @@ const optionOf = ({ flags, description, defaultValue, negate }: Option) => ({
 
 /** Returns the help text below the options: prose and examples. */
 function afterHelp(command: Command): { prose: string; examples: string[] } {
-  let whole = '';
-  command.configureOutput({ writeOut: (text) => (whole += text) });
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) });
   command.outputHelp();
-  const [prose = '', examples = ''] = whole.slice(command.helpInformation().length).split(/^Examples?:$/m);
+  const [prose = '', examples = ''] = help.slice(command.helpInformation().length).split(/^Examples?:$/m);
   return {
     prose: prose.trim(),
     examples: [...examples.matchAll(/^ {2}\$ (.*)$/gm)].map(([, line]) => line as string),

@@ -411,9 +411,9 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     await complete(program, others.slice(others[0] === '--' ? 1 : 0), surroundings);
     return 0;
   }
-  const wanted = others.find((word) => !word.startsWith('-'));
+  const commandName = others.find((word) => !word.startsWith('-'));
   // Report an unknown verb with the usual error, which suggests the most similar name.
-  const isKnown = wanted === undefined || program.commands.some((command) => command.name() === wanted);
+  const isKnown = commandName === undefined || program.commands.some((command) => command.name() === commandName);
   const words =
     first === undefined ? ['--help'] : first === 'help' ? [...others, ...(isKnown ? ['--help'] : [])] : typed;
   if (asksForBuild(words)) {
@@ -428,11 +428,11 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
       if (json) {
-        const [{ tell }, { usageError }] = await Promise.all([import('./run.ts'), import('../exit.ts')]);
+        const [{ printError }, { usageError }] = await Promise.all([import('./run.ts'), import('../exit.ts')]);
         const said = error.code === 'commander.help' ? 'the verb is missing' : error.message;
         const [message = '', hint] = said.replace(/^error: /, '').split('\n');
         const remedy = hint ?? 'Add --help for the usage.';
-        return tell(usageError(message, remedy), { stderr, json, verbose: false, env });
+        return printError(usageError(message, remedy), { stderr, json, verbose: false, env });
       }
       return 2;
     }

@@ -3,7 +3,7 @@ import { createContext } from '../context/create-context.ts';
 import { createOutput } from '../context/output.ts';
 import type { Sink } from '../context/sink.ts';
 import type { Environment } from '../directories.ts';
-import { CliError, type Exit, exits, ReaderGone } from '../exit.ts';
+import { CliError, type Exit, exits, OutputClosed } from '../exit.ts';
 import { createPrompter } from '../keys/prompt.ts';
 import { parseSwitch } from '../text/values.ts';
 import type { GlobalOptions, Surroundings } from './surroundings.ts';
@@ -17,16 +17,16 @@ export async function runVerb(
   { json: jsonFlag, verbose: verboseFlag, quiet: quietFlag, color, ...options }: GlobalOptions,
   verb: (context: Context) => Promise<number | undefined>,
 ): Promise<number> {
-  let [json, verbose, quiet, plain] = [jsonFlag === true, verboseFlag === true, quietFlag === true, color === false];
+  let [json, verbose, quiet, noColor] = [jsonFlag === true, verboseFlag === true, quietFlag === true, color === false];
   try {
     json ||= parseSwitch('MUSTER_JSON', variables.MUSTER_JSON);
     verbose ||= parseSwitch('MUSTER_VERBOSE', variables.MUSTER_VERBOSE);
     quiet ||= parseSwitch('MUSTER_QUIET', variables.MUSTER_QUIET);
-    plain ||= parseSwitch('MUSTER_NO_COLOR', variables.MUSTER_NO_COLOR);
+    noColor ||= parseSwitch('MUSTER_NO_COLOR', variables.MUSTER_NO_COLOR);
   } catch (error) {
-    return await tell(error, { stderr, json, verbose, env: variables });
+    return await printError(error, { stderr, json, verbose, env: variables });
   }
-  const env = plain ? { ...variables, NO_COLOR: '1' } : variables;
+  const env = noColor ? { ...variables, NO_COLOR: '1' } : variables;
   const out = createOutput({ stdout, stderr, env, json, verbose, quiet, now });
   const context = createContext({
     env,
@@ -39,7 +39,7 @@ export async function runVerb(
     prompt:
       prompt ??
       createPrompter(stdin, stderr, (giveBack) => {
-        const goOn = out.holdDrawing();
+        const goOn = out.pauseDrawing();
         const release = onEnd(giveBack);
         return () => {
           release();
@@ -62,8 +62,8 @@ export async function runVerb(
   try {
     return (await verb(context)) ?? exits.done;
   } catch (error) {
-    if (error instanceof ReaderGone) return exits.done;
-    return await tell(error, { stderr, json, verbose, env });
+    if (error instanceof OutputClosed) return exits.done;
+    return await printError(error, { stderr, json, verbose, env });
   } finally {
     context.close();
   }
@@ -73,7 +73,7 @@ export async function runVerb(
  * Prints an error on stderr, as text or JSON.
  * @returns its exit code
  */
-export async function tell(
+export async function printError(
   error: unknown,
   { stderr, json, verbose, env }: { stderr: Sink; json: boolean; verbose: boolean; env: Environment },
 ): Promise<Exit> {
@@ -82,8 +82,10 @@ export async function tell(
     import('../text/sanitize.ts'),
     import('../text/style.ts'),
   ]);
-  const told = explain(error);
+  const explanation = explain(error);
   const color = colorsFor(hasColor(stderr.isTTY === true, env));
-  stderr.write(`${json ? toJson(explanationData(told), 'line') : renderExplanation(told, color, verbose)}\n`);
-  return told.exit;
+  stderr.write(
+    `${json ? toJson(explanationData(explanation), 'line') : renderExplanation(explanation, color, verbose)}\n`,
+  );
+  return explanation.exit;
 }

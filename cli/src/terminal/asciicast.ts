@@ -33,7 +33,7 @@ const damaged = (line: number, what: string): CliError =>
 export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerator<CastHeader | CastEvent> {
   let number = 0;
   let last = 0;
-  for await (const { line, whole } of linesOf(source)) {
+  for await (const { line, isComplete } of linesOf(source)) {
     number++;
     if (number === 1) {
       yield headerOf(line);
@@ -45,7 +45,7 @@ export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerat
       value = JSON.parse(line);
     } catch {
       // The last line is incomplete if the recording was cut off.
-      if (!whole) return;
+      if (!isComplete) return;
       throw damaged(number, 'is not JSON');
     }
     if (!Array.isArray(value) || typeof value[0] !== 'number' || typeof value[1] !== 'string')
@@ -76,13 +76,13 @@ const sizeOr = (size: unknown, otherwise: number): number =>
   Number.isInteger(size) && (size as number) > 0 && (size as number) < 10_000 ? (size as number) : otherwise;
 
 /** Yields lines without their line feed. Only the last one may be incomplete. */
-async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ line: string; whole: boolean }> {
-  let held: Buffer[] = [];
+async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ line: string; isComplete: boolean }> {
+  let buffered: Buffer[] = [];
   let length = 0;
   let number = 1;
   const take = (last: Buffer): string => {
-    const line = Buffer.concat([...held, last]).toString('utf8');
-    held = [];
+    const line = Buffer.concat([...buffered, last]).toString('utf8');
+    buffered = [];
     length = 0;
     number++;
     return line;
@@ -91,13 +91,13 @@ async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<{ lin
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     let from = 0;
     for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, from)) {
-      yield { line: take(piece.subarray(from, end)), whole: true };
+      yield { line: take(piece.subarray(from, end)), isComplete: true };
       from = end + 1;
     }
     const rest = piece.subarray(from);
     length += rest.length;
     if (length > longestLine) throw damaged(number, 'is too long');
-    if (rest.length > 0) held.push(Buffer.from(rest));
+    if (rest.length > 0) buffered.push(Buffer.from(rest));
   }
-  if (length > 0) yield { line: take(Buffer.alloc(0)), whole: false };
+  if (length > 0) yield { line: take(Buffer.alloc(0)), isComplete: false };
 }

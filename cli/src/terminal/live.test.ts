@@ -2,9 +2,9 @@ import { Agent } from 'node:http';
 import { ApiError } from '@muster/protocol/client';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { WebSocket } from 'ws';
-import { type HeldTerminal, holdTerminal } from '../../test/local-terminal.ts';
+import { type ControlledTerminal, controlTerminal } from '../../test/local-terminal.ts';
 import { type Standing, standIn } from '../../test/orchestrator.ts';
-import { ReaderGone } from '../exit.ts';
+import { OutputClosed } from '../exit.ts';
 import { dialTerminal } from './dial.ts';
 import { type Ending, type LiveOptions, live } from './live.ts';
 
@@ -21,12 +21,12 @@ interface Far {
   /** The bytes that the client sent. */
   typed: () => string;
   /** The text frames that the client sent. */
-  told: unknown[];
+  messages: unknown[];
   say(notice: unknown): void;
 }
 
 interface Stage {
-  held: HeldTerminal;
+  controlled: ControlledTerminal;
   far: Far[];
   server: Standing;
   ended: string[];
@@ -41,16 +41,16 @@ async function stage(
   const server = await standIn({
     webSocket: (socket) => {
       const typed: Buffer[] = [];
-      const told: unknown[] = [];
+      const messages: unknown[] = [];
       const one: Far = {
         socket,
-        told,
+        messages,
         typed: () => Buffer.concat(typed).toString('latin1'),
         say: (notice) => socket.send(JSON.stringify(notice)),
       };
       socket.on('message', (data: Buffer, isBinary) => {
         if (isBinary) typed.push(data);
-        else told.push(JSON.parse(data.toString('utf8')));
+        else messages.push(JSON.parse(data.toString('utf8')));
       });
       socket.on('error', () => {});
       far.push(one);
@@ -63,10 +63,10 @@ async function stage(
     () => agent.destroy(),
     () => server.close(),
   );
-  const held = holdTerminal(kind);
+  const controlled = controlTerminal(kind);
   const ended: string[] = [];
   const ending = live({
-    terminal: held.terminal,
+    terminal: controlled.terminal,
     mode: 'control',
     first: { ws_url: '/first' },
     attach: async () => ({ ws_url: '/again' }),
@@ -77,17 +77,17 @@ async function stage(
     ...options,
   });
   ending.catch(() => {});
-  return { held, far, server, ended, ending };
+  return { controlled, far, server, ended, ending };
 }
 
 const until = (check: () => void) => vi.waitFor(check, { interval: 5 });
 
 test('passes bytes unchanged in both directions, and ends with the exit code of the shell', async () => {
-  const { held, far, ending } = await stage('terminal');
-  await until(() => expect(far[0]?.told).toEqual([{ type: 'resize', cols: 80, rows: 24 }]));
+  const { controlled, far, ending } = await stage('terminal');
+  await until(() => expect(far[0]?.messages).toEqual([{ type: 'resize', cols: 80, rows: 24 }]));
   const everyByte = Uint8Array.from({ length: 256 }, (_, at) => at);
-  held.type(everyByte);
-  held.type('\u0003\u001agrün 東京');
+  controlled.type(everyByte);
+  controlled.type('\u0003\u001agrün 東京');
   await until(() => expect(far[0]?.typed().length).toBeGreaterThan(256));
   expect(far[0]?.typed()).toBe(Buffer.concat([everyByte, Buffer.from('\u0003\u001agrün 東京')]).toString('latin1'));
   // A character in two parts, then a terminal query: output to the operator's own terminal is not filtered.
@@ -96,41 +96,41 @@ test('passes bytes unchanged in both directions, and ends with the exit code of 
   far[0]?.socket.send(Buffer.from('\u001b[6n'));
   far[0]?.say({ type: 'exit', code: 3, signal: null });
   expect(await ending).toEqual({ kind: 'exit', code: 3, signal: null });
-  expect(held.shown()).toBe('東\u001b[6n');
-  expect(held.isClosed()).toBe(true);
+  expect(controlled.shown()).toBe('東\u001b[6n');
+  expect(controlled.isClosed()).toBe(true);
 });
 
 test('sends the size once at the start and once after each change', async () => {
-  const { held, far, ending } = await stage('terminal');
-  await until(() => expect(far[0]?.told.length).toBe(1));
-  held.resize({ cols: 120, rows: 40 });
-  held.resize({ cols: 120, rows: 40 });
-  held.resize({ cols: 100, rows: 40 });
-  await until(() => expect(far[0]?.told.at(-1)).toEqual({ type: 'resize', cols: 100, rows: 40 }));
-  expect(far[0]?.told.length).toBe(3);
+  const { controlled, far, ending } = await stage('terminal');
+  await until(() => expect(far[0]?.messages.length).toBe(1));
+  controlled.resize({ cols: 120, rows: 40 });
+  controlled.resize({ cols: 120, rows: 40 });
+  controlled.resize({ cols: 100, rows: 40 });
+  await until(() => expect(far[0]?.messages.at(-1)).toEqual({ type: 'resize', cols: 100, rows: 40 }));
+  expect(far[0]?.messages.length).toBe(3);
   far[0]?.say({ type: 'exit', code: 0, signal: null });
   await ending;
 });
 
 test('~. ends the session and restores the screen', async () => {
-  const { held, far, ended, ending } = await stage('terminal');
+  const { controlled, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.send(Buffer.from('\u001b[?1049h\u001b[?1000hvim'));
-  await until(() => expect(held.shown()).toContain('vim'));
-  held.type('~');
-  held.type('.');
+  await until(() => expect(controlled.shown()).toContain('vim'));
+  controlled.type('~');
+  controlled.type('.');
   expect(await ending).toEqual({ kind: 'left', how: 'leave' });
   expect(ended).toEqual(['ended']);
-  expect(held.shown()).toMatch(/vim\u001b\[\?1000l\u001b\[\?1049l\r\n$/);
+  expect(controlled.shown()).toMatch(/vim\u001b\[\?1000l\u001b\[\?1049l\r\n$/);
   expect(far[0]?.typed()).toBe('');
 });
 
 test('~d leaves without ending the session, and ~? prints help', async () => {
-  const { held, far, ended, ending } = await stage('terminal');
+  const { controlled, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
-  held.type('~?');
-  await until(() => expect(held.said.join('\n')).toContain('~d'));
-  held.type('~d');
+  controlled.type('~?');
+  await until(() => expect(controlled.said.join('\n')).toContain('~d'));
+  controlled.type('~d');
   expect(await ending).toEqual({ kind: 'left', how: 'detach' });
   expect(ended).toEqual([]);
 });
@@ -138,18 +138,18 @@ test('~d leaves without ending the session, and ~? prints help', async () => {
 test.each(['SIGTERM', 'SIGHUP'] as const)(
   'ends the session after %s although the orchestrator does not answer',
   async (signal) => {
-    const { held, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
+    const { controlled, far, ending } = await stage('terminal', { end: () => new Promise(() => {}) });
     await until(() => expect(far.length).toBe(1));
-    held.signal(signal);
+    controlled.signal(signal);
     expect(await ending).toEqual({ kind: 'signal', signal, goesOn: true });
-    expect(held.isClosed()).toBe(true);
+    expect(controlled.isClosed()).toBe(true);
   },
 );
 
 test('ends the session if the terminal hangs up', async () => {
-  const { held, far, ended, ending } = await stage('terminal');
+  const { controlled, far, ended, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
-  held.endInput();
+  controlled.endInput();
   expect(await ending).toEqual({ kind: 'signal', signal: 'SIGHUP' });
   expect(ended).toEqual(['ended']);
 });
@@ -165,14 +165,14 @@ test('ends with the reason of the orchestrator, and does not attach again', asyn
   await until(() => expect(far.length).toBe(1));
   far[0]?.say({ type: 'error', code: 'terminal_taken_over', message: 'by another connection' });
   far[0]?.socket.close();
-  expect(await ending).toEqual({ kind: 'told', code: 'terminal_taken_over', message: 'by another connection' });
+  expect(await ending).toEqual({ kind: 'error', code: 'terminal_taken_over', message: 'by another connection' });
   expect(attached).toBe(0);
 });
 
 test('after a reconnect, filters queries from the recent screen, keeps modes of keys, and drops keys typed without a connection', async () => {
   const gate = Promise.withResolvers<void>();
   let tries = 0;
-  const { held, far, ending } = await stage('terminal', {
+  const { controlled, far, ending } = await stage('terminal', {
     attach: async () => {
       if (++tries === 1)
         throw new ApiError({ status: 503, code: 'draining', title: '', detail: '', type: '', instance: '' });
@@ -185,47 +185,47 @@ test('after a reconnect, filters queries from the recent screen, keeps modes of 
   });
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.send(Buffer.from('\u001b[?1049hbefore'));
-  await until(() => expect(held.shown()).toContain('before'));
+  await until(() => expect(controlled.shown()).toContain('before'));
   far[0]?.socket.terminate();
   await until(() =>
-    expect(held.said).toEqual([expect.stringMatching(/^connection lost, reconnecting … .*~\. leaves/)]),
+    expect(controlled.said).toEqual([expect.stringMatching(/^connection lost, reconnecting … .*~\. leaves/)]),
   );
-  held.type('dropped');
+  controlled.type('dropped');
   gate.resolve();
-  await until(() => expect(held.shown()).toContain('recent screen'));
-  expect(held.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen\u001b[?1;1002;2004h');
-  held.type('typed');
+  await until(() => expect(controlled.shown()).toContain('recent screen'));
+  expect(controlled.shown()).toContain('before\u001b[?1049l\u001b[H\u001b[2Jrecent screen\u001b[?1;1002;2004h');
+  controlled.type('typed');
   await until(() => expect(far[1]?.typed()).toBe('typed'));
   // Live output after the recent screen is not filtered.
   far[1]?.socket.send(Buffer.from('\u001b[6n'));
   far[1]?.say({ type: 'exit', code: 0, signal: null });
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
-  expect(held.shown()).toContain('2004h\u001b[6n');
+  expect(controlled.shown()).toContain('2004h\u001b[6n');
   expect(far[0]?.typed()).toBe('');
 });
 
 test('~. leaves while there is no connection', async () => {
-  const { held, far, ended, ending } = await stage('terminal', { attach: () => new Promise(() => {}) });
+  const { controlled, far, ended, ending } = await stage('terminal', { attach: () => new Promise(() => {}) });
   await until(() => expect(far.length).toBe(1));
-  held.type('in the middle of a line');
+  controlled.type('in the middle of a line');
   far[0]?.socket.terminate();
-  await until(() => expect(held.said.length).toBe(1));
-  held.type('lost~.');
-  held.type('~');
-  held.type('.');
+  await until(() => expect(controlled.said.length).toBe(1));
+  controlled.type('lost~.');
+  controlled.type('~');
+  controlled.type('.');
   expect(await ending).toEqual({ kind: 'left', how: 'leave' });
   expect(ended).toEqual(['ended']);
 });
 
 test('does not report the end of the session if the orchestrator could not be reached to end it', async () => {
-  const { held, far, ending } = await stage('terminal', {
+  const { controlled, far, ending } = await stage('terminal', {
     attach: () => new Promise(() => {}),
     end: () => Promise.reject(new Error('nobody is there')),
   });
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.terminate();
-  await until(() => expect(held.said.length).toBe(1));
-  held.type('~.');
+  await until(() => expect(controlled.said.length).toBe(1));
+  controlled.type('~.');
   expect(await ending).toEqual({ kind: 'left', how: 'leave', goesOn: true });
 });
 
@@ -269,15 +269,15 @@ test('retries a lost connection for a minute, but not after the session has ende
   expect(await again.ending).toMatchObject({ kind: 'exit' });
 
   let once = 0;
-  const gone = await stage('terminal', {
+  const lost = await stage('terminal', {
     attach: async () => {
       once++;
       throw refused(409, 'terminal_ended');
     },
   });
-  await until(() => expect(gone.far.length).toBe(1));
-  gone.far[0]?.socket.terminate();
-  expect(await gone.ending).toMatchObject({ kind: 'lost', error: { problem: { code: 'terminal_ended' } } });
+  await until(() => expect(lost.far.length).toBe(1));
+  lost.far[0]?.socket.terminate();
+  expect(await lost.ending).toMatchObject({ kind: 'lost', error: { problem: { code: 'terminal_ended' } } });
   expect(once).toBe(1);
 });
 
@@ -298,14 +298,14 @@ test('does not reset the time limit for connections that are lost immediately', 
 
 test('reconnects after a long silence', async () => {
   let skipped = 0;
-  const { far, ending, held } = await stage('terminal', { clock: () => performance.now() + skipped });
+  const { far, ending, controlled } = await stage('terminal', { clock: () => performance.now() + skipped });
   await until(() => expect(far.length).toBe(1));
   // A paused socket reads nothing, so it does not answer pings.
   far[0]?.socket.pause();
   await until(() => {
     // Bytes that were in transit reset the timer, so advance the time again.
-    if (held.said.length === 0) skipped += 35_000;
-    expect(held.said.length).toBe(1);
+    if (controlled.said.length === 0) skipped += 35_000;
+    expect(controlled.said.length).toBe(1);
   });
   await until(() => expect(far.length).toBe(2));
   far[1]?.say({ type: 'exit', code: 0, signal: null });
@@ -313,69 +313,69 @@ test('reconnects after a long silence', async () => {
 });
 
 test('pauses the connection while the reader is stopped, and delivers all output later', async () => {
-  const { held, far, ending } = await stage('pipe');
+  const { controlled, far, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
-  held.hold();
+  controlled.blockWrites();
   const piece = Buffer.alloc(16 * 1024, 'y\n');
   const total = 4_000;
   for (let at = 0; at < total; at++) far[0]?.socket.send(piece);
-  await until(() => expect(held.untaken()).toBeGreaterThan(256 * 1024));
+  await until(() => expect(controlled.untaken()).toBeGreaterThan(256 * 1024));
   await new Promise((resolve) => setTimeout(resolve, 100));
   // The buffer may exceed its limit by at most one read of the connection.
-  expect(held.untaken()).toBeLessThan(512 * 1024);
+  expect(controlled.untaken()).toBeLessThan(512 * 1024);
   expect(far[0]?.socket.bufferedAmount).toBeGreaterThan(16 * 1024 * 1024);
-  const taker = setInterval(() => {
-    held.take();
-    held.hold();
+  const takeovers = setInterval(() => {
+    controlled.take();
+    controlled.blockWrites();
   }, 1);
-  closing.push(() => clearInterval(taker));
+  closing.push(() => clearInterval(takeovers));
   far[0]?.say({ type: 'exit', code: 0, signal: null });
   await until(() => expect(far[0]?.socket.bufferedAmount).toBe(0));
-  held.take();
+  controlled.take();
   expect(await ending).toMatchObject({ kind: 'exit' });
-  expect(held.shown().length).toBe(total * piece.length);
+  expect(controlled.shown().length).toBe(total * piece.length);
 });
 
 test('pauses the keyboard while the connection does not read, and sends all pasted input later', async () => {
-  const { held, far, ending } = await stage('terminal');
+  const { controlled, far, ending } = await stage('terminal');
   await until(() => expect(far.length).toBe(1));
   far[0]?.socket.pause();
   const piece = Buffer.alloc(64 * 1024, 'paste~.\n');
   let typed = 0;
-  while (!held.isPaused() && typed < 64 * 1024 * 1024) {
-    held.type(piece);
+  while (!controlled.isPaused() && typed < 64 * 1024 * 1024) {
+    controlled.type(piece);
     typed += piece.length;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  expect(held.isPaused()).toBe(true);
+  expect(controlled.isPaused()).toBe(true);
   far[0]?.socket.resume();
-  await until(() => expect(held.isPaused()).toBe(false));
+  await until(() => expect(controlled.isPaused()).toBe(false));
   await until(() => expect(far[0]?.typed().length).toBe(typed));
   far[0]?.say({ type: 'exit', code: 0, signal: null });
   await ending;
 });
 
 test('completes the last line of a pipe, and sends Ctrl-D until a program reads it', async () => {
-  const { held, far, ending } = await stage('pipe');
-  await until(() => expect(far[0]?.told).toEqual([]));
-  held.type('~.\nuptime');
-  held.endInput();
+  const { controlled, far, ending } = await stage('pipe');
+  await until(() => expect(far[0]?.messages).toEqual([]));
+  controlled.type('~.\nuptime');
+  controlled.endInput();
   await until(() => expect(far[0]?.typed()).toMatch(/^~\.\nuptime\n\u0004\u0004\u0004/));
   far[0]?.say({ type: 'exit', code: 0, signal: null });
   expect(await ending).toMatchObject({ kind: 'exit', code: 0 });
 });
 
 test('ends the session if the reader closes the pipe', async () => {
-  const { held, far, ended, ending } = await stage('pipe');
+  const { controlled, far, ended, ending } = await stage('pipe');
   await until(() => expect(far.length).toBe(1));
-  held.hangUp();
+  controlled.hangUp();
   far[0]?.socket.send(Buffer.from('x'));
-  expect(await ending).toEqual({ kind: 'unread', error: expect.any(ReaderGone) });
+  expect(await ending).toEqual({ kind: 'unread', error: expect.any(OutputClosed) });
   expect(ended).toEqual(['ended']);
 });
 
 test('in view mode, sends no input, filters queries, and leaves without ending the session', async () => {
-  const { held, far, ended, ending } = await stage('terminal', {
+  const { controlled, far, ended, ending } = await stage('terminal', {
     mode: 'view',
     onOpen: ({ socket, say }) => {
       say({ type: 'resize', cols: 200, rows: 50 });
@@ -383,12 +383,12 @@ test('in view mode, sends no input, filters queries, and leaves without ending t
       socket.send(Buffer.from('\u001b[6n on'));
     },
   });
-  await until(() => expect(held.shown()).toBe('look on'));
-  held.resize({ cols: 100, rows: 30 });
-  held.type('rm -rf /\r');
-  held.type('\u0003');
+  await until(() => expect(controlled.shown()).toBe('look on'));
+  controlled.resize({ cols: 100, rows: 30 });
+  controlled.type('rm -rf /\r');
+  controlled.type('\u0003');
   expect(await ending).toEqual({ kind: 'left', how: 'leave' });
   expect(ended).toEqual([]);
   expect(far[0]?.typed()).toBe('');
-  expect(far[0]?.told).toEqual([]);
+  expect(far[0]?.messages).toEqual([]);
 });

@@ -59,7 +59,7 @@ export interface LiveOptions {
 export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** The orchestrator ended the connection or the session for this reason. */
-  | { readonly kind: 'told'; readonly code: string; readonly message: string }
+  | { readonly kind: 'error'; readonly code: string; readonly message: string }
   /** The operator left. `goesOn` is set if the orchestrator has not confirmed the end of the session. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
@@ -127,7 +127,7 @@ class Live {
   #inputPaused = false;
   #inputEnded = false;
   #lastByte = 0x0a;
-  #lastHeard = 0;
+  #lastReceivedAt = 0;
   #connectedAt = 0;
   /** Bytes of input since the orchestrator last proved that it reads. */
   #unread = 0;
@@ -136,7 +136,7 @@ class Live {
   #shownAt = 0;
   /** The last byte of output, which shows whether the cursor is at the start of a line. */
   #lastShown = 0x0a;
-  #sizeTold: Size | null = null;
+  #sentSize: Size | null = null;
   /**
    * Filters output that must not reach the terminal unchanged: all output while viewing, otherwise only the recent
    * screen.
@@ -152,7 +152,7 @@ class Live {
     const { terminal, mode, first } = this.#options;
     terminal.beforeExit(() => this.#closingText());
     terminal.onSignal((signal) => this.#leave({ kind: 'signal', signal }));
-    terminal.onResize(() => this.#tellSize());
+    terminal.onResize(() => this.#sendSize());
     await this.#connect(first, false);
     terminal.read({ bytes: (bytes) => this.#typed(bytes), end: () => this.#ended() });
     if (mode === 'view' && !terminal.hasKeys) terminal.pause();
@@ -201,16 +201,16 @@ class Live {
     const generation = ++this.#generation;
     const mine = () => generation === this.#generation && !this.#isOver;
     this.#wirePaused = false;
-    if (mode === 'view' || again) this.#filterAnew(mode === 'control');
+    if (mode === 'view' || again) this.#resetFilter(mode === 'control');
     const wire = await dial(ticket.ws_url, {
       bytes: (bytes) => {
         if (mine()) this.#show(bytes);
       },
       text: (text) => {
-        if (mine()) this.#told(readTerminalNotice(text), again);
+        if (mine()) this.#handleNotice(readTerminalNotice(text), again);
       },
       alive: () => {
-        this.#lastHeard = this.#options.clock();
+        this.#lastReceivedAt = this.#options.clock();
       },
       answered: () => {
         this.#unread = 0;
@@ -224,10 +224,10 @@ class Live {
       return;
     }
     this.#wire = wire;
-    this.#connectedAt = this.#lastHeard = this.#shownAt = this.#options.clock();
+    this.#connectedAt = this.#lastReceivedAt = this.#shownAt = this.#options.clock();
     this.#unread = 0;
-    this.#sizeTold = null;
-    this.#tellSize();
+    this.#sentSize = null;
+    this.#sendSize();
     if (again && terminal.hasScreen)
       // Clear the screen, because the orchestrator sends the whole screen again.
       void terminal.write(Buffer.from(`${this.#screen.restore()}\u001b[H\u001b[2J`)).catch(() => {});
@@ -235,28 +235,28 @@ class Live {
     wire.resume();
   }
 
-  #filterAnew(once: boolean): void {
+  #resetFilter(once: boolean): void {
     this.#filter = { filter: new ReplayFilter({ types: once }), decoder: new TextDecoder(), once };
   }
 
-  #tellSize(): void {
+  #sendSize(): void {
     const { terminal, mode } = this.#options;
     const size = terminal.size();
     if (mode === 'view' || size === null || this.#wire === null) return;
-    if (size.cols === this.#sizeTold?.cols && size.rows === this.#sizeTold.rows) return;
-    this.#sizeTold = size;
+    if (size.cols === this.#sentSize?.cols && size.rows === this.#sentSize.rows) return;
+    this.#sentSize = size;
     this.#wire.send(JSON.stringify({ type: 'resize', ...size }));
   }
 
-  #told(notice: TerminalNotice | null, again: boolean): void {
+  #handleNotice(notice: TerminalNotice | null, again: boolean): void {
     if (notice?.type === 'exit') {
       const { code, signal } = notice;
       this.#exited = true;
       this.#finishShown({ kind: 'exit', code, signal });
     } else if (notice?.type === 'error') {
-      this.#finishShown({ kind: 'told', code: notice.code, message: notice.message });
-    } else if (notice?.type === 'resize' && this.#options.mode === 'view' && this.#sizeTold === null) {
-      this.#sizeTold = notice;
+      this.#finishShown({ kind: 'error', code: notice.code, message: notice.message });
+    } else if (notice?.type === 'resize' && this.#options.mode === 'view' && this.#sentSize === null) {
+      this.#sentSize = notice;
       const size = this.#options.terminal.size();
       if (!again && size !== null && (size.cols < notice.cols || size.rows < notice.rows))
         void this.#options.terminal.say(
@@ -291,7 +291,7 @@ class Live {
         this.#unwritten -= bytes.length;
         if (!this.#wirePaused || this.#unwritten > fewUnwritten) return;
         this.#wirePaused = false;
-        this.#lastHeard = this.#options.clock();
+        this.#lastReceivedAt = this.#options.clock();
         this.#wire?.resume();
       },
       (error: unknown) => this.#leave({ kind: 'unread', error }),
@@ -299,12 +299,12 @@ class Live {
   }
 
   #admit(received: Uint8Array): Uint8Array {
-    const held = this.#filter;
-    if (held === null) return received;
-    const admitted = held.filter.feed(held.decoder.decode(received, { stream: true }));
+    const current = this.#filter;
+    if (current === null) return received;
+    const admitted = current.filter.feed(current.decoder.decode(received, { stream: true }));
     // The recent screen is one message. Its terminal queries were answered when they were first shown. Remove the
     // filter after it, when no sequence or character is incomplete.
-    if (held.once && held.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
+    if (current.once && current.filter.isAtRest && (received.at(-1) ?? 0) < 0x80) this.#filter = null;
     return Buffer.from(admitted);
   }
 
@@ -385,7 +385,7 @@ class Live {
     const wire = this.#wire;
     // A paused connection is always silent.
     if (wire === null || this.#wirePaused) return;
-    const silent = this.#options.clock() - this.#lastHeard;
+    const silent = this.#options.clock() - this.#lastReceivedAt;
     if (silent > (this.#unread > maxUnread ? lostAfterUnread : lostAfter)) wire.cut();
     else if (silent > askAfter) wire.ping();
   }

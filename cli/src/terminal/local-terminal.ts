@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { write, writeSync } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { CliError, exits, ReaderGone } from '../exit.ts';
+import { CliError, exits, OutputClosed } from '../exit.ts';
 
 export interface Size {
   readonly cols: number;
@@ -27,7 +27,7 @@ export interface LocalTerminal {
   resume(): void;
   /**
    * Writes in order. Resolves when the operating system has accepted the bytes.
-   * @throws ReaderGone or a write error
+   * @throws OutputClosed or a write error
    */
   write(bytes: Uint8Array): Promise<void>;
   /** Prints complete lines on standard error, after all pending output. */
@@ -100,7 +100,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
   // and signals.
   const writer = new Writer(stdout.fd, hasScreen);
 
-  const putBack = () => {
+  const restoreMode = () => {
     if (closed) return;
     closed = true;
     const text = closingText();
@@ -111,7 +111,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     stdin.unref?.();
   };
   // Restore the terminal even after an error.
-  listen('exit', putBack);
+  listen('exit', restoreMode);
   // The shell may have changed the terminal while this program was stopped.
   listen('SIGCONT', () => {
     if (!isRaw) return;
@@ -159,7 +159,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
     beforeExit: (text) => {
       closingText = text;
     },
-    close: putBack,
+    close: restoreMode,
   };
 }
 
@@ -177,7 +177,7 @@ function writeNow(fd: number, text: string): void {
 
 /** Returns the error for a failed write. EIO means that a terminal hung up, or that the disk of a file failed. */
 function unwritten(error: NodeJS.ErrnoException, isTerminal: boolean): Error {
-  if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new ReaderGone();
+  if (error.code === 'EPIPE' || (error.code === 'EIO' && isTerminal)) return new OutputClosed();
   const why = error.code === 'ENOSPC' ? 'no space left' : error.message;
   return new CliError(exits.failed, 'output_unwritten', `cannot write to standard output: ${why}`, null, {
     cause: error,

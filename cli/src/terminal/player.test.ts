@@ -45,7 +45,7 @@ async function play(
 }
 
 const four = cast([0, 'o', 'a'], [2, 'o', 'b'], [4, 'o', 'c'], [24, 'o', 'd']);
-const anew = '\u001b[H\u001b[2J';
+const clearScreen = '\u001b[H\u001b[2J';
 
 test('plays with the original timing, with a higher speed, and with shorter pauses', async () => {
   expect((await play(four)).shown).toEqual(['0.0 a', '2.0 b', '4.0 c', '24.0 d']);
@@ -75,7 +75,7 @@ test('skips forward immediately, and back by replaying from the beginning', asyn
   });
   expect(forward.shown.at(-1)).toBe('14.0 d');
   const back = await play(four, { keys: [[6, 'back']] });
-  expect(back.shown).toEqual(['0.0 a', '2.0 b', '4.0 c', `6.0 ${anew}`, '6.0 a', '7.0 b', '9.0 c', '29.0 d']);
+  expect(back.shown).toEqual(['0.0 a', '2.0 b', '4.0 c', `6.0 ${clearScreen}`, '6.0 a', '7.0 b', '9.0 c', '29.0 d']);
   const beyond = await play(four, { keys: [[1, 'back']] });
   // No output lies between the target and the position: the screen is correct, and only the wait restarts.
   expect(beyond.shown.slice(0, 2)).toEqual(['0.0 a', '3.0 b']);

@@ -63,7 +63,7 @@ export class Player {
     const now = this.#now();
     if (key === 'quit') this.#quit = true;
     else if (key === 'pause') {
-      this.#settle(now);
+      this.#setPosition(now);
       this.#paused = !this.#paused;
     } else {
       const target = Math.max(0, (this.#target ?? now) + (key === 'forward' ? skipSeconds : -skipSeconds));
@@ -77,11 +77,11 @@ export class Player {
    * @returns false if the operator quit before the end
    */
   async play(): Promise<boolean> {
-    this.#settle(0);
+    this.#setPosition(0);
     while (!(await this.#once())) {
       // To skip back, replay from the beginning up to the target without pauses.
       await this.#options.write(`${this.#screen.restore()}\u001b[H\u001b[2J`);
-      this.#settle(0);
+      this.#setPosition(0);
     }
     return !this.#quit;
   }
@@ -91,7 +91,7 @@ export class Player {
     return this.#position + ((this.#options.clock() - this.#since) / 1000) * this.#options.speed;
   }
 
-  #settle(position: number): void {
+  #setPosition(position: number): void {
     this.#position = position;
     this.#since = this.#options.clock();
   }
@@ -149,11 +149,11 @@ export class Player {
           return 'go';
         }
         this.#target = null;
-        this.#settle(target);
+        this.#setPosition(target);
       }
       const left = at - this.#now();
       if (!this.#paused && left <= 0) {
-        this.#settle(at);
+        this.#setPosition(at);
         return 'go';
       }
       this.#interrupt = new AbortController();

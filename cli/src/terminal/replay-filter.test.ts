@@ -127,8 +127,8 @@ test('PlainText keeps lines and removes everything that a terminal interprets', 
   expect(new PlainText().feed('$ ls\r\n\u001b[?2004l\rfile\r\n')).toBe('$ ls\nfile\n');
   fc.assert(
     fc.property(pieces, (all) => {
-      const held = new PlainText();
-      expect(all.map((piece) => held.feed(piece)).join('')).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+      const text = new PlainText();
+      expect(all.map((piece) => text.feed(piece)).join('')).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
     }),
   );
 });

@@ -87,32 +87,32 @@ function csiAdmitted(
   admittedModes: ReadonlySet<string>,
 ): string {
   if (!/^[\d:;]*$/.test(params)) return '';
-  const whole = `\u001b[${prefix}${params}${intermediates}${final}`;
+  const sequence = `\u001b[${prefix}${params}${intermediates}${final}`;
   if (intermediates === '') {
-    if (prefix === '?' && (final === 'J' || final === 'K')) return whole;
+    if (prefix === '?' && (final === 'J' || final === 'K')) return sequence;
     if (prefix === '?' && (final === 'h' || final === 'l')) {
       const modes = params.split(';').filter((mode) => admittedModes.has(mode));
       return modes.length === 0 ? '' : `\u001b[?${modes.join(';')}${final}`;
     }
     if (prefix !== '') return '';
     // Allow only insert mode. Others lock the keyboard, echo input, or change what Enter sends.
-    if (final === 'h' || final === 'l') return params === '4' ? whole : '';
+    if (final === 'h' || final === 'l') return params === '4' ? sequence : '';
     // With five parameters, T enables mouse tracking.
     if (final === 'T' && params.includes(';')) return '';
     // REP: a large count would keep the terminal busy for minutes.
     if (final === 'b' && params.length > 4) return '';
-    return plainFinals.has(final) ? whole : '';
+    return plainFinals.has(final) ? sequence : '';
   }
   // Cursor shape and soft reset.
   const isKnown =
     intermediates === ' ' ? final === 'q' && /^\d*$/.test(params) : intermediates + final === '!p' && params === '';
-  return prefix === '' && isKnown ? whole : '';
+  return prefix === '' && isKnown ? sequence : '';
 }
 
 /** Converts terminal output to lines of plain text, without cursor movement and colors. */
 export class PlainText {
   readonly #sequences = new ControlSequences({ c1: true });
-  #heldReturn = false;
+  #pendingReturn = false;
   #lineBegins = true;
 
   feed(piece: string): string {
@@ -127,9 +127,9 @@ export class PlainText {
       if (said === '') continue;
       // Text before a carriage return becomes a line of its own unless it is empty. CR CR LF, which terminals send, is
       // one line end.
-      if (this.#heldReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
-      this.#heldReturn = said === '\r';
-      if (this.#heldReturn) continue;
+      if (this.#pendingReturn && said !== '\r' && said !== '\n' && !this.#lineBegins) text += '\n';
+      this.#pendingReturn = said === '\r';
+      if (this.#pendingReturn) continue;
       text += said;
       this.#lineBegins = said === '\n';
     }

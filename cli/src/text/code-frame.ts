@@ -26,11 +26,11 @@ export function codeFrame(
   const last = Math.min(lines.length, line + around);
   const gutter = String(last).length;
   // Cut all long lines at the same column, so that they stay aligned.
-  const room = Math.max(10, Math.min(longest, width ?? longest) - gutter - 5 - 2);
-  const from = Math.max(0, column - 1 - Math.floor((room * 2) / 3));
+  const textWidth = Math.max(10, Math.min(longest, width ?? longest) - gutter - 5 - 2);
+  const from = Math.max(0, column - 1 - Math.floor((textWidth * 2) / 3));
   const piece = (text: string) => {
-    const kept = text.slice(from, from + room);
-    return `${from > 0 && text.length > 0 ? '…' : ''}${sanitiseLine(kept)}${text.length > from + kept.length ? '…' : ''}`;
+    const visible = text.slice(from, from + textWidth);
+    return `${from > 0 && text.length > 0 ? '…' : ''}${sanitiseLine(visible)}${text.length > from + visible.length ? '…' : ''}`;
   };
   const shown: string[] = [];
   for (let no = first; no <= last; no++) {

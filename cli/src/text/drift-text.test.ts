@@ -14,7 +14,7 @@ const moved = result({
 });
 
 test('prints exactly the drifted fields, with the present and the declared value', () => {
-  const gone = result({
+  const removed = result({
     id: 'dir',
     type: 'directory-unix',
     identity: '/srv',
@@ -24,7 +24,7 @@ test('prints exactly the drifted fields, with the present and the declared value
     changes: [{ field: 'mode', from: null, to: '0755' }],
   });
   expect(
-    renderDrift(drift([moved, gone]), 'web-1', style()),
+    renderDrift(drift([moved, removed]), 'web-1', style()),
   ).toBe(`web-1 has drifted: 2 of 26 resources differ from the applied state
 checked just now against operation 01KAGZ4D3E5F6G7H8J9K0M1N2P
 

@@ -1,6 +1,6 @@
 import type { ResourceResult } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
-import { diffLines, fieldLines, headLine, messageLines, tellingChanges } from './resource-text.ts';
+import { changesToPrint, diffLines, fieldLines, headLine, messageLines } from './resource-text.ts';
 import { sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { ago, type Colors, counted, type Style } from './style.ts';
 
@@ -22,7 +22,7 @@ function resourceLines(result: ResourceResult, style: Style): string[] {
   if (result.message !== null) lines.push(...messageLines(result.message, bad ? color.red : color.dim));
   if (result.sensitive) lines.push(`      ${color.dim('contains a secret: its values are not shown')}`);
   lines.push(
-    ...fieldLines(tellingChanges(result), style, (from, to) => {
+    ...fieldLines(changesToPrint(result), style, (from, to) => {
       const declared = to === null ? 'declared absent' : `declared ${color.green(to)}`;
       if (missing) return declared;
       return `${from === null ? 'missing' : `is ${color.red(from)}`}, ${declared}`;

@@ -8,7 +8,7 @@ import type { Colors } from './style.ts';
  */
 export function faultLine(file: string, fault: Fault, color: Colors, warning = false): string {
   const { line, column, path, message } = fault;
-  const place = line === undefined ? `${file}${path === '' ? '' : ` ${path}`}` : `${file}:${line}:${column ?? 1}`;
+  const location = line === undefined ? `${file}${path === '' ? '' : ` ${path}`}` : `${file}:${line}:${column ?? 1}`;
   const kind = warning ? `${color.yellow('warning:')} ` : '';
-  return `${color.bold(sanitiseLine(place))} ${kind}${sanitiseLine(message)}`;
+  return `${color.bold(sanitiseLine(location))} ${kind}${sanitiseLine(message)}`;
 }

@@ -9,9 +9,9 @@ import {
   csvHead,
   csvLine,
   cutTime,
+  medianInterval,
   renderSeries,
   shareCell,
-  usualInterval,
 } from './metrics-text.ts';
 import { glyphsFor } from './sparkline.ts';
 
@@ -67,10 +67,10 @@ describe('cutTime', () => {
     );
   });
 
-  test('usualInterval returns the median, even with missing samples', () => {
+  test('medianInterval returns the median, even with missing samples', () => {
     const at = (...times: number[]) => times.map((collected_at) => ({ collected_at }));
-    expect(usualInterval(at(0, 30, 61, 90, 5000, 5031))).toBe(31);
-    expect(usualInterval(at(7))).toBeNull();
+    expect(medianInterval(at(0, 30, 61, 90, 5000, 5031))).toBe(31);
+    expect(medianInterval(at(7))).toBeNull();
   });
 });
 

@@ -52,7 +52,7 @@ export function cutTime(since: number, now: number, columns: number, interval: n
 }
 
 /** Returns the median number of seconds between two samples; null for fewer than two samples. */
-export function usualInterval(samples: readonly Pick<Sample, 'collected_at'>[]): number | null {
+export function medianInterval(samples: readonly Pick<Sample, 'collected_at'>[]): number | null {
   const apart = samples
     .slice(1)
     .map(({ collected_at }, at) => collected_at - (samples[at]?.collected_at ?? collected_at))
@@ -161,7 +161,7 @@ export function renderSeries(
   const head = ''.padEnd(labelWidth + window.columns) + figures.map((name) => name.padStart(cellWidth)).join('');
   const lines = rowsOf(window, samples, cpus).map(({ name, points, text, full, of, floor = 0 }) => {
     const numbers = points.filter((point) => typeof point === 'number');
-    const most = full ?? Math.max(...numbers, floor, Number.MIN_VALUE);
+    const max = full ?? Math.max(...numbers, floor, Number.MIN_VALUE);
     const last = points.findLast((point) => point !== undefined);
     const said = (value: Point) => (typeof value === 'number' ? text(value) : glyphs.none);
     const cell: Readonly<Record<string, string>> = {
@@ -176,7 +176,7 @@ export function renderSeries(
       const padded = (cell[figure] ?? '').padStart(cellWidth);
       return figure === 'NOW' ? paint(padded) : padded;
     });
-    return `${name.padEnd(labelWidth)}${color.cyan(sparkline(points, { least: 0, most }, glyphs))}${behind.join('')}`;
+    return `${name.padEnd(labelWidth)}${color.cyan(sparkline(points, { min: 0, max }, glyphs))}${behind.join('')}`;
   });
   return [color.bold(head), ...lines].map((line) => line.trimEnd()).join('\n');
 }

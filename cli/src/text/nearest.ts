@@ -1,29 +1,29 @@
 import { distance } from 'fastest-levenshtein';
 
 /** Returns the maximum edit distance for a suggestion. */
-const farthest = (wanted: string): number => Math.max(2, Math.floor(wanted.length / 3));
+const farthest = (word: string): number => Math.max(2, Math.floor(word.length / 3));
 
 /** Returns the known word that is most similar; null if more than a third of the word would have to change. */
-export function nearest(wanted: string, known: readonly string[]): string | null {
+export function nearest(typed: string, known: readonly string[]): string | null {
   let best: string | null = null;
-  let least = farthest(wanted) + 1;
+  let bestSteps = farthest(typed) + 1;
   for (const word of known) {
     // Skip words whose length alone makes them less similar than the best one, and words that share no letter.
-    if (Math.abs(word.length - wanted.length) >= least) continue;
-    const steps = distance(wanted.toLowerCase(), word.toLowerCase());
-    if (steps < least && steps < word.length) [best, least] = [word, steps];
+    if (Math.abs(word.length - typed.length) >= bestSteps) continue;
+    const steps = distance(typed.toLowerCase(), word.toLowerCase());
+    if (steps < bestSteps && steps < word.length) [best, bestSteps] = [word, steps];
   }
   return best;
 }
 
-/** Returns at most `most` similar known words, the most similar first. Uses the limit of `nearest`. */
-export function nearestFew(wanted: string, known: readonly string[], most = 3): string[] {
-  const limit = farthest(wanted);
+/** Returns at most `maxNames` similar known words, the most similar first. Uses the limit of `nearest`. */
+export function nearestFew(typed: string, known: readonly string[], maxNames = 3): string[] {
+  const limit = farthest(typed);
   return known
-    .filter((word) => Math.abs(word.length - wanted.length) <= limit)
-    .map((word) => ({ word, steps: distance(wanted.toLowerCase(), word.toLowerCase()) }))
+    .filter((word) => Math.abs(word.length - typed.length) <= limit)
+    .map((word) => ({ word, steps: distance(typed.toLowerCase(), word.toLowerCase()) }))
     .filter(({ word, steps }) => steps <= limit && steps < word.length)
     .sort((one, other) => one.steps - other.steps)
-    .slice(0, most)
+    .slice(0, maxNames)
     .map(({ word }) => word);
 }

@@ -23,8 +23,8 @@ export const lastLine = (text: string): string =>
     ?.trim() ?? '';
 
 /** Returns the last lines that are not blank. */
-export const lastLines = (text: string, most: number): string[] =>
+export const lastLines = (text: string, maxLines: number): string[] =>
   text
     .split(/[\r\n]/)
     .filter((line) => line.trim() !== '')
-    .slice(-most);
+    .slice(-maxLines);

@@ -1,6 +1,6 @@
 import { hasEnded, type ResourceAction, type ResourceResult } from '@muster/protocol';
 import type { Operation } from '@muster/protocol/http';
-import { diffLines, fieldLines, headLine, messageLines, paintOf, tellingChanges } from './resource-text.ts';
+import { changesToPrint, diffLines, fieldLines, headLine, messageLines, paintOf } from './resource-text.ts';
 import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { counted, type Style } from './style.ts';
 import { wrapWords } from './width.ts';
@@ -62,7 +62,7 @@ function resourceLines(
     lines.push(...messageLines('contains a secret: its values are not shown', color.dim, style.width));
   const fresh = result.action === 'create';
   lines.push(
-    ...fieldLines(tellingChanges(result), style, (from, to) =>
+    ...fieldLines(changesToPrint(result), style, (from, to) =>
       fresh && from === null ? (to ?? '-') : `${from ?? color.dim('nothing')} → ${to ?? color.dim('nothing')}`,
     ),
   );
@@ -98,9 +98,9 @@ export function countLine({ kind, resources, summary, status }: Operation, { col
   const plan = kind === 'plan';
   const count = counts(resources, plan ? 'would_change' : 'changed');
   const one = (action: ResourceAction, text: string, always: boolean): string[] => {
-    const told = `${count[action as keyof typeof count]} ${text}`;
-    if (count[action as keyof typeof count] === 0) return always ? [told] : [];
-    return [paintOf(action, color)(told)];
+    const phrase = `${count[action as keyof typeof count]} ${text}`;
+    if (count[action as keyof typeof count] === 0) return always ? [phrase] : [];
+    return [paintOf(action, color)(phrase)];
   };
   const to = plan ? 'to ' : '';
   const verb = plan ? planned : done;
@@ -138,12 +138,12 @@ export function renderOperation(operation: Operation, agent: string, style: Styl
   const lines = [wrapped(`${color.bold(`${head} ${sanitiseLine(agent)}`)}${modules}`, style), ''];
   const width = kind === 'plan' ? 7 : 9;
   // Show unchanged resources that have a message, such as a removal that leaves files behind.
-  const told = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
-  for (const result of told) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
-  if (told.length > 0) lines.push('');
+  const listed = resources.filter((result) => verbose || result.status !== 'unchanged' || result.message !== null);
+  for (const result of listed) lines.push(...resourceLines(result, style, { width, detail: detail || verbose }));
+  if (listed.length > 0) lines.push('');
   if (error !== null) lines.push(`${color.red('error:')} ${sanitiseParagraph(error)}`);
   if (!hasEnded(status)) lines.push(`The operation is ${status}.`);
-  else if (status === 'succeeded' && told.every((result) => result.status === 'unchanged'))
+  else if (status === 'succeeded' && listed.every((result) => result.status === 'unchanged'))
     lines.push(kind === 'plan' ? 'Nothing to do: the machine is as declared.' : 'Nothing to do.');
   // A running operation without results has nothing to count.
   if (hasEnded(status) || resources.length > 0) lines.push(wrapped(countLine(operation, style), style));

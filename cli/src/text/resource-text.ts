@@ -30,7 +30,7 @@ export const paintOf = (action: ResourceAction, color: Colors): Paint =>
   })[action];
 
 /** Returns `module/id`, or only the module for a resource without an id. */
-const placeOf = ({ module, id }: ResourceResult): string => (id === null ? module : `${module}/${id}`);
+const sourceOf = ({ module, id }: ResourceResult): string => (id === null ? module : `${module}/${id}`);
 
 const indent = '      ';
 const longestValue = 160;
@@ -49,36 +49,40 @@ export function headLine(
   const bad = status === 'failed' || status === 'unknown';
   const paint = bad ? color.red : status === 'skipped' ? color.dim : paintOf(action, color);
   const symbol = bad ? '!' : status === 'skipped' ? '.' : symbols[action];
-  const place = color.dim(`(${sanitiseLine(placeOf(result))})`);
+  const source = color.dim(`(${sanitiseLine(sourceOf(result))})`);
   const head = `  ${paint(`${symbol} ${verb.padEnd(width)}`)} ${sanitiseLine(type)}`;
   const name = color.bold(sanitiseLine(identity));
   const fits = (text: string) => columns === null || stringWidth(text) <= columns;
   // Move a long identity to its own line; do not cut it.
   const line = fits(`${head} ${name}`) ? `${head} ${name}` : `${head}\n${indent}${name}`;
-  return fits(`${head} ${name} ${place}`) ? `${line} ${place}` : `${line}\n${indent}${place}`;
+  return fits(`${head} ${name} ${source}`) ? `${line} ${source}` : `${line}\n${indent}${source}`;
 }
 
 /** Number of equal characters to show before the first difference if the beginning of a value is cut off. */
 const lead = 8;
 
 /** Returns the values of a field. Cuts long values to the part where they differ. */
-function shown(values: readonly (string | null)[], room: number | null): (string | null)[] {
+function shown(values: readonly (string | null)[], maxWidth: number | null): (string | null)[] {
   const texts = values.map((value) => (value === null ? null : value === '' ? '""' : [...sanitiseLine(value)]));
   const [one, other] = texts;
-  if (room === null) return texts.map((text) => (text === null ? null : [...text].join('')));
+  if (maxWidth === null) return texts.map((text) => (text === null ? null : [...text].join('')));
   let same = 0;
   if (one && other) while (same < Math.min(one.length, other.length) && one[same] === other[same]) same++;
   const from =
-    one && other && Math.max(one.length, other.length) > room
-      ? Math.max(0, same - Math.min(lead, Math.floor(room / 4)))
+    one && other && Math.max(one.length, other.length) > maxWidth
+      ? Math.max(0, same - Math.min(lead, Math.floor(maxWidth / 4)))
       : 0;
   return texts.map((text) =>
-    text === null ? null : cutTo(`${from > 1 ? '…' : ''}${[...text].slice(from > 1 ? from : 0).join('')}`, room),
+    text === null ? null : cutTo(`${from > 1 ? '…' : ''}${[...text].slice(from > 1 ? from : 0).join('')}`, maxWidth),
   );
 }
 
 /** Returns the maximum width of one value; null for no limit. */
-function roomOf({ verbose, width }: Pick<Style, 'verbose' | 'width'>, name: number, values: number): number | null {
+function valueWidthOf(
+  { verbose, width }: Pick<Style, 'verbose' | 'width'>,
+  name: number,
+  values: number,
+): number | null {
   if (verbose) return null;
   if (width === null) return longestValue;
   const rest = width - indent.length - name - 2 - (values > 1 ? 3 : 0);
@@ -96,8 +100,8 @@ export function fieldLines(
 ): string[] {
   const width = Math.min(24, Math.max(0, ...changes.map(({ field }) => sanitiseLine(field).length)));
   return changes.map(({ field, from, to }) => {
-    const room = roomOf(style, width, from === null || to === null ? 1 : 2);
-    const [was = null, is = null] = shown([from, to], room);
+    const valueWidth = valueWidthOf(style, width, from === null || to === null ? 1 : 2);
+    const [was = null, is = null] = shown([from, to], valueWidth);
     return `${indent}${sanitiseLine(field).padEnd(width)}  ${between(was, is)}`;
   });
 }
@@ -112,8 +116,8 @@ export function diffLines(diff: string, color: Colors, headers = false, width: n
   const lines = sanitise(diff.replace(/\n$/, '')).split('\n').map(cut);
   const [first = '', second = ''] = lines;
   const named = first.startsWith('--- ') && second.startsWith('+++ ');
-  const kept = named && !headers ? lines.slice(2) : lines;
-  return kept.map((line, at) => {
+  const shownLines = named && !headers ? lines.slice(2) : lines;
+  return shownLines.map((line, at) => {
     const isHeader = named && headers && at < 2;
     if (isHeader) return indent + color.bold(line);
     if (line.startsWith('+')) return indent + color.green(line);
@@ -133,7 +137,7 @@ export function messageLines(message: string, paint: Paint, width: number | null
 }
 
 /** Returns the changes to print. Omits the content digest next to a diff, and `ensure` if the action implies it. */
-export const tellingChanges = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
+export const changesToPrint = ({ action, changes, diff }: ResourceResult): FieldChange[] =>
   changes.filter(({ field }) => {
     if (field === 'content') return diff === null;
     return field !== 'ensure' || (action !== 'create' && action !== 'remove');

@@ -8,10 +8,10 @@ const plain = glyphsFor({}, true);
 
 describe('sparkline and bar', () => {
   test('draws the least and the highest value at the edges, and distinguishes null from gaps', () => {
-    expect(sparkline([0, 25, 50, 75, 100], { least: 0, most: 100 }, unicode)).toBe('▁▃▅▆█');
-    expect(sparkline([0, null, undefined, 100], { least: 0, most: 100 }, unicode)).toBe('▁– █');
-    expect(sparkline([0, null, undefined, 100], { least: 0, most: 100 }, plain)).toBe('_? #');
-    expect(sparkline([7, 7], { least: 7, most: 7 }, unicode)).toBe('▁▁');
+    expect(sparkline([0, 25, 50, 75, 100], { min: 0, max: 100 }, unicode)).toBe('▁▃▅▆█');
+    expect(sparkline([0, null, undefined, 100], { min: 0, max: 100 }, unicode)).toBe('▁– █');
+    expect(sparkline([0, null, undefined, 100], { min: 0, max: 100 }, plain)).toBe('_? #');
+    expect(sparkline([7, 7], { min: 7, max: 7 }, unicode)).toBe('▁▁');
   });
 
   const point = fc.oneof(fc.double({ noNaN: true, min: -1e15, max: 1e15 }), fc.constant(null), fc.constant(undefined));
@@ -19,9 +19,9 @@ describe('sparkline and bar', () => {
     fc.assert(
       fc.property(fc.array<Point>(point), fc.constantFrom(unicode, plain), (points, glyphs) => {
         const numbers = points.filter((each) => typeof each === 'number');
-        const least = Math.min(...numbers, 0);
-        const most = Math.max(...numbers, 0);
-        const drawn = [...sparkline(points, { least, most }, glyphs)];
+        const min = Math.min(...numbers, 0);
+        const max = Math.max(...numbers, 0);
+        const drawn = [...sparkline(points, { min, max }, glyphs)];
         expect(drawn).toHaveLength(points.length);
         expect(stringWidth(drawn.join(''))).toBe(points.length);
         const level = (at: number) => glyphs.levels.indexOf(drawn[at] ?? '');
@@ -31,8 +31,8 @@ describe('sparkline and bar', () => {
             continue;
           }
           expect(level(at)).toBeGreaterThanOrEqual(0);
-          if (most > least && each === most) expect(level(at)).toBe(glyphs.levels.length - 1);
-          if (each === least) expect(level(at)).toBe(0);
+          if (max > min && each === max) expect(level(at)).toBe(glyphs.levels.length - 1);
+          if (each === min) expect(level(at)).toBe(0);
           for (const [before, other] of points.slice(0, at).entries())
             if (typeof other === 'number' && other < each) expect(level(before)).toBeLessThanOrEqual(level(at));
         }

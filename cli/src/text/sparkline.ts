@@ -35,15 +35,15 @@ export function glyphsFor({ TERM, LC_ALL, LC_CTYPE, LANG }: Environment, plain =
  * Draws one character for each point, and a space for undefined.
  * @param range the scale, which makes rows comparable; values beyond it are clamped
  */
-export function sparkline(points: readonly Point[], range: { least: number; most: number }, glyphs: Glyphs): string {
-  const { least, most } = range;
+export function sparkline(points: readonly Point[], range: { min: number; max: number }, glyphs: Glyphs): string {
+  const { min, max } = range;
   const top = glyphs.levels.length - 1;
   return points
     .map((point) => {
       if (point === undefined) return ' ';
       if (point === null || Number.isNaN(point)) return glyphs.none;
       // Draw all points at the lowest level if the range is empty.
-      const share = most > least ? (point - least) / (most - least) : 0;
+      const share = max > min ? (point - min) / (max - min) : 0;
       return glyphs.levels[Math.min(top, Math.max(0, Math.round(share * top)))] ?? '';
     })
     .join('');

@@ -124,7 +124,7 @@ test('prints the same layout with and without colors', () => {
 
 test('fitWidths respects minimum widths and uses the available width', () => {
   const arbitrary = fc.array(
-    fc.record({ natural: fc.integer({ min: 0, max: 200 }), least: fc.integer({ min: 0, max: 40 }) }),
+    fc.record({ natural: fc.integer({ min: 0, max: 200 }), minWidth: fc.integer({ min: 0, max: 40 }) }),
     {
       minLength: 1,
       maxLength: 8,
@@ -137,12 +137,12 @@ test('fitWidths respects minimum widths and uses the available width', () => {
       const total = (all: readonly number[]) => all.reduce((sum, each) => sum + each, 0) + 2 * (all.length - 1);
       for (const [at, each] of fitted.entries()) {
         expect(each).toBeLessThanOrEqual(natural[at] ?? 0);
-        expect(each).toBeGreaterThanOrEqual(Math.min(natural[at] ?? 0, cells[at]?.least ?? 0));
+        expect(each).toBeGreaterThanOrEqual(Math.min(natural[at] ?? 0, cells[at]?.minWidth ?? 0));
       }
       if (total(natural) <= width) expect(fitted).toEqual(natural);
       else if (total(fitted) !== width) {
         expect(total(fitted)).toBeGreaterThan(width);
-        for (const [at, each] of fitted.entries()) expect(each).toBeLessThanOrEqual(cells[at]?.least ?? 0);
+        for (const [at, each] of fitted.entries()) expect(each).toBeLessThanOrEqual(cells[at]?.minWidth ?? 0);
       }
     }),
   );

@@ -33,7 +33,7 @@ const comfortable = 12;
  */
 export function fitWidths(
   natural: readonly number[],
-  flexible: readonly { least: number }[],
+  flexible: readonly { minWidth: number }[],
   width: number | null,
 ): number[] {
   const widths = [...natural];
@@ -41,8 +41,8 @@ export function fitWidths(
   let excess = widths.reduce((sum, each) => sum + each, 0) + gap * (widths.length - 1) - width;
   while (excess > 0) {
     let widest = -1;
-    for (const [at, { least }] of flexible.entries())
-      if ((widths[at] ?? 0) > least && (widest < 0 || (widths[at] ?? 0) > (widths[widest] ?? 0))) widest = at;
+    for (const [at, { minWidth }] of flexible.entries())
+      if ((widths[at] ?? 0) > minWidth && (widest < 0 || (widths[at] ?? 0) > (widths[widest] ?? 0))) widest = at;
     if (widest < 0) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
     excess--;
@@ -56,7 +56,7 @@ interface Measured<Row> {
   readonly cells: readonly string[];
   readonly natural: number;
   readonly good: number;
-  readonly least: number;
+  readonly minWidth: number;
 }
 
 function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> {
@@ -64,21 +64,21 @@ function measure<Row>(column: Column<Row>, rows: readonly Row[]): Measured<Row> 
   const heading = stringWidth(column.heading);
   const natural = Math.max(heading, ...cells.map((cell) => stringWidth(cell)));
   const atLeast = (width: number) => (column.flexible ? Math.min(natural, Math.max(width, heading)) : natural);
-  return { column, cells, natural, good: atLeast(column.wants ?? comfortable), least: atLeast(narrowest) };
+  return { column, cells, natural, good: atLeast(column.wants ?? comfortable), minWidth: atLeast(narrowest) };
 }
 
 const lineOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1);
 
 /** Omits extra columns, the last one first, until all others have their preferred width. */
-function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: Style): Measured<Row>[] {
-  const kept = [...columns];
-  while (width !== null && !verbose && lineOf(kept.map(({ good }) => good)) > width) {
-    const last = kept.findLastIndex(({ column }) => column.extra);
+function columnsThatFit<Row>(columns: readonly Measured<Row>[], { width, verbose }: Style): Measured<Row>[] {
+  const remaining = [...columns];
+  while (width !== null && !verbose && lineOf(remaining.map(({ good }) => good)) > width) {
+    const last = remaining.findLastIndex(({ column }) => column.extra);
     if (last < 0) break;
-    kept.splice(last, 1);
+    remaining.splice(last, 1);
   }
-  return kept;
+  return remaining;
 }
 
 /**
@@ -86,11 +86,11 @@ function withRoom<Row>(columns: readonly Measured<Row>[], { width, verbose }: St
  * each row as a card with one uncut line per column.
  */
 export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
-  const measured = withRoom(
+  const measured = columnsThatFit(
     all.map((column) => measure(column, rows)),
     style,
   );
-  if (style.width !== null && lineOf(measured.map(({ least }) => least)) > style.width)
+  if (style.width !== null && lineOf(measured.map(({ minWidth }) => minWidth)) > style.width)
     return renderCards(
       all.map((column) => measure(column, rows)),
       rows,
@@ -100,7 +100,7 @@ export function renderTable<Row>(all: readonly Column<Row>[], rows: readonly Row
   const columns = measured.map(({ column }) => column);
   const widths = fitWidths(
     measured.map(({ natural }) => natural),
-    measured.map(({ column, least }) => ({ least: column.flexible ? least : Number.POSITIVE_INFINITY })),
+    measured.map(({ column, minWidth }) => ({ minWidth: column.flexible ? minWidth : Number.POSITIVE_INFINITY })),
     style.width,
   );
   const blank = Object.fromEntries(
@@ -192,11 +192,11 @@ export function wrap(text: string, width: number): string[] {
  * Cuts text here rather than in the table library, to preserve the gap between columns, even after right-aligned text.
  */
 function cut<Row>(text: string, width: number, at: number, columns: readonly Column<Row>[]): string {
-  let kept = text;
+  let shown = text;
   if (stringWidth(text) > width) {
     const characters = [...text];
     while (characters.length > 0 && stringWidth(characters.join('')) > width - 1) characters.pop();
-    kept = `${characters.join('')}…`;
+    shown = `${characters.join('')}…`;
   }
-  return columns[at]?.align === 'right' && at < columns.length - 1 ? kept + ' '.repeat(gap) : kept;
+  return columns[at]?.align === 'right' && at < columns.length - 1 ? shown + ' '.repeat(gap) : shown;
 }

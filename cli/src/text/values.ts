@@ -73,11 +73,11 @@ function hasDay(year: number, month: number, day: number): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
-/** Parses an integer from `least` to `most`. */
-export function parseCount(option: string, text: string, least: number, most: number): number {
+/** Parses an integer from `min` to `max`. */
+export function parseCount(option: string, text: string, min: number, max: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(count >= least && count <= most))
-    throw usageError(`${option} is ${JSON.stringify(text)}`, `Give a whole number from ${least} to ${most}.`);
+  if (!(count >= min && count <= max))
+    throw usageError(`${option} is ${JSON.stringify(text)}`, `Give a whole number from ${min} to ${max}.`);
   return count;
 }
 

@@ -11,14 +11,14 @@ const paint = /\u001b\[[\d;]*m/y;
  */
 export function cutTo(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
-  let kept = '';
+  let result = '';
   let taken = 0;
   let isColored = false;
   for (let at = 0; at < text.length; ) {
     paint.lastIndex = at;
     const painted = paint.exec(text)?.[0];
     if (painted !== undefined) {
-      kept += painted;
+      result += painted;
       isColored = true;
       at += painted.length;
       continue;
@@ -26,11 +26,11 @@ export function cutTo(text: string, width: number): string {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
     const columns = stringWidth(character);
     if (taken + columns > width - 1) break;
-    kept += character;
+    result += character;
     taken += columns;
     at += character.length;
   }
-  return `${kept}…${isColored ? '\u001b[0m' : ''}`;
+  return `${result}…${isColored ? '\u001b[0m' : ''}`;
 }
 
 /**

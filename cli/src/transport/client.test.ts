@@ -67,16 +67,16 @@ test('refuses another certificate than the pinned one before it sends a byte', a
 });
 
 test('shows the certificate at first use, and sends nothing until it is pinned', async () => {
-  const asked: UnknownCertificate[] = [];
+  const certificates: UnknownCertificate[] = [];
   const get = open({ kind: 'authorities' }, async (certificate) => {
-    asked.push(certificate);
+    certificates.push(certificate);
   });
   const error = await refusal(get());
   expect(error).toBeInstanceOf(TrustDecided);
   expect(server.seen).toEqual([]);
   const { fingerprint } = error as TrustDecided;
   expect((await open({ kind: 'pinned', fingerprint, source: 'stored' })()).status).toBe(200);
-  expect(asked).toEqual([
+  expect(certificates).toEqual([
     {
       origin: server.url,
       fingerprint: first.fingerprint,

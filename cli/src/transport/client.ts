@@ -8,11 +8,11 @@ import { serverOfKey, serverOfOrigin } from '@muster/protocol/sign-in';
 import { CliError, exits } from '../exit.ts';
 import {
   type Fingerprint,
+  fingerprintSource,
   isCertificateFault,
   isUnknownIssuer,
   showFingerprint,
   type TrustPolicy,
-  whereToldFingerprint,
 } from './trust.ts';
 
 /** An unknown certificate, as shown to the operator. */
@@ -79,7 +79,7 @@ export function openTransport(options: TransportOptions): {
   const plain = new PlainAgent({ keepAlive: true });
   const agentFor: AgentFor = ({ protocol }) =>
     protocol === 'https:'
-      ? new OnceAgent((wanted, callback) => secure.createConnection(wanted, callback))
+      ? new OnceAgent((connectOptions, callback) => secure.createConnection(connectOptions, callback))
       : new PlainAgent();
   const transport: Transport = ({ method, url, headers, body, signal, stream }) =>
     new Promise((resolve, reject) => {
@@ -305,7 +305,7 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
     `the certificate of ${origin} is not ${expected}; nothing was sent\n` +
       `expected:\n${showFingerprint(policy.fingerprint)}\n` +
       `presented:\n${showFingerprint(presented)}`,
-    `Someone may intercept the connection. If the certificate was replaced on purpose (an orchestrator creates a new one when its advertised_host changes), compare it with ${whereToldFingerprint}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
+    `Someone may intercept the connection. If the certificate was replaced on purpose (an orchestrator creates a new one when its advertised_host changes), compare it with ${fingerprintSource}, then: muster login --url ${origin} --fingerprint ${showFingerprint(presented)}`,
   );
 }
 

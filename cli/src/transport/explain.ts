@@ -85,16 +85,16 @@ export function explain(error: unknown): Explanation {
       stack: null,
     };
   }
-  const told = { status: null, instance: null };
+  const noAnswer = { status: null, instance: null };
   if (error instanceof CliError) {
     const { exit, code, message, remedy, faults } = error;
-    return { ...told, exit, code, message, remedy, errors: faults, stack: null };
+    return { ...noAnswer, exit, code, message, remedy, errors: faults, stack: null };
   }
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string' && /^E[A-Z]+$/.test(code))
     return {
-      ...told,
+      ...noAnswer,
       exit: exits.failed,
       code: code.toLowerCase(),
       message,
@@ -103,7 +103,7 @@ export function explain(error: unknown): Explanation {
       stack: stack ?? null,
     };
   return {
-    ...told,
+    ...noAnswer,
     exit: exits.failed,
     code: 'internal',
     message: `unexpected error (a bug): ${message}`,
@@ -113,20 +113,20 @@ export function explain(error: unknown): Explanation {
   };
 }
 
-export function renderExplanation(told: Explanation, color: Colors, verbose: boolean): string {
-  const lines = [`${color.red('error:')} ${sanitiseParagraph(told.message)}`];
-  for (const { path, message, line, column } of told.errors) {
+export function renderExplanation(explanation: Explanation, color: Colors, verbose: boolean): string {
+  const lines = [`${color.red('error:')} ${sanitiseParagraph(explanation.message)}`];
+  for (const { path, message, line, column } of explanation.errors) {
     // Some messages repeat the fault.
-    if (told.message.startsWith(message)) continue;
-    const place = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
-    lines.push(`  ${place === '' ? '' : `${color.bold(place)} `}${sanitiseLine(message)}`);
+    if (explanation.message.startsWith(message)) continue;
+    const location = line === undefined ? sanitiseLine(path) : `${line}:${column ?? 1}`;
+    lines.push(`  ${location === '' ? '' : `${color.bold(location)} `}${sanitiseLine(message)}`);
   }
-  if (told.remedy !== null) lines.push(`${color.cyan('to do:')} ${sanitiseParagraph(told.remedy)}`);
+  if (explanation.remedy !== null) lines.push(`${color.cyan('to do:')} ${sanitiseParagraph(explanation.remedy)}`);
   if (verbose) {
-    const status = told.status === null ? '' : `, HTTP ${told.status}`;
-    const instance = told.instance ? `, ${sanitiseLine(told.instance)}` : '';
-    lines.push(color.dim(`code: ${sanitiseLine(told.code)}${status}${instance}, exit ${told.exit}`));
-    if (told.stack !== null) lines.push(color.dim(sanitise(told.stack)));
+    const status = explanation.status === null ? '' : `, HTTP ${explanation.status}`;
+    const instance = explanation.instance ? `, ${sanitiseLine(explanation.instance)}` : '';
+    lines.push(color.dim(`code: ${sanitiseLine(explanation.code)}${status}${instance}, exit ${explanation.exit}`));
+    if (explanation.stack !== null) lines.push(color.dim(sanitise(explanation.stack)));
   }
   return lines.join('\n');
 }

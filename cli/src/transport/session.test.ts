@@ -20,8 +20,8 @@ test.each([
   [token, 4570, 'sign_in'],
   [token, 9999, 'sign_in'],
   [{ ...token, issued_at: 4601 }, 4000, 'use'],
-] as const)('judgeToken decides for %o at %i: %s', (held, now, verdict) => {
-  expect(judgeToken(held, now)).toBe(verdict);
+] as const)('judgeToken decides for %o at %i: %s', (stored, now, verdict) => {
+  expect(judgeToken(stored, now)).toBe(verdict);
 });
 
 let home: Awaited<ReturnType<typeof makeHome>>;
@@ -42,8 +42,8 @@ async function session(now: () => number) {
   const { key } = await makeKey(path, { replace: true, now });
   const opened = openTransport({ policy: { kind: 'anything' }, firstUse: async () => {} });
   close = opened.close;
-  const client = (held: string | null): Client =>
-    createClient({ url: server.url, transport: opened.transport, token: async () => held });
+  const client = (stored: string | null): Client =>
+    createClient({ url: server.url, transport: opened.transport, token: async () => stored });
   return {
     client,
     key,

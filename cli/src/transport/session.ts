@@ -37,11 +37,11 @@ export function tokenFile(
   return {
     async read() {
       try {
-        const { token, issued_at, expires_at, ...kept } = JSON.parse(await readFile(path, 'utf8')) as Record<
+        const { token, issued_at, expires_at, ...stored } = JSON.parse(await readFile(path, 'utf8')) as Record<
           string,
           unknown
         >;
-        if (kept.trust !== (await trust())) return null;
+        if (stored.trust !== (await trust())) return null;
         if (typeof token !== 'string' || typeof issued_at !== 'number' || typeof expires_at !== 'number') return null;
         return { token, issued_at, expires_at };
       } catch {
@@ -95,12 +95,12 @@ export interface SessionOptions {
 }
 
 export function openSession({ key, store, client, servers, now }: SessionOptions): Session {
-  let held: Token | null = null;
+  let current: Token | null = null;
 
   const keep = async (fresh: { token: string; expires_at: number }): Promise<Token> => {
-    held = { token: fresh.token, expires_at: fresh.expires_at, issued_at: now() };
-    await store(await key()).write(held);
-    return held;
+    current = { token: fresh.token, expires_at: fresh.expires_at, issued_at: now() };
+    await store(await key()).write(current);
+    return current;
   };
 
   const signIn = async (): Promise<Token> => {
@@ -125,12 +125,12 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
 
   let opening: Promise<string> | null = null;
   const openOnce = async (): Promise<string> => {
-    held ??= await store(await key()).read();
-    const verdict = judgeToken(held, now());
-    if (held !== null && verdict === 'use') return held.token;
-    if (held !== null && verdict === 'renew') {
+    current ??= await store(await key()).read();
+    const verdict = judgeToken(current, now());
+    if (current !== null && verdict === 'use') return current.token;
+    if (current !== null && verdict === 'renew') {
       try {
-        return (await keep(await client(held.token)(renew, {}))).token;
+        return (await keep(await client(current.token)(renew, {}))).token;
       } catch (error) {
         // The token is too old or was revoked: sign in with the key.
         if (!(error instanceof ApiError)) throw error;
@@ -149,11 +149,11 @@ export function openSession({ key, store, client, servers, now }: SessionOptions
     },
     signIn,
     async isOpen() {
-      held ??= await store(await key()).read();
-      return held !== null && judgeToken(held, now()) !== 'sign_in';
+      current ??= await store(await key()).read();
+      return current !== null && judgeToken(current, now()) !== 'sign_in';
     },
     async forget() {
-      held = null;
+      current = null;
       await store(await key()).drop();
     },
   };

@@ -21,7 +21,7 @@ export const showFingerprint = (fingerprint: Fingerprint): string =>
   (fingerprint.toUpperCase().match(/../g) ?? []).join(':');
 
 /** Says where the orchestrator prints its fingerprint, for messages. */
-export const whereToldFingerprint =
+export const fingerprintSource =
   'the fingerprint that `muster orchestrator init` printed, or the orchestrator when it started (npm start, or its log)';
 
 /**

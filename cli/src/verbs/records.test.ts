@@ -48,18 +48,18 @@ const widest = (text: string) =>
 
 /** A terminal of this width with a prompter that answers every question alike and records the questions. */
 function person(columns: number, answer: boolean) {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const prompt: Prompter = {
     interactive: true,
     confirm: async (question) => {
-      asked.push(question);
+      questions.push(question);
       return answer;
     },
     choose: async () => null,
     ask: async () => '',
     secret: async () => '',
   };
-  return { asked, types: (...args: string[]) => run(args, { ...env, NO_COLOR: '1' }, '', { columns, prompt }) };
+  return { questions, types: (...args: string[]) => run(args, { ...env, NO_COLOR: '1' }, '', { columns, prompt }) };
 }
 
 describe('tags', () => {
@@ -82,7 +82,7 @@ describe('tags', () => {
     expect(sent('putTags')).toBeUndefined();
     const no = person(80, false);
     expect((await no.types('tags', 'replace', 'web-1', 'role=db', 'a=b')).exit).toBe(1);
-    expect(no.asked).toEqual(['Keep only role=db a=b, and remove every other tag, on web-1?']);
+    expect(no.questions).toEqual(['Keep only role=db a=b, and remove every other tag, on web-1?']);
     expect(sent('putTags')).toBeUndefined();
     expect((await person(80, true).types('tags', 'replace', 'web-1', 'role=db', 'a=b')).exit).toBe(0);
     expect(sent('putTags')?.body).toEqual({ tags: { role: 'db', a: 'b' } });
@@ -151,9 +151,9 @@ describe('metrics', () => {
   });
 
   test('follow prints each sample once', async () => {
-    let asked = 0;
+    let requests = 0;
     answers.listSamples = ({ query }) => {
-      if (asked++ === 3) return { code: 'agent_not_found', detail: 'it is gone' };
+      if (requests++ === 3) return { code: 'agent_not_found', detail: 'it is gone' };
       const next = Math.max(1_795_000_000, Number(query.since));
       return { body: { node_id: agentExample.node_id, samples: [{ ...sampleExample, collected_at: next }] } };
     };
@@ -228,7 +228,7 @@ describe('the audit log', () => {
     expect(sent('pruneAudit')).toBeUndefined();
     const no = person(80, false);
     expect((await no.types('audit', 'prune', '--before', '365d')).exit).toBe(1);
-    expect(no.asked).toEqual([expect.stringMatching(/^Remove 4711 events before 20..-..-..T\S+Z permanently\?$/)]);
+    expect(no.questions).toEqual([expect.stringMatching(/^Remove 4711 events before 20..-..-..T\S+Z permanently\?$/)]);
     expect(all('pruneAudit').map(({ query }) => query.dry_run)).toEqual(['true']);
     server.seen.length = 0;
     expect(await json('audit', 'prune', '--before', '2026-01-01T00:00:00Z', '--yes')).toMatchObject({ deleted: 4711 });
@@ -262,8 +262,8 @@ describe('the audit log', () => {
 
 test('events prints events inside and outside the log as lines', async () => {
   const frames = `id: 1207\ndata: ${JSON.stringify(chainedExample)}\n\nevent: run\ndata: {"run_id":"x"}\n\n`;
-  let asked = 0;
-  answers.followEvents = () => (asked++ === 0 ? { text: frames } : { code: 'forbidden', detail: 'no more' });
+  let requests = 0;
+  answers.followEvents = () => (requests++ === 0 ? { text: frames } : { code: 'forbidden', detail: 'no more' });
   const ran = await muster('events', '--category', 'agent,run', '--json');
   expect(
     ran.stdout
@@ -278,9 +278,9 @@ test('events prints events inside and outside the log as lines', async () => {
     { category: 'agent,run' },
     { category: 'agent,run', last_event_id: '1207' },
   ]);
-  asked = 0;
+  requests = 0;
   expect((await muster('events')).stdout).toMatch(/^\d\d:00:00 agent\.approved +agent web-1 approved by ada\n/);
-  asked = 0;
+  requests = 0;
   // Events without a position are not in the audit log.
   expect((await muster('audit', 'follow')).stdout.trim().split('\n')).toHaveLength(1);
   expect((await muster('events', '--after', 'x')).exit).toBe(2);
@@ -330,8 +330,8 @@ describe('operators', () => {
       removed: ['ab'.repeat(16)],
       ended: [routeExample('removeOperatorReporting')],
     });
-    const told = await muster('operator', 'remove', 'grace', '--yes');
-    expect(told.stdout).toContain(
+    const removal = await muster('operator', 'remove', 'grace', '--yes');
+    expect(removal.stdout).toContain(
       'Removed grace. This also ended 1 sign-in session, 1 enrollment token (01JD1XM3Z3T8Y4E2W6R5Q7P9AB).',
     );
     expect(await json('operator', 'show', 'ada')).toMatchObject({ username: 'ada' });
@@ -420,7 +420,7 @@ test('asks before a removal, and without a terminal requires --yes', async () =>
     expect((await muster(noun, 'remove', 'x')).stderr).toContain('--yes');
   const no = person(80, false);
   expect((await no.types('modules', 'remove', 'motd', 'base')).exit).toBe(1);
-  expect(no.asked).toEqual(['Remove 2 modules: motd, base?']);
+  expect(no.questions).toEqual(['Remove 2 modules: motd, base?']);
   expect(sent('removeModule')).toBeUndefined();
 });
 

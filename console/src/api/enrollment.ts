@@ -25,7 +25,7 @@ export interface TokenRequest {
   readonly approve: boolean;
 }
 
-export const makeEnrolmentToken = (wish: TokenRequest) => call(createEnrolmentToken, { body: wish });
+export const makeEnrolmentToken = (request: TokenRequest) => call(createEnrolmentToken, { body: request });
 
 export const revokeToken = (id: string) => call(revokeEnrolmentToken, { params: { id } });
 

@@ -25,9 +25,9 @@ export interface OperationGroups {
 
 const atOnce = 6;
 
-/** @param wanted ids of finished operations, in the order in which to load them */
+/** @param operationIds ids of finished operations, in the order in which to load them */
 export function useOperationGroups(
-  wanted: readonly string[],
+  operationIds: readonly string[],
   likenessOf: (operation: Operation) => string,
 ): OperationGroups {
   const known = useRef({ likeness: new Map<string, string>(), examples: new Map<string, Operation>() });
@@ -39,7 +39,7 @@ export function useOperationGroups(
   useEffect(() => {
     const { likeness, examples } = known.current;
     const abort = new AbortController();
-    const todo = wanted.filter((id) => !likeness.has(id));
+    const todo = operationIds.filter((id) => !likeness.has(id));
     let at = 0;
     // Renders once for all operations that load within 120 ms.
     let timer = 0;
@@ -71,13 +71,13 @@ export function useOperationGroups(
       abort.abort();
       window.clearTimeout(timer);
     };
-  }, [wanted, likenessOf, tries]);
+  }, [operationIds, likenessOf, tries]);
 
   const { likeness, examples } = known.current;
   return {
     likeness,
     examples,
-    left: wanted.reduce((left, id) => left + (likeness.has(id) ? 0 : 1), 0),
+    left: operationIds.reduce((left, id) => left + (likeness.has(id) ? 0 : 1), 0),
     error,
     retry: useCallback(() => setTries((count) => count + 1), []),
   };

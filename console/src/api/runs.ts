@@ -113,14 +113,14 @@ export const runAssignment = (
 
 /** Starts a run on named agents. They apply the modules of their assignments, then `modules`. */
 export const runOnAgents = (
-  wish: {
+  request: {
     readonly kind: 'apply' | 'plan';
     readonly node_ids: readonly string[];
     readonly modules?: readonly string[];
     readonly plan_run_id?: string;
   } & FanOutOptions,
 ) => {
-  const { node_ids, modules = [], ...rest } = wish;
+  const { node_ids, modules = [], ...rest } = request;
   return started(
     call(startRun, { body: { ...rest, node_ids: [...node_ids], modules: [...modules] }, respondAsync: true }),
   );

@@ -30,13 +30,13 @@ export interface SecretDraft {
 
 const invalidate = () => queryClient.invalidateQueries({ queryKey: keys.secrets });
 
-export async function storeSecret(name: string, wish: SecretDraft): Promise<void> {
-  await call(createSecret, { body: { ...bodyOf(wish), name, value: wish.value ?? '' } as never });
+export async function storeSecret(name: string, draft: SecretDraft): Promise<void> {
+  await call(createSecret, { body: { ...bodyOf(draft), name, value: draft.value ?? '' } as never });
   await invalidate();
 }
 
-export async function changeSecret(name: string, wish: SecretDraft): Promise<void> {
-  await call(updateSecret, { params: { name }, body: bodyOf(wish) as never });
+export async function changeSecret(name: string, draft: SecretDraft): Promise<void> {
+  await call(updateSecret, { params: { name }, body: bodyOf(draft) as never });
   await invalidate();
 }
 

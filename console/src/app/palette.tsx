@@ -24,21 +24,21 @@ export default function Palette({ onClose }: { readonly onClose: () => void }) {
   const navigate = useNavigate();
   const { data: agents } = useQuery(agentsQuery);
   const { data: modules } = useQuery(modulesQuery);
-  const wanted = text.trim().toLowerCase();
-  const pages = destinations.filter(({ label }) => label.toLowerCase().includes(wanted));
+  const query = text.trim().toLowerCase();
+  const pages = destinations.filter(({ label }) => label.toLowerCase().includes(query));
   const foundAgents = useMemo(
     () =>
-      wanted === ''
+      query === ''
         ? []
         : (agents ?? [])
             .filter(({ name, initial_hostname, node_id }) =>
-              `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(wanted),
+              `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(query),
             )
             .slice(0, maxResults),
-    [agents, wanted],
+    [agents, query],
   );
   const foundModules =
-    wanted === '' ? [] : (modules ?? []).filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, maxResults);
+    query === '' ? [] : (modules ?? []).filter(({ name }) => name.toLowerCase().includes(query)).slice(0, maxResults);
   const go = (to: string, params?: Record<string, string>) => {
     onClose();
     void navigate({ to, params } as never);

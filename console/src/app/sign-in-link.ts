@@ -7,7 +7,7 @@ import { type PendingSignIn, redeemCode } from '../api/sign-in/sign-in.ts';
 
 export type LinkedSignIn =
   | { readonly status: 'redeeming' }
-  | { readonly status: 'held'; readonly held: PendingSignIn }
+  | { readonly status: 'pending'; readonly pending: PendingSignIn }
   | { readonly status: 'failed'; readonly error: unknown };
 
 let current: LinkedSignIn | null = null;
@@ -30,13 +30,13 @@ function takeCode(): string | null {
 async function redeem(): Promise<void> {
   const code = takeCode();
   if (code === null) return;
-  if (current?.status === 'held') current.held.refuse();
+  if (current?.status === 'pending') current.pending.refuse();
   const redeeming = { status: 'redeeming' } as const;
   setState(redeeming);
   try {
-    const held = await redeemCode(code);
-    if (current === redeeming) setState({ status: 'held', held });
-    else held.refuse();
+    const pending = await redeemCode(code);
+    if (current === redeeming) setState({ status: 'pending', pending });
+    else pending.refuse();
   } catch (error) {
     if (current === redeeming) setState({ status: 'failed', error });
   }
@@ -60,14 +60,14 @@ export const linkedSignIn = {
   },
   /** Starts the session that waits for confirmation. */
   async accept(): Promise<void> {
-    if (current?.status !== 'held') return;
-    const { held } = current;
+    if (current?.status !== 'pending') return;
+    const { pending } = current;
     setState(null);
-    await held.begin();
+    await pending.begin();
   },
   /** Refuses the sign-in that waits for confirmation, or clears the error. */
   dismiss(): void {
-    if (current?.status === 'held') current.held.refuse();
+    if (current?.status === 'pending') current.pending.refuse();
     if (current !== null) setState(null);
   },
 };

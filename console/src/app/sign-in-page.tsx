@@ -36,7 +36,7 @@ export function ExpiredSessionDialog({ person }: { readonly person: Person }) {
   return (
     <Dialog
       open
-      lasting
+      persistent
       onOpenChange={() => {}}
       title="Your session has ended"
       description={
@@ -74,11 +74,11 @@ export function SignInLinkDialog({ person }: { readonly person: Person }) {
         </div>
       </Dialog>
     );
-  const { operator_id, username, role } = linked.held.person;
+  const { operator_id, username, role } = linked.pending.person;
   return (
     <Dialog
       open
-      lasting
+      persistent
       calm
       onOpenChange={close}
       title={`Sign in as ${username}?`}
@@ -140,7 +140,7 @@ function SignInForm() {
       }
     });
 
-  if (linked?.status === 'held') return <ConfirmSignIn person={linked.held.person} />;
+  if (linked?.status === 'pending') return <ConfirmSignIn person={linked.pending.person} />;
   const shown = linked?.status === 'failed' ? linked.error : error;
   return (
     <div className="space-y-4">

@@ -32,12 +32,12 @@ const gapSteps = 2.5;
  * Returns the median distance between samples in seconds, because an agent may be configured to send samples less often
  * than requested.
  */
-function usualStep(samples: readonly Sample[], step: number): number {
+function medianStep(samples: readonly Sample[], step: number): number {
   const apart = samples.slice(1).map((sample, index) => sample.collected_at - (samples[index] as Sample).collected_at);
   // With fewer samples, the median cannot distinguish the interval from a gap.
   if (apart.length < 3) return step;
-  const usual = apart.sort((one, other) => one - other)[Math.floor((apart.length - 1) / 2)] as number;
-  return Math.max(step, Math.min(usual, 3_600));
+  const median = apart.sort((one, other) => one - other)[Math.floor((apart.length - 1) / 2)] as number;
+  return Math.max(step, Math.min(median, 3_600));
 }
 
 /**
@@ -71,7 +71,7 @@ const part = (used: number | null, total: number | null): number | null =>
 
 /** @param requested distance between samples in seconds */
 export function linesOf(samples: readonly Sample[], requested: number): Lines {
-  const step = usualStep(samples, requested);
+  const step = medianStep(samples, requested);
   const times: number[] = [];
   const values = { cpu: [], memory: [], swap: [], disk: [], load: [], received: [], sent: [], processes: [] } as Record<
     string,

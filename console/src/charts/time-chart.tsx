@@ -24,7 +24,7 @@ export function TimeChart(props: TimeChartProps) {
   const { title, unit, times, lines, range } = props;
   const id = useId();
   const colors = useColors();
-  const { place, plot, at } = usePlot(props, colors);
+  const { container, plot, at } = usePlot(props, colors);
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     if (plot.current === null || times.length === 0) return;
     if (handleKey(event.key, plot.current, at, props)) event.preventDefault();
@@ -62,7 +62,7 @@ export function TimeChart(props: TimeChartProps) {
         </span>
       </header>
       <div
-        ref={place}
+        ref={container}
         tabIndex={0}
         role="application"
         aria-roledescription="chart"

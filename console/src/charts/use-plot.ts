@@ -36,10 +36,10 @@ export interface PlotProps {
 }
 
 /**
- * Draws a chart into the element of the returned ref `place`. The returned `at` is the index of the cursor, or null.
+ * Draws a chart into the element of the returned ref `container`. The returned `at` is the index of the cursor, or null.
  */
 export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset }: PlotProps, colors: Colors) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
   const data = [times, ...lines.map(({ values }) => values)] as UPlot.AlignedData;
@@ -48,7 +48,7 @@ export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset
   const names = lines.map(({ name }) => name).join('\n');
 
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (element === null) return;
     const widthNow = () => Math.max(minWidth, element.clientWidth);
     const made = new UPlot(
@@ -96,7 +96,7 @@ export function usePlot({ unit, times, lines, range, max, sync, onRange, onReset
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `data` consists of `times` and `lines`
   useEffect(() => plot.current?.setData(data), [times, lines, range.from, range.to]);
-  return { place, plot, at };
+  return { container, plot, at };
 }
 
 function axesOf(colors: Colors, textOf: (value: number) => string): UPlot.Axis[] {

@@ -34,13 +34,15 @@ const texts = (list: unknown, key: string): string[] =>
   isSeq(list) ? list.items.flatMap((item) => (isMap(item) ? (text(item, key) ?? []) : [])) : [];
 
 /** Converts a node to a JSON value. Returns undefined for aliases and for values nested more than eight levels deep. */
-function plain(node: unknown, depth = 0): unknown {
+function toPlainValue(node: unknown, depth = 0): unknown {
   if (depth > 8) return undefined;
   if (isScalar(node)) return ['string', 'number', 'boolean'].includes(typeof node.value) ? node.value : null;
-  if (isSeq(node)) return node.items.map((item) => plain(item, depth + 1));
+  if (isSeq(node)) return node.items.map((item) => toPlainValue(item, depth + 1));
   if (isMap(node))
     return Object.fromEntries(
-      node.items.flatMap(({ key, value }) => (isScalar(key) ? [[String(key.value), plain(value, depth + 1)]] : [])),
+      node.items.flatMap(({ key, value }) =>
+        isScalar(key) ? [[String(key.value), toPlainValue(value, depth + 1)]] : [],
+      ),
     );
   return undefined;
 }
@@ -86,7 +88,8 @@ export function outlineOf(content: string): ModuleOutline {
               name: String(key.value),
               type,
               description: text(value, 'description'),
-              default: given === undefined || (isScalar(given) && given.value === null) ? undefined : plain(given),
+              default:
+                given === undefined || (isScalar(given) && given.value === null) ? undefined : toPlainValue(given),
             },
           ];
         })

@@ -9,7 +9,7 @@ import {
   typeText,
   valuesOf,
 } from './schema.ts';
-import { type Place, placeAt } from './yaml-place.ts';
+import { type Position, positionAt } from './yaml-position.ts';
 
 /** Completes modules from their text, the schema, and the names of secrets and tags. */
 
@@ -59,37 +59,37 @@ const idLists: readonly unknown[] = ['depends_on', 'reload_on', 'restart_on', 'r
 export function proposalsAt(text: string, offset: number, known: Known): Proposals | null {
   const inExpression = expressionProposals(text, offset, known);
   if (inExpression !== null) return inExpression;
-  const place = placeAt(text, offset);
-  if (place === null || place.kind === 'text') return null;
+  const position = positionAt(text, offset);
+  if (position === null || position.kind === 'text') return null;
   const options =
-    place.kind === 'open' ? openProposals(place, text, offset, known) : valueProposals(place, text, known);
-  return options.length === 0 ? null : { from: place.from, options };
+    position.kind === 'open' ? openProposals(position, text, offset, known) : valueProposals(position, text, known);
+  return options.length === 0 ? null : { from: position.from, options };
 }
 
-function openProposals(place: Place, text: string, offset: number, known: Known): Proposal[] {
-  const schemas = schemasAt(known.schema, place.path);
+function openProposals(position: Position, text: string, offset: number, known: Known): Proposal[] {
+  const schemas = schemasAt(known.schema, position.path);
   const list = schemas.find(({ type }) => type === 'array');
-  const isPlainList = list?.items !== undefined && place.kind === 'open' && !place.flow;
+  const isPlainList = list?.items !== undefined && position.kind === 'open' && !position.flow;
   const keys = (of: readonly JsonSchema[], lead: string) => {
-    const there = new Set(place.present);
+    const there = new Set(position.present);
     const open = keysOf(of).filter(({ name }) => !there.has(name));
     // Exactly one of these keys is allowed, such as the kind of a resource.
     const isChoice = of.some((schema) => 'oneOf' in schema) && of.every(({ required }) => required === undefined);
     const chosen = isChoice && keysOf(of).every(({ schema }) => formOf(schema) === 'mapping') && there.size > 0;
-    const column = place.column + lead.length;
+    const column = position.column + lead.length;
     const followed = /^[\w-]*\s*:/.test(text.slice(offset, offset + 100));
-    return chosen ? [] : open.map((key) => keyProposal(key, place.flow, column, lead, followed));
+    return chosen ? [] : open.map((key) => keyProposal(key, position.flow, column, lead, followed));
   };
   if (isPlainList) {
-    const items = schemasAt(known.schema, [...place.path, 0]);
+    const items = schemasAt(known.schema, [...position.path, 0]);
     const nested = keys(items, '- ');
     if (nested.length > 0) return nested;
-    return valueProposals({ ...place, path: [...place.path, 0] }, text, known).map((value) => ({
+    return valueProposals({ ...position, path: [...position.path, 0] }, text, known).map((value) => ({
       ...value,
       apply: `- ${value.apply}`,
     }));
   }
-  return [...keys(schemas, ''), ...valueProposals(place, text, known)];
+  return [...keys(schemas, ''), ...valueProposals(position, text, known)];
 }
 
 function keyProposal(key: SchemaKey, flow: boolean, column: number, lead: string, followed: boolean): Proposal {
@@ -117,8 +117,8 @@ function behind(schema: JsonSchema, form: 'mapping' | 'list' | 'scalar', flow: b
   return flow ? `: { ${first}` : `:${margin}${first}`;
 }
 
-function valueProposals(place: Place, text: string, known: Known): Proposal[] {
-  const steps = place.path;
+function valueProposals(position: Position, text: string, known: Known): Proposal[] {
+  const steps = position.path;
   const schemas = schemasAt(known.schema, steps);
   const value = (label: string, detail: string, info: string, kind: Proposal['kind']): Proposal => ({
     ...{ label, apply: label, detail, info, kind, required: false, goesOn: false },

@@ -1,4 +1,4 @@
-import type { Step } from './yaml-place.ts';
+import type { Step } from './yaml-position.ts';
 
 /** The subset of JSON Schema that the completion reads. */
 

@@ -30,9 +30,9 @@ test('truncates a text without splitting a character', () => {
     'ab🙂',
   ]);
   fc.assert(
-    fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 20 }), (text, most) => {
-      const cut = cutText(text, most);
-      expect(text.startsWith(cut) && cut.length <= most && cut.isWellFormed()).toBe(true);
+    fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 20 }), (text, maxLength) => {
+      const cut = cutText(text, maxLength);
+      expect(text.startsWith(cut) && cut.length <= maxLength && cut.isWellFormed()).toBe(true);
     }),
   );
 });

@@ -27,8 +27,8 @@ export function cutText(text: string, maxLength: number): string {
 }
 
 export function Text({ text, maxLength = 200 }: { readonly text: string; readonly maxLength?: number }) {
-  const [whole, setWhole] = useState(false);
-  const isCut = text.length > maxLength && !whole;
+  const [isExpanded, setExpanded] = useState(false);
+  const isCut = text.length > maxLength && !isExpanded;
   // The text may be tens of kilobytes long, so the whole text is rendered only on request.
   const shown = visibleText(isCut ? cutText(text, maxLength) : text);
   return (
@@ -41,7 +41,7 @@ export function Text({ text, maxLength = 200 }: { readonly text: string; readonl
           onClick={(event) => {
             event.stopPropagation();
             event.preventDefault();
-            setWhole(true);
+            setExpanded(true);
           }}
           aria-label={`Show all ${text.length} characters`}
         >

@@ -65,10 +65,10 @@ export function relativeTime(at: number, from: number): string {
   return seconds > 0 ? `${shortDuration(seconds)} ago` : `in ${shortDuration(-seconds)}`;
 }
 
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const fullFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
 /** @param at Unix milliseconds */
-export const absoluteTime = (at: number): string => whole.format(at);
+export const absoluteTime = (at: number): string => fullFormat.format(at);
 
 /** Converts a time from the API (Unix seconds or RFC 3339) to Unix milliseconds. */
 export const milliseconds = (at: number | string): number => (typeof at === 'number' ? at * 1000 : Date.parse(at));

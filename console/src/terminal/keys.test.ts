@@ -31,6 +31,6 @@ test.each([
   ['ls', false],
   ['ls\n', true],
   ['a\rb', true],
-])('detects whether pasting %j runs a command: %s', (text, asked) => {
-  expect(runsAtOnce(text)).toBe(asked);
+])('detects whether pasting %j runs a command: %s', (text, expected) => {
+  expect(runsAtOnce(text)).toBe(expected);
 });

@@ -21,8 +21,8 @@ test('parses a recording independently of its chunks', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 6 }), (cuts) => {
       const recording = new Recording();
-      const places = [0, ...cuts.sort((a, b) => a - b), bytes.length];
-      for (const [index, from] of places.entries()) recording.feed(bytes.subarray(from, places[index + 1]));
+      const offsets = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+      for (const [index, from] of offsets.entries()) recording.feed(bytes.subarray(from, offsets[index + 1]));
       recording.end();
       expect(recording.size).toEqual({ cols: 100, rows: 30 });
       expect(recording.times).toEqual([0.1, 1, 2, 2]);

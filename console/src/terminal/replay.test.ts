@@ -47,14 +47,14 @@ async function playedThrough(recording: Recording, count: number): Promise<strin
 
 test('shows the same screen after a long jump without rendering the skipped events', async () => {
   const recording = recordingOf(30_000);
-  const whole = recording.events.length;
+  const total = recording.events.length;
   const screen = new CountedScreen();
   const replay = new Replay(recording, screen);
-  await replay.show(whole);
-  expect(replay.count).toBe(whole);
+  await replay.show(total);
+  expect(replay.count).toBe(total);
   // Only the final content is written, not the million characters before it.
   expect(screen.written).toBeLessThan(200_000);
-  expect(screen.snapshot()).toBe(await playedThrough(recording, whole));
+  expect(screen.snapshot()).toBe(await playedThrough(recording, total));
   for (const count of [10, 23_050]) {
     await replay.show(count);
     expect(screen.snapshot(), `after ${count} events`).toBe(await playedThrough(recording, count));

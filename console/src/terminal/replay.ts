@@ -80,7 +80,7 @@ export class Replay {
       this.#hidden ??= { screen: new HiddenScreen(), count: 0, length: 0 };
       await this.#bring(this.#hidden, count, generation);
       if (generation !== this.#generation) return;
-      await this.#put(this.#shown, this.#kept(this.#hidden));
+      await this.#restore(this.#shown, this.#checkpointOf(this.#hidden));
     } else await this.#bring(this.#shown, count, generation);
     if (generation === this.#generation) this.#reached = this.#shown.count;
   }
@@ -110,12 +110,12 @@ export class Replay {
 
   async #bring(head: Head, count: number, generation: number): Promise<void> {
     const start = this.#startFor(head, count);
-    if ('snapshot' in start) await this.#put(head, start);
+    if ('snapshot' in start) await this.#restore(head, start);
     else if (start !== head) this.#restart(head);
     while (head.count < count && generation === this.#generation) await this.#step(head, count);
   }
 
-  async #put(head: Head, { count, length, size, snapshot }: Checkpoint): Promise<void> {
+  async #restore(head: Head, { count, length, size, snapshot }: Checkpoint): Promise<void> {
     head.screen.clear();
     await drawn(head.screen, '');
     head.screen.resize(size.cols, size.rows);
@@ -145,10 +145,10 @@ export class Replay {
     head.length += length;
     this.#reached = head.count;
     const last = this.#checkpoints.at(-1);
-    if (head.length >= (last?.length ?? 0) + checkpointEvery) this.#checkpoints.push(this.#kept(head));
+    if (head.length >= (last?.length ?? 0) + checkpointEvery) this.#checkpoints.push(this.#checkpointOf(head));
   }
 
-  #kept = ({ screen, count, length }: Head): Checkpoint => ({
+  #checkpointOf = ({ screen, count, length }: Head): Checkpoint => ({
     count,
     length,
     size: screen.size,

@@ -21,9 +21,9 @@ export interface ScreenEvents {
   link?(url: string): void;
   /** Called when the operator presses the shortcut that leaves the terminal. */
   left?(): void;
-  searchAsked?(): void;
+  searchRequested?(): void;
   /** Called when the size of the container changes. */
-  roomChanged?(): void;
+  containerResized?(): void;
 }
 
 export interface ScreenOptions {
@@ -51,7 +51,7 @@ export class Screen implements ReplayScreen {
   readonly #snapshots: Snapshots;
   readonly #cleanUps: (() => void)[] = [];
 
-  constructor(place: HTMLElement, options: ScreenOptions, events: ScreenEvents) {
+  constructor(container: HTMLElement, options: ScreenOptions, events: ScreenEvents) {
     const ask = (_: MouseEvent, text: string) => {
       const link = webLink(text);
       if (link !== null) events.link?.(link);
@@ -73,10 +73,10 @@ export class Screen implements ReplayScreen {
       followPalette((theme) => {
         this.terminal.options.theme = theme;
         // The container's height is not a multiple of the row height. The background fills the rest.
-        place.style.backgroundColor = theme.background ?? '';
+        container.style.backgroundColor = theme.background ?? '';
       }),
     );
-    this.terminal.open(place);
+    this.terminal.open(container);
     if (events.typed) this.terminal.onData(events.typed.bind(events));
     this.terminal.onBinary((text) =>
       events.typedBytes?.(Uint8Array.from(text, (character) => character.charCodeAt(0) & 0xff)),
@@ -90,12 +90,12 @@ export class Screen implements ReplayScreen {
       const text = event.clipboardData?.getData('text/plain') ?? '';
       if (text !== '') events.pasted?.(text);
     };
-    place.addEventListener('paste', onPaste, true);
-    const observer = new ResizeObserver(() => events.roomChanged?.());
-    observer.observe(place);
+    container.addEventListener('paste', onPaste, true);
+    const observer = new ResizeObserver(() => events.containerResized?.());
+    observer.observe(container);
     this.#cleanUps.push(() => {
       observer.disconnect();
-      place.removeEventListener('paste', onPaste, true);
+      container.removeEventListener('paste', onPaste, true);
     });
   }
 
@@ -118,7 +118,7 @@ export class Screen implements ReplayScreen {
   }
 
   /** Returns the terminal size that fits the container, or null while the container is not visible. */
-  room(): { cols: number; rows: number } | null {
+  fittingSize(): { cols: number; rows: number } | null {
     const size = this.#fit.proposeDimensions();
     if (size === undefined || !(size.cols >= 2) || !(size.rows >= 1)) return null;
     return { cols: Math.min(size.cols, 1000), rows: Math.min(size.rows, 1000) };
@@ -182,7 +182,7 @@ export class Screen implements ReplayScreen {
     event.preventDefault();
     if (event.type !== 'keydown') return false;
     if (key === 'l') events.left?.();
-    else if (key === 'f') events.searchAsked?.();
+    else if (key === 'f') events.searchRequested?.();
     else if (this.terminal.hasSelection()) void navigator.clipboard?.writeText(this.terminal.getSelection());
     return false;
   }

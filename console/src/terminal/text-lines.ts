@@ -37,8 +37,8 @@ export class TextLines {
   feed(at: number, text: string): void {
     let all = this.#rest + text;
     const cut = all.length - maxSequence;
-    const begun = all.lastIndexOf('\x1b');
-    const isCut = begun >= 0 && begun > cut && unfinished.test(all.slice(Math.max(0, cut)));
+    const escapeAt = all.lastIndexOf('\x1b');
+    const isCut = escapeAt >= 0 && escapeAt > cut && unfinished.test(all.slice(Math.max(0, cut)));
     this.#rest = '';
     if (isCut) {
       const from = Math.max(0, cut);
@@ -68,8 +68,8 @@ export class TextLines {
   }
 
   /** Searches the lines from `from` up to `to` (exclusive), ignoring case. */
-  find(wanted: string, from: number, to: number, maxHits: number): TextHit[] {
-    const needle = wanted.toLowerCase();
+  find(query: string, from: number, to: number, maxHits: number): TextHit[] {
+    const needle = query.toLowerCase();
     const hits: TextHit[] = [];
     for (let line = from; line < Math.min(to, this.texts.length) && hits.length < maxHits; line++) {
       const text = this.texts[line] as string;
@@ -99,10 +99,10 @@ export class TextLines {
 
 function applyBackspaces(line: string): string {
   if (!line.includes('\b')) return line;
-  const kept: string[] = [];
+  const shown: string[] = [];
   for (const character of line) {
-    if (character === '\b') kept.pop();
-    else kept.push(character);
+    if (character === '\b') shown.pop();
+    else shown.push(character);
   }
-  return kept.join('');
+  return shown.join('');
 }

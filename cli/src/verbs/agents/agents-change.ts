@@ -249,11 +249,12 @@ async function retag(
     agents.length === 1 && only
       ? [await chooseAgent(call, only.node_id)]
       : await call(listAgents, { query: { sort: 'name' } });
-  const told = now
+  const results = now
     .filter(({ node_id }) => changed.has(node_id))
     .map(({ node_id, name, tags }) => ({ node_id, name, tags }));
-  if (out.json) out.data(isOneNamed(typed, agents) ? { node_id: told[0]?.node_id, tags: told[0]?.tags } : told);
-  for (const agent of told) {
+  if (out.json)
+    out.data(isOneNamed(typed, agents) ? { node_id: results[0]?.node_id, tags: results[0]?.tags } : results);
+  for (const agent of results) {
     const pairs = Object.entries(agent.tags).map(([key, value]) => `${key}=${value}`);
     out.print(`${sanitiseLine(agentLabel(agent))}: ${pairs.length === 0 ? 'no tags' : sanitiseLine(pairs.join(' '))}`);
   }

@@ -74,14 +74,14 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
   return undefined;
 }
 
-async function revoke(context: Context, wanted: string[]): Promise<Exit> {
+async function revoke(context: Context, tokenIds: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const known = async () => (await call(listEnrolmentTokens, { all: true })).map(({ id }) => id);
   const revoked: string[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    tokenIds,
     (id) => id,
     async (each) => {
       const id = await findId('enrolment token', 'muster enrolment-tokens list', each, known);

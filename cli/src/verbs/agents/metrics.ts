@@ -19,11 +19,11 @@ import {
   csvHead,
   csvLine,
   cutTime,
+  medianInterval,
   renderSeries,
   sampleLine,
   shareCell,
   shareOf,
-  usualInterval,
 } from '../../text/metrics-text.ts';
 import { sanitiseLine, toJson } from '../../text/sanitize.ts';
 import { byShare, glyphsFor } from '../../text/sparkline.ts';
@@ -79,9 +79,9 @@ async function newestOf(call: Client, agents: readonly Agent[], filter: string |
     );
     return Object.fromEntries(each.filter((entry): entry is [string, Sample] => entry[1] !== undefined));
   }
-  const wanted = new Set(agents.map(({ node_id }) => node_id));
+  const nodeIds = new Set(agents.map(({ node_id }) => node_id));
   const all = await call(latestSamples, { query: filter === undefined ? {} : { filter } });
-  return Object.fromEntries(Object.entries(all).filter(([node_id]) => wanted.has(node_id)));
+  return Object.fromEntries(Object.entries(all).filter(([node_id]) => nodeIds.has(node_id)));
 }
 
 async function list(
@@ -162,7 +162,7 @@ const askMs = 5_000;
 const secondsBack = (text: string, now: number): number =>
   /^\d+$/.test(text) ? parseDuration(text) : Math.floor(now) - parseMoment(text, now);
 
-async function show(context: Context, wanted: string, options: ShowOptions): Promise<Exit> {
+async function show(context: Context, nameOrId: string, options: ShowOptions): Promise<Exit> {
   const { out } = context;
   const since = secondsBack(options.since, context.now());
   if (since < 60)
@@ -173,14 +173,14 @@ async function show(context: Context, wanted: string, options: ShowOptions): Pro
   if (options.follow && out.json)
     throw usageError(
       '--follow draws a chart and cannot be combined with --json',
-      `To follow as JSON: muster metrics follow ${wanted} --json`,
+      `To follow as JSON: muster metrics follow ${nameOrId} --json`,
     );
   if (step !== undefined && !asData)
     throw usageError('--step needs --csv or --json: the steps of a chart depend on the width of the terminal');
   if (step !== undefined && options.follow) throw usageError('--step cannot be combined with --follow');
   if (step !== undefined) parseCount('--step', String(step), 1, 31_536_000);
   const { call } = await context.connect();
-  const agent = await chooseAgent(call, wanted);
+  const agent = await chooseAgent(call, nameOrId);
   if (asData || (options.follow && out.style.width === null))
     return asLines(context, call, agent, since, step, options);
   return draw(context, call, agent, since, options);
@@ -188,13 +188,13 @@ async function show(context: Context, wanted: string, options: ShowOptions): Pro
 
 async function follow(
   context: Context,
-  wanted: string,
+  nameOrId: string,
   { since, ...options }: { since?: string; csv?: boolean; ascii?: boolean },
 ): Promise<Exit> {
   if (options.csv && context.out.json) throw usageError('--csv cannot be combined with --json');
   const back = since === undefined ? 0 : secondsBack(since, context.now());
   const { call } = await context.connect();
-  return asLines(context, call, await chooseAgent(call, wanted), back, undefined, { ...options, follow: true });
+  return asLines(context, call, await chooseAgent(call, nameOrId), back, undefined, { ...options, follow: true });
 }
 
 async function samplesOf(
@@ -258,7 +258,7 @@ async function draw(
     const recent = await samplesOf(call, agent, { limit: 20 });
     const newest = recent.at(-1);
     if (newest === undefined) return null;
-    const window = cutTime(since, Math.floor(now()), columnsFor(style.width), usualInterval(recent));
+    const window = cutTime(since, Math.floor(now()), columnsFor(style.width), medianInterval(recent));
     const { from, step } = window;
     const samples = await samplesOf(call, agent, { since: from - step, step });
     const head = `${style.color.bold(sanitiseLine(agentLabel(agent)))}  ${style.color.dim(

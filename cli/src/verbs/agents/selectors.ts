@@ -29,9 +29,9 @@ async function match(context: Context, selector: string, options: { exitCode?: b
     out.note('No approved agent matches. See the tags in use: muster tags list');
     return exit;
   }
-  const wanted = new Set(matches);
+  const matching = new Set(matches);
   const agents = (await call(listAgents, { query: { status: 'approved', sort: 'name', filter: selector } })).filter(
-    ({ node_id }) => wanted.has(node_id),
+    ({ node_id }) => matching.has(node_id),
   );
   out.table(
     [

@@ -53,7 +53,7 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
   const found = await call(listTags, {});
-  const isWanted = (key: string) => keys.length === 0 || keys.includes(key);
+  const isSelected = (key: string) => keys.length === 0 || keys.includes(key);
   const missing = keys.find((key) => !Object.hasOwn(found.tags, key));
   if (missing !== undefined) {
     const near = nearest(missing, Object.keys(found.tags));
@@ -66,12 +66,12 @@ async function list(context: Context, keys: string[]): Promise<undefined> {
   }
   if (out.json) {
     const only = <V>(map: Record<string, V>) =>
-      Object.fromEntries(Object.entries(map).filter(([key]) => isWanted(key)));
+      Object.fromEntries(Object.entries(map).filter(([key]) => isSelected(key)));
     out.data({ tags: only(found.tags), counts: only(found.counts) });
     return undefined;
   }
   const rows = Object.entries(found.tags)
-    .filter(([key]) => isWanted(key))
+    .filter(([key]) => isSelected(key))
     .flatMap(([key, values]) =>
       values.map((value, at) => ({ key, value, first: at === 0, agents: found.counts[key]?.[value] ?? 0 })),
     );

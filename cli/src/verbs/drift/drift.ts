@@ -75,29 +75,29 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   if (options.all && !options.check)
     throw usageError('--all needs --check; without --check, every agent is listed anyway');
   const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
-  const wanted = single ? typed[0] : undefined;
-  if (options.accept !== undefined || options.unaccept) return judge(context, wanted, options);
+  const nameOrId = single ? typed[0] : undefined;
+  if (options.accept !== undefined || options.unaccept) return judge(context, nameOrId, options);
   if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
     if (options.latest || options.history || options.record !== undefined)
       throw usageError('--latest, --history and --record work for one agent');
     return await checkSeveral(context, typed, options);
   }
-  if (wanted === undefined && (options.latest || options.history))
+  if (nameOrId === undefined && (options.latest || options.history))
     throw usageError(
       `${options.latest ? '--latest' : '--history'} needs an agent: muster drift AGENT ${options.latest ? '--latest' : '--history'}`,
     );
   if (options.latest && options.history) throw usageError('--latest cannot be combined with --history');
   if (options.record !== undefined) {
-    if (wanted !== undefined || options.latest || options.history)
+    if (nameOrId !== undefined || options.latest || options.history)
       throw usageError(
         '--record cannot be combined with an agent, --latest or --history',
         'The record names its agent. Drop everything else.',
       );
     return recorded(context, options.record, options);
   }
-  if (wanted === undefined) return listOfAll(context, options);
+  if (nameOrId === undefined) return listOfAll(context, options);
   const { call } = await context.connect();
-  const agent = await findAgent(call, wanted);
+  const agent = await findAgent(call, nameOrId);
   if (options.history) return history(context, call, agent.node_id, options);
   return options.latest
     ? newest(context, call, agentLabel(agent), agent.node_id, options)
@@ -105,7 +105,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
 }
 
 /** Accepts the drift of the latest check that found any, or withdraws the acceptance. */
-async function judge(context: Context, wanted: string | undefined, options: Options): Promise<Exit> {
+async function judge(context: Context, nameOrId: string | undefined, options: Options): Promise<Exit> {
   const { out } = context;
   const { accept, unaccept, record } = options;
   if (accept !== undefined && unaccept) throw usageError('--accept cannot be combined with --unaccept');
@@ -114,13 +114,13 @@ async function judge(context: Context, wanted: string | undefined, options: Opti
       '--accept and --unaccept take one agent or one --record, and no other option',
       'Drop everything else.',
     );
-  if ((wanted === undefined) === (record === undefined))
+  if ((nameOrId === undefined) === (record === undefined))
     throw usageError(
       '--accept and --unaccept need one agent or one --record',
       'Name an agent: muster drift AGENT --accept REASON; or a check: --record ID',
     );
   const { call } = await context.connect();
-  const drift_id = record === undefined ? await newestDrift(call, wanted ?? '') : await findCheck(call, record);
+  const drift_id = record === undefined ? await newestDrift(call, nameOrId ?? '') : await findCheck(call, record);
   const params = { drift_id };
   const judged =
     accept === undefined
@@ -139,8 +139,8 @@ async function judge(context: Context, wanted: string | undefined, options: Opti
   return exits.done;
 }
 
-async function newestDrift(call: Client, wanted: string): Promise<string> {
-  const { node_id, ...agent } = await findAgent(call, wanted);
+async function newestDrift(call: Client, nameOrId: string): Promise<string> {
+  const { node_id, ...agent } = await findAgent(call, nameOrId);
   const [newest] = await call(listDrift, { params: { node_id }, query: { status: 'drifted', limit: '1' } });
   if (newest) return newest.drift_id;
   const label = agentLabel({ node_id, ...agent });
@@ -152,8 +152,8 @@ async function newestDrift(call: Client, wanted: string): Promise<string> {
   );
 }
 
-const findCheck = (call: Client, wanted: string): Promise<string> =>
-  findId('check', 'muster drift AGENT --history', wanted, async () =>
+const findCheck = (call: Client, idPart: string): Promise<string> =>
+  findId('check', 'muster drift AGENT --history', idPart, async () =>
     (await call(listLatestDrift, { query: { limit: '500' }, atMost: 500 })).map(({ drift_id }) => drift_id),
   );
 
@@ -177,11 +177,12 @@ async function checkSeveral(context: Context, typed: string[], options: Options)
     },
     atOnce,
   ).finally(progress.end);
-  const places = new Map(agents.map(({ node_id }, at) => [node_id, at]));
-  records.sort((one, other) => (places.get(one.node_id) ?? 0) - (places.get(other.node_id) ?? 0));
+  const positions = new Map(agents.map(({ node_id }, at) => [node_id, at]));
+  records.sort((one, other) => (positions.get(one.node_id) ?? 0) - (positions.get(other.node_id) ?? 0));
   const of = (status: DriftRecord['status']) => records.filter((record) => record.status === status);
   if (out.json) out.data(records);
-  const nameOf = ({ node_id }: DriftRecord) => agentLabel(agents[places.get(node_id) ?? 0] ?? { name: null, node_id });
+  const nameOf = ({ node_id }: DriftRecord) =>
+    agentLabel(agents[positions.get(node_id) ?? 0] ?? { name: null, node_id });
   for (const record of records)
     if (record.status !== 'in_sync' || out.verbose) out.print(`${renderDrift(record, nameOf(record), out.style)}\n`);
   const [drifted, same, failed] = [
@@ -197,9 +198,9 @@ async function checkSeveral(context: Context, typed: string[], options: Options)
   return exitOf(drifted > 0, options);
 }
 
-async function recorded(context: Context, wanted: string, options: Options): Promise<Exit> {
+async function recorded(context: Context, idPart: string, options: Options): Promise<Exit> {
   const { call } = await context.connect();
-  const drift_id = await findCheck(call, wanted);
+  const drift_id = await findCheck(call, idPart);
   const record = await call(getDrift, { params: { drift_id } });
   const names = await agentNames(call, new Set([record.node_id]));
   return show(context, call, names.get(record.node_id) ?? record.node_id, record, options);
@@ -256,8 +257,8 @@ async function repairCommand(call: Client, agent: string, record: DriftRecord): 
     agent,
     modules.filter((name) => !assigned.has(name)),
   );
-  const gone = await removedModules(call, modules);
-  return gone.length === 0 ? line : `upload ${sanitiseLine(gone.join(', '))} again, then ${line}`;
+  const removed = await removedModules(call, modules);
+  return removed.length === 0 ? line : `upload ${sanitiseLine(removed.join(', '))} again, then ${line}`;
 }
 
 /** Returns those modules that assignments include in every apply on the agent. */
@@ -271,7 +272,7 @@ async function assignedModules(call: Client, node_id: string, modules: readonly 
   return new Set(bound.flatMap((each) => (each.matches.includes(node_id) ? each.modules : [])));
 }
 
-const wishOf = ({ limit, status }: Options) => ({
+const queryOf = ({ limit, status }: Options) => ({
   limit: String(parseCount('--limit', limit, 1, 500)),
   ...(status === undefined ? {} : { status: parseChoice('--status', status, driftStatuses) }),
 });
@@ -285,7 +286,7 @@ const columns = (now: number): Column<DriftRecord>[] => [
 
 async function history(context: Context, call: Client, node_id: string, options: Options): Promise<Exit> {
   const { out } = context;
-  const query = wishOf(options);
+  const query = queryOf(options);
   const records = await call(listDrift, { params: { node_id }, query, atMost: Number(query.limit) });
   if (out.json) out.data(records);
   else if (records.length === 0) out.note('No check found.');
@@ -295,10 +296,10 @@ async function history(context: Context, call: Client, node_id: string, options:
 
 async function listOfAll(context: Context, options: Options): Promise<Exit> {
   const { out } = context;
-  const wish = wishOf(options);
+  const listQuery = queryOf(options);
   const { call } = await context.connect();
-  const query = { ...wish, ...(options.filter === undefined ? {} : { filter: options.filter }) };
-  const records = await call(listLatestDrift, { query, atMost: Number(wish.limit) }).catch(
+  const query = { ...listQuery, ...(options.filter === undefined ? {} : { filter: options.filter }) };
+  const records = await call(listLatestDrift, { query, atMost: Number(listQuery.limit) }).catch(
     showingFault(options.filter ?? ''),
   );
   if (out.json) out.data(records);

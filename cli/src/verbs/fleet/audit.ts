@@ -275,7 +275,7 @@ async function prune(
   return undefined;
 }
 
-const tellRetention = ({ out }: Context, days: number | null): void => {
+const printRetention = ({ out }: Context, days: number | null): void => {
   if (out.json) out.data({ retention_days: days });
   out.print(
     days === null
@@ -286,7 +286,7 @@ const tellRetention = ({ out }: Context, days: number | null): void => {
 
 async function showRetention(context: Context): Promise<undefined> {
   const { call } = await context.connect();
-  tellRetention(context, (await call(getAuditRetention, {})).retention_days);
+  printRetention(context, (await call(getAuditRetention, {})).retention_days);
   return undefined;
 }
 
@@ -300,7 +300,7 @@ async function keep(context: Context, days: number | null, { yes }: { yes?: bool
     what: `audit events would be kept ${rule}, and older ones removed permanently`,
   });
   const { call } = await context.connect();
-  const kept = await call(setAuditRetention, { body: days === null ? {} : { retention_days: days } });
-  tellRetention(context, kept.retention_days);
+  const stored = await call(setAuditRetention, { body: days === null ? {} : { retention_days: days } });
+  printRetention(context, stored.retention_days);
   return undefined;
 }

@@ -139,29 +139,29 @@ async function configOf(context: Context, type: Channel['channel_type'], options
   };
 }
 
-async function findChannel(call: Client, wanted: string): Promise<Channel> {
+async function findChannel(call: Client, nameOrId: string): Promise<Channel> {
   const channels = await call(listChannels, {});
-  const named = channels.filter(({ name }) => name === wanted);
+  const named = channels.filter(({ name }) => name === nameOrId);
   const [only] = named;
   if (only !== undefined && named.length === 1) return only;
   if (named.length > 1)
     throw new CliError(
       exits.failed,
       'id_ambiguous',
-      `${named.length} channels have the name ${JSON.stringify(wanted)}`,
+      `${named.length} channels have the name ${JSON.stringify(nameOrId)}`,
       `Use the id: ${named.map(({ id }) => id).join(', ')}`,
     );
   const near = nearest(
-    wanted,
+    nameOrId,
     channels.map(({ name }) => name),
   );
   const ids = async () => channels.map(({ id }) => id);
-  const id = await findId('channel', 'muster channels list', wanted, ids).catch((error: unknown) => {
+  const id = await findId('channel', 'muster channels list', nameOrId, ids).catch((error: unknown) => {
     if (near === null) throw error;
     throw new CliError(
       exits.failed,
       'channel_not_found',
-      `there is no channel ${JSON.stringify(wanted)}`,
+      `there is no channel ${JSON.stringify(nameOrId)}`,
       `Did you mean ${near}? List the channels: muster channels list`,
     );
   });
@@ -170,7 +170,7 @@ async function findChannel(call: Client, wanted: string): Promise<Channel> {
   throw new CliError(
     exits.failed,
     'channel_not_found',
-    `there is no channel ${JSON.stringify(wanted)}`,
+    `there is no channel ${JSON.stringify(nameOrId)}`,
     'List the channels: muster channels list',
   );
 }
@@ -205,10 +205,10 @@ async function list(context: Context): Promise<undefined> {
   return undefined;
 }
 
-async function show(context: Context, wanted: string): Promise<undefined> {
+async function show(context: Context, nameOrId: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const { id } = await findChannel(call, wanted);
+  const { id } = await findChannel(call, nameOrId);
   const channel = await call(getChannel, { params: { id } });
   if (out.json) {
     out.data(channel);
@@ -247,12 +247,12 @@ async function add(context: Context, name: string, typed: string, options: Confi
 
 async function update(
   context: Context,
-  wanted: string,
+  nameOrId: string,
   options: ConfigOptions & { name?: string },
 ): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const { id, channel_type, config } = await findChannel(call, wanted);
+  const { id, channel_type, config } = await findChannel(call, nameOrId);
   const changed = await configOf(context, channel_type, options);
   if (options.name === undefined && Object.keys(changed).length === 0)
     throw usageError('no change was given', 'Give at least one of --name, --to, --topic, --secret-file, --token-file.');
@@ -267,14 +267,14 @@ async function update(
   return undefined;
 }
 
-async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: boolean }): Promise<Exit> {
   const { out } = context;
-  await confirmRemoval(context, wanted, { yes, noun: 'channel' });
+  await confirmRemoval(context, namesOrIds, { yes, noun: 'channel' });
   const { call } = await context.connect();
   const removed: string[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    namesOrIds,
     (channel) => channel,
     async (each) => {
       const { id, name } = await findChannel(call, each);
@@ -287,13 +287,13 @@ async function remove(context: Context, wanted: string[], { yes }: { yes?: boole
   return exit;
 }
 
-async function test(context: Context, wanted: string[]): Promise<Exit> {
+async function test(context: Context, namesOrIds: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const tested: { id: string; delivered: boolean; status: number }[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    namesOrIds,
     (channel) => channel,
     async (each) => {
       const { id, name } = await findChannel(call, each);

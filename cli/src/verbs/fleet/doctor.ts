@@ -2,7 +2,7 @@ import { protocolVersion } from '@muster/protocol/wire';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
-import { collectFleet, collectHere, collectMachine, collectReach, usualDirectories } from '../../doctor/collect.ts';
+import { collectFleet, collectHere, collectMachine, collectReach, defaultDirectories } from '../../doctor/collect.ts';
 import { type Finding, findingsOf } from '../../doctor/finding.ts';
 import { judgeHere } from '../../doctor/here.ts';
 import { judgeMachine } from '../../doctor/machine.ts';
@@ -52,7 +52,7 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
       if (!isNamed && (agent || orchestrator)) continue;
       const facts = await collectMachine(
         program,
-        (isNamed ? dataDir : undefined) ?? usualDirectories[program],
+        (isNamed ? dataDir : undefined) ?? defaultDirectories[program],
         isNamed,
         publicKey,
       );
@@ -81,12 +81,12 @@ async function askOrchestrator(context: Context, options: Options, findings: Fin
   findings.push(...judgeReach(facts));
   if (facts.unreachable !== null || (!isTrusted(facts) && !target.insecure)) return publicKey;
   try {
-    const asked = collectFleet(context, facts.status?.version ?? null, options);
+    const request = collectFleet(context, facts.status?.version ?? null, options);
     const late = new Promise<never>((_, reject) => {
       const secs = options.audit ? 600 : 60;
       setTimeout(() => reject(unreachable(new URL(target.url), timedOut)), secs * 1000).unref();
     });
-    findings.push(...judgeFleet(await Promise.race([asked, late])));
+    findings.push(...judgeFleet(await Promise.race([request, late])));
   } catch (error) {
     const { message, remedy } = explain(error);
     findings.push(

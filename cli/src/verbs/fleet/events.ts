@@ -86,15 +86,15 @@ async function printUnrecorded(
   const { color, now } = out.style;
   const fields = (parsed(data) ?? {}) as Record<string, unknown>;
   const { node_id, ...rest } = fields;
-  const told = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]));
+  const details = Object.entries(rest).flatMap(([name, value]) => (value === null ? [] : [`${name} ${String(value)}`]));
   if (typeof node_id === 'string') {
     if (!names.has(node_id)) {
       // Remember unknown agents too, so that each is requested only once.
       names.set(node_id, (await agentNames(call, new Set([node_id]))).get(node_id) ?? node_id);
     }
-    told.unshift(names.get(node_id) ?? node_id);
+    details.unshift(names.get(node_id) ?? node_id);
   }
   out.print(
-    color.dim(`${timestamp(now).slice(11, 19)} ${sanitiseLine(event).padEnd(18)} ${sanitiseLine(told.join(', '))}`),
+    color.dim(`${timestamp(now).slice(11, 19)} ${sanitiseLine(event).padEnd(18)} ${sanitiseLine(details.join(', '))}`),
   );
 }

@@ -71,9 +71,9 @@ async function list(context: Context, options: { unread?: boolean; limit: string
   return undefined;
 }
 
-async function read(context: Context, wanted: string[], options: { all?: boolean }): Promise<Exit> {
+async function read(context: Context, ids: string[], options: { all?: boolean }): Promise<Exit> {
   const { out } = context;
-  if (options.all === true ? wanted.length > 0 : wanted.length === 0)
+  if (options.all === true ? ids.length > 0 : ids.length === 0)
     throw usageError(
       'no notification was named',
       'Name some, or use --all. List them: muster notifications list --unread',
@@ -90,7 +90,7 @@ async function read(context: Context, wanted: string[], options: { all?: boolean
     (await call(listNotifications, { query: { limit: '500' } })).notifications.map(({ id }) => id);
   const exit = await eachOf(
     context,
-    wanted,
+    ids,
     (id) => id,
     async (each) => {
       const id = await findId('notification', 'muster notifications list', each, recent);

@@ -66,20 +66,20 @@ test('reads a file to its last byte, and requires text', async () => {
 });
 
 test('asks for the value on a terminal', async () => {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const prompt: Prompter = {
     interactive: true,
     confirm: async () => false,
     ask: async () => '',
     choose: async () => null,
     secret: async (question) => {
-      asked.push(question);
+      questions.push(question);
       return 'hunter2';
     },
   };
   const ran = await run(['secrets', 'set', 'x'], env, '', { columns: 80, prompt });
   expect(ran.exit).toBe(0);
-  expect(asked).toEqual(['Value of x']);
+  expect(questions).toEqual(['Value of x']);
   expect(sent('updateSecret')?.body).toEqual({ value: 'hunter2' });
   expect(ran.stdout + ran.stderr).not.toContain('hunter2');
 });

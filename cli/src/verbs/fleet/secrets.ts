@@ -97,16 +97,16 @@ async function every(call: Client): Promise<Secret[]> {
 }
 
 /** Adds the most similar name to the error and throws it. */
-async function suggest(call: Client, wanted: string, error: unknown): Promise<never> {
+async function suggest(call: Client, secretName: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || error.problem.code !== 'secret_not_found') throw error;
   const near = nearest(
-    wanted,
+    secretName,
     (await every(call)).map(({ name }) => name),
   );
   throw new CliError(
     exits.failed,
     'secret_not_found',
-    `there is no secret ${JSON.stringify(wanted)}`,
+    `there is no secret ${JSON.stringify(secretName)}`,
     `${near === null ? '' : `Did you mean ${near}? `}List the secrets: muster secrets list`,
     { cause: error },
   );

@@ -45,23 +45,23 @@ async function show(context: Context, keys: string[], options: { changed?: boole
     return undefined;
   }
   const all = flatten(found);
-  const isBelow = (key: string, wanted: string) => key === wanted || key.startsWith(`${wanted}.`);
-  for (const wanted of keys)
-    if (!all.some(({ key }) => isBelow(key, wanted))) {
+  const isBelow = (key: string, prefix: string) => key === prefix || key.startsWith(`${prefix}.`);
+  for (const prefix of keys)
+    if (!all.some(({ key }) => isBelow(key, prefix))) {
       const near = nearest(
-        wanted,
+        prefix,
         all.map(({ key }) => key),
       );
       throw new CliError(
         exits.failed,
         'setting_not_found',
-        `there is no setting ${JSON.stringify(wanted)}`,
+        `there is no setting ${JSON.stringify(prefix)}`,
         `${near === null ? '' : `Did you mean ${near}? `}List the settings: muster settings show`,
       );
     }
   const rows = all.filter(
     ({ key, source }) =>
-      (keys.length === 0 || keys.some((wanted) => isBelow(key, wanted))) && (!options.changed || source !== 'default'),
+      (keys.length === 0 || keys.some((prefix) => isBelow(key, prefix))) && (!options.changed || source !== 'default'),
   );
   if (out.json) {
     out.data({

@@ -137,13 +137,13 @@ const warnOf = (out: Context['out'], { warnings = [] }: Window): void => {
   for (const warning of warnings) out.warn(sanitiseLine(warning));
 };
 
-const findWindow = (call: Client, wanted: string): Promise<string> =>
-  findId('maintenance window', 'muster windows list', wanted, async () => (await recent(call)).map(({ id }) => id));
+const findWindow = (call: Client, idPart: string): Promise<string> =>
+  findId('maintenance window', 'muster windows list', idPart, async () => (await recent(call)).map(({ id }) => id));
 
-async function show(context: Context, wanted: string): Promise<undefined> {
+async function show(context: Context, idPart: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const window = await call(getWindow, { params: { id: await findWindow(call, wanted) } });
+  const window = await call(getWindow, { params: { id: await findWindow(call, idPart) } });
   if (out.json) {
     out.data(window);
     return undefined;
@@ -162,7 +162,7 @@ async function show(context: Context, wanted: string): Promise<undefined> {
 
 async function update(
   context: Context,
-  wanted: string,
+  idPart: string,
   options: { until?: string; for?: string; reason?: string },
 ): Promise<undefined> {
   const { out } = context;
@@ -173,7 +173,7 @@ async function update(
   const lasts = options.for === undefined ? undefined : parseDuration(options.for);
   const end = until === undefined ? undefined : parseMoment(until, context.now(), 'until');
   const { call } = await context.connect();
-  const id = await findWindow(call, wanted);
+  const id = await findWindow(call, idPart);
   const starts = lasts === undefined ? 0 : (await call(getWindow, { params: { id } })).starts_at;
   const ends_at = lasts === undefined ? end : starts + lasts;
   const window = await call(updateWindow, {
@@ -187,13 +187,13 @@ async function update(
 
 const each =
   (act: (call: Client, id: string, context: Context) => Promise<string>, done: string) =>
-  async (context: Context, wanted: string[]): Promise<Exit> => {
+  async (context: Context, idParts: string[]): Promise<Exit> => {
     const { out } = context;
     const { call } = await context.connect();
     const ids: string[] = [];
     const exit = await eachOf(
       context,
-      wanted,
+      idParts,
       (id) => id,
       async (one) => {
         const id = await findWindow(call, one);
@@ -215,7 +215,7 @@ const removeThem = each(async (call, id) => {
   return `Removed ${sanitiseLine(id)}.`;
 }, 'removed');
 
-async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
-  await confirmRemoval(context, wanted, { yes, noun: 'maintenance window' });
-  return removeThem(context, wanted);
+async function remove(context: Context, idParts: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+  await confirmRemoval(context, idParts, { yes, noun: 'maintenance window' });
+  return removeThem(context, idParts);
 }

@@ -26,7 +26,7 @@ import { nearest } from '../../text/nearest.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
-import { type PaceOptions, paceOf, paceOptions, waitOf } from '../operations/pace.ts';
+import { type FanOutOptions, fanOutOf, fanOutOptions, waitOf } from '../operations/fan-out.ts';
 import { moduleOption } from '../operations/plan.ts';
 import { findRun } from '../operations/runs.ts';
 import { isMissing, suggestModule } from './modules-source.ts';
@@ -89,7 +89,7 @@ export const register: Register = (command, act) => {
     .option('--exit-code', 'exit with 3 when an apply would change something')
     .addHelpText('after', '\nExample:\n  $ muster assignments plan base')
     .action(act(plan));
-  paceOptions(command.command('apply'))
+  fanOutOptions(command.command('apply'))
     .description('show the plan, ask, and apply on every matching agent')
     .argument('<name>')
     .option('-y, --yes', 'apply immediately, without showing the plan or asking')
@@ -107,17 +107,17 @@ export const register: Register = (command, act) => {
 
 /** Adds the most similar name to the error and throws it. */
 const suggest =
-  (call: Client, wanted: string) =>
+  (call: Client, assignmentName: string) =>
   async (error: unknown): Promise<never> => {
     if (!(error instanceof ApiError) || error.problem.code !== 'assignment_not_found') throw error;
     const near = nearest(
-      wanted,
+      assignmentName,
       (await call(listAssignments, { all: true })).map(({ name }) => name),
     );
     throw new CliError(
       exits.failed,
       'assignment_not_found',
-      `there is no assignment ${JSON.stringify(wanted)}`,
+      `there is no assignment ${JSON.stringify(assignmentName)}`,
       `${near === null ? '' : `Did you mean ${near}? `}List the assignments: muster assignments list`,
       { cause: error },
     );
@@ -125,11 +125,11 @@ const suggest =
 
 /** Adds the name most similar to the first unknown module to the error and throws it. */
 const missingModule =
-  (call: Client, wanted: readonly string[]) =>
+  (call: Client, moduleNames: readonly string[]) =>
   async (error: unknown): Promise<never> => {
     if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
     const known = new Set((await call(listModules, { all: true })).map(({ name }) => name));
-    return suggestModule(call, wanted.find((name) => !known.has(name)) ?? '', error);
+    return suggestModule(call, moduleNames.find((name) => !known.has(name)) ?? '', error);
   };
 
 async function list(context: Context): Promise<undefined> {
@@ -288,7 +288,7 @@ const planThrough = (context: Context, call: Client, name: string): Promise<Run>
     begin: () => call(planAssignment, { params: { name }, body: {}, respondAsync: true }).catch(suggest(call, name)),
   });
 
-interface ApplyOptions extends PaceOptions {
+interface ApplyOptions extends FanOutOptions {
   yes?: boolean;
   remove?: boolean;
   offline?: string;
@@ -307,8 +307,8 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
     options.offline === undefined ? undefined : parseChoice('--offline', options.offline, ['report', 'queue']);
   if (how === 'report' && options.queue) throw usageError('--offline report cannot be combined with --queue');
   const queue = options.queue === true || how === 'queue';
-  const pace = paceOf(options);
-  const body = { ...pace, ...waitOf(options, queue) };
+  const fanOut = fanOutOf(options);
+  const body = { ...fanOut, ...waitOf(options, queue) };
   const { call } = await context.connect();
   const plan = await planToFollow(context, call, name, options);
   if (!options.yes && plan !== null) {
@@ -329,7 +329,7 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
   // Do not wait for offline agents.
   const run = queue
     ? await begin()
-    : await seeRunThrough(context, call, { doing: `Applying ${sanitiseLine(name)}:`, pace, begin });
+    : await seeRunThrough(context, call, { doing: `Applying ${sanitiseLine(name)}:`, fanOut, begin });
   if (out.json) out.data(run);
   else if (queue) printRun(run, out);
   else await showOutcome(context, call, run);

@@ -45,7 +45,7 @@ async function check(context: Context, files: string[]): Promise<Exit> {
   const { call } = await context.connect();
   const results: unknown[] = [];
   let faulty = 0;
-  let told = 0;
+  let shownCount = 0;
   const exit = await eachOf(
     context,
     files,
@@ -68,8 +68,8 @@ async function check(context: Context, files: string[]): Promise<Exit> {
           ...(one.column ? { column: one.column } : {}),
         };
         const frame = codeFrame(content, fault, out.style);
-        if (told > 0) out.print('');
-        told++;
+        if (shownCount > 0) out.print('');
+        shownCount++;
         out.print(`${faultLine(file, fault, color, isWarning)}${frame === '' ? '' : `\n${frame}`}`);
       }
     },
@@ -122,13 +122,13 @@ async function deps(
 type Resource = ModuleOrder['resources'][number];
 
 /** Returns the label that refers to a resource in other lines. */
-const placeOf = ({ module, id }: Resource, at: number): string =>
+const labelOf = ({ module, id }: Resource, at: number): string =>
   id === null ? `${module} #${at + 1}` : `${module}/${id}`;
 
 /** Returns a line for each resource, with its dependencies and triggers below. */
 function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
   const width = String(resources.length).length;
-  const names = resources.map((resource, at) => sanitiseLine(placeOf(resource, at)));
+  const names = resources.map((resource, at) => sanitiseLine(labelOf(resource, at)));
   const longest = Math.min(32, Math.max(0, ...names.map((name) => name.length)));
   return resources.flatMap((resource, at) => {
     const { type, identity, depends_on, reload_on, restart_on, rerun_on } = resource;
@@ -139,13 +139,13 @@ function orderLines({ resources }: ModuleOrder, color: Colors): string[] {
       ['runs again on', rerun_on],
     ];
     const triggers = new Set([...reload_on, ...restart_on, ...rerun_on]);
-    const after = depends_on.filter((place) => !triggers.has(place));
-    const told = [['after', after] as const, ...kinds].filter(([, places]) => places.length > 0);
+    const after = depends_on.filter((index) => !triggers.has(index));
+    const relations = [['after', after] as const, ...kinds].filter(([, indexes]) => indexes.length > 0);
     return [
       head.trimEnd(),
-      ...told.map(([word, places], no) => {
-        const branch = no === told.length - 1 ? '└' : '├';
-        const list = places.map((place) => names[place] ?? String(place + 1)).join(', ');
+      ...relations.map(([word, indexes], no) => {
+        const branch = no === relations.length - 1 ? '└' : '├';
+        const list = indexes.map((index) => names[index] ?? String(index + 1)).join(', ');
         return `${' '.repeat(width + 2)}${color.dim(`${branch} ${word}`)} ${list}`;
       }),
     ];

@@ -42,16 +42,16 @@ export function onlyOneStdin(files: readonly string[]): void {
 export const isMissing: ReadonlySet<string> = new Set(['module_not_found', 'unknown_module']);
 
 /** Adds the most similar name to the error and throws it. */
-export async function suggestModule(call: Client, wanted: string, error: unknown): Promise<never> {
+export async function suggestModule(call: Client, moduleName: string, error: unknown): Promise<never> {
   if (!(error instanceof ApiError) || !isMissing.has(error.problem.code)) throw error;
   const near = nearest(
-    wanted,
+    moduleName,
     (await call(listModules, { all: true })).map(({ name }) => name),
   );
   throw new CliError(
     exits.failed,
     error.problem.code,
-    `there is no module ${JSON.stringify(wanted)}`,
+    `there is no module ${JSON.stringify(moduleName)}`,
     `${near === null ? '' : `Did you mean ${near}? `}List the modules: muster modules list`,
     { cause: error },
   );

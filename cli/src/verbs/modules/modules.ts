@@ -87,7 +87,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
       // Check locally first with the orchestrator's rules, so that a typing error needs no sign-in.
       const parsed = parseModule(bytes);
       for (const warning of parsed.warnings) out.note(faultLine(file, warning, out.noteColor, true));
-      if (!parsed.ok) throw told(context, file, parsed.faults);
+      if (!parsed.ok) throw errorOfFaults(context, file, parsed.faults);
       const { call } = await context.connect();
       const content = new TextDecoder().decode(bytes);
       try {
@@ -100,7 +100,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
         );
       } catch (error) {
         if (error instanceof ApiError && error.problem.code === 'module_invalid' && error.problem.errors)
-          throw told(context, file, error.problem.errors);
+          throw errorOfFaults(context, file, error.problem.errors);
         throw error;
       }
     },
@@ -110,7 +110,7 @@ async function upload(context: Context, files: string[]): Promise<Exit> {
 }
 
 /** Prints the faults in the format of a compiler. With `--json`, only the error contains them. */
-function told({ out }: Context, file: string, faults: readonly Fault[]): CliError {
+function errorOfFaults({ out }: Context, file: string, faults: readonly Fault[]): CliError {
   if (out.json) return new FaultyModule(file, faults);
   for (const fault of faults) out.note(faultLine(file, fault, out.noteColor));
   const { exit, code, message, remedy } = new FaultyModule(file, faults);

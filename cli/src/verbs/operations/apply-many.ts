@@ -1,7 +1,7 @@
 import type { Client } from '@muster/protocol/client';
 import type { Agent, Run } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
-import { outcomeLine, type Pace } from '../../execution/apply-view.ts';
+import { type FanOut, outcomeLine } from '../../execution/apply-view.ts';
 import { agreeToPlans, beginFleet, changingIn, planFleet, showOutcome, showPlans } from '../../execution/fleet.ts';
 import { removedIn } from '../../execution/run-text.ts';
 import { exitOfRun, seeRunThrough } from '../../execution/run-through.ts';
@@ -9,9 +9,9 @@ import { CliError, type Exit, exits } from '../../exit.ts';
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
 
-interface Wish {
+interface ApplyOptions {
   modules: readonly string[];
-  pace: Pace & { max_failures?: number };
+  fanOut: FanOut & { max_failures?: number };
   yes: boolean;
   remove: boolean;
   queue: boolean;
@@ -27,12 +27,12 @@ export async function applyToMany(
   context: Context,
   call: Client,
   agents: readonly Agent[],
-  { modules, pace, yes, remove, queue, ttl }: Wish,
+  { modules, fanOut, yes, remove, queue, ttl }: ApplyOptions,
 ): Promise<Exit> {
   const { out } = context;
-  const wish = { kind: 'apply' as const, modules, pace };
+  const options = { kind: 'apply' as const, modules, fanOut };
   if (queue) {
-    const run = await beginFleet(call, agents, { ...wish, offline: 'queue', ...(ttl === undefined ? {} : { ttl }) });
+    const run = await beginFleet(call, agents, { ...options, offline: 'queue', ...(ttl === undefined ? {} : { ttl }) });
     if (out.json) out.data(run);
     out.print(`Queued for ${counted(agents.length, 'agent')} as run ${sanitiseLine(run.run_id)}.`);
     out.note(`To see the progress: muster runs show ${sanitiseLine(run.run_id)}`);
@@ -55,8 +55,8 @@ export async function applyToMany(
   const bound = plan === null ? {} : { plan_run_id: plan.run_id };
   const run = await seeRunThrough(context, call, {
     doing: `Applying on ${counted(chosen.length, 'agent')}:`,
-    pace,
-    begin: () => beginFleet(call, chosen, { ...wish, ...bound }),
+    fanOut,
+    begin: () => beginFleet(call, chosen, { ...options, ...bound }),
   });
   if (out.json) out.data(run);
   else await showOutcome(context, call, run);

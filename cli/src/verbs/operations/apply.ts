@@ -18,8 +18,8 @@ import { hasChanges, removalsOf, renderOperation } from '../../text/plan-text.ts
 import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted } from '../../text/style.ts';
 import { applyToMany } from './apply-many.ts';
+import { type FanOutOptions, fanOutOf, fanOutOptions, waitOf } from './fan-out.ts';
 import { findOperation } from './find-operation.ts';
-import { type PaceOptions, paceOf, paceOptions, waitOf } from './pace.ts';
 import { moduleOption } from './plan.ts';
 
 export const register: Register = (command, act) => {
@@ -33,7 +33,7 @@ export const register: Register = (command, act) => {
     .addOption(new Option('--plan-id <operation>', 'same as --plan').hideHelp())
     .option('--queue', 'do not wait: queue the apply, also for an offline agent')
     .option('--ttl <duration>', 'with --queue: how long to wait for the agent, e.g. 12h');
-  paceOptions(command)
+  fanOutOptions(command)
     .addHelpText(
       'after',
       '\nShows the plan, asks, and applies exactly that plan; if anything has changed since, nothing is applied.\nWithout a terminal it cannot ask and needs --yes.\n\nResources of an earlier apply that this one does not include are removed. Without -m that may be all of them, so such an\napply needs --remove.\n\nOn several agents the apply is a run, which continues without this program: see muster runs. If --max-failures or a canary\nhalts the run, the remaining agents are not tried.\n\nExamples:\n  $ muster apply web-1 -m motd\n  $ muster apply web-1 -m motd --yes --json\n  $ muster apply web-1 --remove\n  $ muster apply -l role=web -m nginx --canary 1 --batch 25% --max-failures 2\n  $ muster apply web-1 --plan 01KAGZ4D3E5F6G7H8J9K0M1N2P --yes',
@@ -41,7 +41,7 @@ export const register: Register = (command, act) => {
     .action(act(apply));
 };
 
-interface Options extends AgentOptions, PaceOptions {
+interface Options extends AgentOptions, FanOutOptions {
   module?: string[];
   yes?: boolean;
   remove?: boolean;
@@ -67,7 +67,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   if (given !== undefined && modules.length > 0)
     throw usageError('--plan cannot be combined with -m', 'The plan already names its modules; drop -m.');
   const { ttl } = waitOf(options, options.queue === true);
-  const pace = paceOf(options);
+  const fanOut = fanOutOf(options);
   if (options.queue && guarded)
     throw usageError(
       'with --queue and without -m, removals would not be shown',
@@ -79,9 +79,9 @@ async function apply(context: Context, typed: string[], options: Options): Promi
   if (agent === undefined || !isOneNamed(typed, agents)) {
     if (given !== undefined) throw usageError('--plan works for one agent', 'Name only the agent of the plan.');
     const { yes = false, remove = false, queue = false } = options;
-    return await applyToMany(context, call, agents, { modules, pace, yes, remove, queue, ttl });
+    return await applyToMany(context, call, agents, { modules, fanOut, yes, remove, queue, ttl });
   }
-  if (Object.keys(pace).length > 0) throw usageError('--canary, --batch and --max-failures need several agents');
+  if (Object.keys(fanOut).length > 0) throw usageError('--canary, --batch and --max-failures need several agents');
   const name = agentLabel(agent);
 
   let bound = given === undefined ? undefined : await findOperation(call, given);
@@ -94,7 +94,7 @@ async function apply(context: Context, typed: string[], options: Options): Promi
     plan = await planThrough(context, call, agent, modules);
     if (!options.yes) out.print(renderOperation(plan, name, out.style));
     if (guarded) await refuseRemovals(call, plan, name, options.yes === true);
-    if (options.yes) requireWhole(plan, name);
+    if (options.yes) requireComplete(plan, name);
     else if (!(await agreed(context, name, plan))) return exits.done;
     // Bind the apply to the plan that was confirmed or checked, because the desired state may change after the plan.
     bound = plan.operation_id;
@@ -122,18 +122,18 @@ async function refuseRemovals(call: Client, plan: Operation, agent: string, yes:
   if (removals.length === 0) return;
   // Removals are in the reverse order of applies.
   const modules = [...new Set(removals.map(({ module }) => module).reverse())];
-  const gone = await removedModules(call, modules);
+  const removed = await removedModules(call, modules);
   const flags = yes ? ['--yes'] : [];
   throw new CliError(
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removals.length, 'resource')}; nothing was changed`,
-    `${gone.length === 0 ? `To keep them: ${applyLine(agent, modules, ...flags)}` : `To keep them, upload ${sanitiseLine(gone.join(', '))} again, since removed modules cannot be applied`}\nTo remove them: ${applyLine(agent, [], '--remove', ...flags)}`,
+    `${removed.length === 0 ? `To keep them: ${applyLine(agent, modules, ...flags)}` : `To keep them, upload ${sanitiseLine(removed.join(', '))} again, since removed modules cannot be applied`}\nTo remove them: ${applyLine(agent, [], '--remove', ...flags)}`,
   );
 }
 
 /** A failed plan may have stopped before it found all removals. */
-function requireWhole({ status, operation_id, modules }: Operation, agent: string): void {
+function requireComplete({ status, operation_id, modules }: Operation, agent: string): void {
   if (status === 'succeeded') return;
   const whatCan = [...(modules.length === 0 ? [] : [applyLine(agent, modules, '--yes')])];
   throw new CliError(

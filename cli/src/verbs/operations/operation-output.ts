@@ -60,7 +60,7 @@ type One = OperationOutput['output'][string];
 class Shown {
   readonly #context: Context;
   readonly #before = new Map<string, One>();
-  #place = '';
+  #resourceKey = '';
   #stream = '';
   #isLineOpen = false;
 
@@ -70,22 +70,22 @@ class Shown {
 
   show(output: OperationOutput['output']): void {
     const { color } = this.#context.out.style;
-    for (const [place, now] of Object.entries(output)) {
-      const before = this.#before.get(place);
-      this.#before.set(place, now);
-      this.#write(place, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
-      this.#write(place, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
+    for (const [resourceKey, now] of Object.entries(output)) {
+      const before = this.#before.get(resourceKey);
+      this.#before.set(resourceKey, now);
+      this.#write(resourceKey, 'stdout', newText(before?.stdout ?? '', now.stdout), (text) => text);
+      this.#write(resourceKey, 'stderr', newText(before?.stderr ?? '', now.stderr), color.red);
       // The output of an ended script is printed once.
       if (now.running || (before !== undefined && !before.running)) continue;
-      this.#head(place);
+      this.#head(resourceKey);
       this.#line(color.dim(`${now.truncated ? '(output was truncated) ' : ''}${endOf(now)}`));
     }
   }
 
-  #head(place: string): void {
-    if (this.#place === place) return;
-    this.#place = place;
-    this.#line(this.#context.out.style.color.bold(sanitiseLine(place)));
+  #head(resourceKey: string): void {
+    if (this.#resourceKey === resourceKey) return;
+    this.#resourceKey = resourceKey;
+    this.#line(this.#context.out.style.color.bold(sanitiseLine(resourceKey)));
   }
 
   #line(text: string): void {
@@ -94,9 +94,9 @@ class Shown {
     this.#isLineOpen = false;
   }
 
-  #write(place: string, stream: 'stdout' | 'stderr', text: string, paint: (text: string) => string): void {
+  #write(resourceKey: string, stream: 'stdout' | 'stderr', text: string, paint: (text: string) => string): void {
     if (text === '') return;
-    this.#head(place);
+    this.#head(resourceKey);
     // Each stream starts on its own line.
     if (this.#isLineOpen && this.#stream !== stream) this.#context.out.raw('\n');
     this.#stream = stream;

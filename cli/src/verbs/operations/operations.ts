@@ -110,10 +110,10 @@ async function list(
   return undefined;
 }
 
-async function follow(context: Context, wanted: string): Promise<Exit> {
+async function follow(context: Context, idPart: string): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  const operation_id = await findOperation(call, wanted);
+  const operation_id = await findOperation(call, idPart);
   const progress = out.progress('following the operation');
   await followOutput(context, call, operation_id, progress).finally(progress.end);
   const operation = await call(getOperation, { params: { operation_id } });
@@ -143,9 +143,9 @@ async function show(context: Context, id: string, options: { output?: boolean })
   const took = started_at === null || finished_at === null ? '' : `, took ${duration(finished_at - started_at)}`;
   out.print(color.dim(`${sanitiseLine(operation_id)}  ${status}, requested ${ago(created_at, out.style.now)}${took}`));
   out.print(renderOperation(operation, names.get(node_id) ?? node_id, out.style));
-  for (const [place, { stdout, stderr, exit_code, truncated }] of Object.entries(output ?? {})) {
+  for (const [resourceKey, { stdout, stderr, exit_code, truncated }] of Object.entries(output ?? {})) {
     out.print(
-      `\n${color.bold(sanitiseLine(place))} ${color.dim(exit_code === null ? 'did not end' : `exit ${exit_code}`)}`,
+      `\n${color.bold(sanitiseLine(resourceKey))} ${color.dim(exit_code === null ? 'did not end' : `exit ${exit_code}`)}`,
     );
     if (stdout !== '') out.print(sanitise(stdout));
     if (stderr !== '') out.print(color.red(sanitise(stderr.trimEnd())));
@@ -154,13 +154,13 @@ async function show(context: Context, id: string, options: { output?: boolean })
   return undefined;
 }
 
-async function cancel(context: Context, wanted: string[]): Promise<Exit> {
+async function cancel(context: Context, idParts: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const cancelled: Operation[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    idParts,
     (id) => id,
     async (id) => {
       const operation = await call(cancelOperation, { params: { operation_id: await findOperation(call, id) } });

@@ -41,8 +41,8 @@ export const register: Register = (command, act) => {
 };
 
 /** Completes the id of a run. Searches only the latest 500 runs for a partial id. */
-export const findRun = (call: Client, wanted: string): Promise<string> =>
-  findId('run', 'muster runs list', wanted, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
+export const findRun = (call: Client, idPart: string): Promise<string> =>
+  findId('run', 'muster runs list', idPart, async () => (await recent(call, 500)).map(({ run_id: id }) => id));
 
 const recent = (call: Client, limit: number, filter: { status?: Run['status']; assignment?: string } = {}) =>
   call(listRuns, { query: { limit: String(limit), ...filter }, atMost: limit });
@@ -87,36 +87,36 @@ async function list(
   return undefined;
 }
 
-async function show(context: Context, wanted: string): Promise<undefined> {
+async function show(context: Context, idPart: string): Promise<undefined> {
   const { out } = context;
   const { call } = await context.connect();
-  const run = await call(getRun, { params: { run_id: await findRun(call, wanted) } });
+  const run = await call(getRun, { params: { run_id: await findRun(call, idPart) } });
   if (out.json) out.data(run);
   else printRun(run, out);
   return undefined;
 }
 
-async function follow(context: Context, wanted: string): Promise<Exit> {
+async function follow(context: Context, idPart: string): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
-  const run_id = await findRun(call, wanted);
-  const begun = await call(getRun, { params: { run_id } });
+  const run_id = await findRun(call, idPart);
+  const current = await call(getRun, { params: { run_id } });
   const run = await seeRunThrough(context, call, {
-    doing: `${begun.kind === 'plan' ? 'Planning' : 'Applying'} on ${counted(begun.results.length, 'agent')}:`,
-    begin: async () => begun,
+    doing: `${current.kind === 'plan' ? 'Planning' : 'Applying'} on ${counted(current.results.length, 'agent')}:`,
+    begin: async () => current,
   });
   if (out.json) out.data(run);
   else printRun(run, out);
   return exitOfRun(run);
 }
 
-async function cancel(context: Context, wanted: string[]): Promise<Exit> {
+async function cancel(context: Context, idParts: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const cancelled: Run[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    idParts,
     (id) => id,
     async (id) => {
       const run = await call(cancelRun, { params: { run_id: await findRun(call, id) } });

@@ -18,12 +18,12 @@ export const register: Register = (command, act) => {
 
 type Entry = State['applied'][number];
 
-async function show(context: Context, wanted: string): Promise<undefined> {
+async function show(context: Context, nameOrId: string): Promise<undefined> {
   const { out } = context;
   const { style } = out;
   const { color } = style;
   const { call } = await context.connect();
-  const agent = await chooseAgent(call, wanted);
+  const agent = await chooseAgent(call, nameOrId);
   const state = await call(getState, { params: { node_id: agent.node_id } });
   if (out.json) {
     out.data(state);

@@ -64,19 +64,19 @@ const everybody = (call: Client): Promise<Operator[]> =>
   call(listOperators, { query: { include_removed: 'true' }, all: true });
 
 /** Finds an operator by username or id. Prefers an active operator to a removed one with the same name. */
-function findOperator(wanted: string, operators: readonly Operator[]): Operator {
-  const isMeant = ({ username, operator_id }: Operator) =>
-    username === wanted || (isKeyId(wanted.toLowerCase()) && operator_id === wanted.toLowerCase());
-  const found = operators.find((one) => isMeant(one) && one.removed_at === null) ?? operators.find(isMeant);
+function findOperator(nameOrId: string, operators: readonly Operator[]): Operator {
+  const matches = ({ username, operator_id }: Operator) =>
+    username === nameOrId || (isKeyId(nameOrId.toLowerCase()) && operator_id === nameOrId.toLowerCase());
+  const found = operators.find((one) => matches(one) && one.removed_at === null) ?? operators.find(matches);
   if (found !== undefined) return found;
   const near = nearest(
-    wanted,
+    nameOrId,
     operators.map(({ username }) => username),
   );
   throw new CliError(
     exits.failed,
     'operator_not_found',
-    `there is no operator ${JSON.stringify(wanted)}`,
+    `there is no operator ${JSON.stringify(nameOrId)}`,
     `${near === null ? '' : `Did you mean ${near}? `}List the operators: muster operator list`,
   );
 }
@@ -124,7 +124,7 @@ async function list(context: Context, options: { all?: boolean }): Promise<undef
   return undefined;
 }
 
-async function show(context: Context, wanted: string[]): Promise<Exit> {
+async function show(context: Context, namesOrIds: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const all = await everybody(call);
@@ -132,7 +132,7 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
   const found: Operator[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    namesOrIds,
     (name) => name,
     async (name) => {
       const one = findOperator(name, all);
@@ -146,7 +146,7 @@ async function show(context: Context, wanted: string[]): Promise<Exit> {
         out.print(`removed      ${timestamp(one.removed_at)} by ${by(one.removed_by ?? '')}`);
     },
   );
-  if (out.json) out.data(wanted.length === 1 ? found[0] : found);
+  if (out.json) out.data(namesOrIds.length === 1 ? found[0] : found);
   return exit;
 }
 
@@ -207,12 +207,12 @@ async function add(
   return undefined;
 }
 
-async function remove(context: Context, wanted: string[], { yes }: { yes?: boolean }): Promise<Exit> {
+async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: boolean }): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const all = await everybody(call);
   // Resolve all names before the confirmation, so that a wrong name fails before any removal.
-  const operators = wanted.map((name) => findOperator(name, all));
+  const operators = namesOrIds.map((name) => findOperator(name, all));
   const names = sanitiseLine(operators.map(({ username }) => username).join(', '));
   await confirmed(context, yes, {
     question: `Remove ${names}? The name and the key cannot be used again.`,

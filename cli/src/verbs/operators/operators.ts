@@ -52,11 +52,11 @@ interface InitOptions {
 async function init(context: Context, options: InitOptions): Promise<undefined> {
   const { out } = context;
   const { keyFile } = await context.target();
-  const { key, former } = await placeKey(context, keyFile, options);
+  const { key, former } = await installKey(context, keyFile, options);
   if (out.json)
     out.data({ public_key: key.publicKey, operator_id: key.operatorId, key_file: key.path, former_key_file: former });
   out.print(key.publicKey);
-  out.note(whereKept(key));
+  out.note(storageText(key));
   if (former !== null) out.note(`The previous key is kept in ${former}.`);
   // In $(…), another command reads the output, so next steps would be noise.
   if (out.style.width === null) return undefined;
@@ -67,19 +67,19 @@ async function init(context: Context, options: InitOptions): Promise<undefined> 
   return undefined;
 }
 
-function whereKept({ kept, path }: OperatorKey): string {
-  if (kept === 'agent') return `The key is in ssh-agent; ${path} contains only its public key.`;
-  if (kept === 'sealed')
+function storageText({ storage, path }: OperatorKey): string {
+  if (storage === 'agent') return `The key is in ssh-agent; ${path} contains only its public key.`;
+  if (storage === 'sealed')
     return `The key is in ${path}. Anyone who has that file and its passphrase can sign in as you.`;
   return `The key is in ${path}. Anyone who has that file can sign in as you.`;
 }
 
-async function placeKey(
+async function installKey(
   context: Context,
   path: string,
   { force, passphrase, passphraseFile, fromSsh, sshAgent }: InitOptions,
 ): Promise<{ key: OperatorKey; former: string | null }> {
-  const place = { replace: force === true, now: context.now };
+  const fileOptions = { replace: force === true, now: context.now };
   const sealed = passphrase === true || passphraseFile !== undefined;
   if ([sealed, fromSsh !== undefined, sshAgent !== undefined].filter(Boolean).length > 1)
     throw usageError('a passphrase, --from-ssh and --ssh-agent cannot be combined', 'Use only one of them.');
@@ -87,16 +87,16 @@ async function placeKey(
     const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
     // Read the key to fail here rather than at the first sign-in.
     await readKey(file, keyOptions(context));
-    const former = await useFile(path, file, place);
+    const former = await useFile(path, file, fileOptions);
     return { key: await readKey(path, keyOptions(context)), former };
   }
   if (sshAgent !== undefined) {
     const chosen = await chooseFromAgent(context, sshAgent === true ? null : sshAgent);
-    const former = await usePublicLine(path, chosen, place);
+    const former = await usePublicLine(path, chosen, fileOptions);
     return { key: await readKey(path, keyOptions(context)), former };
   }
   return await makeKey(path, {
-    ...place,
+    ...fileOptions,
     passphrase: sealed ? await newPassphrase(context.prompt, passphraseFile) : null,
   });
 }
@@ -112,19 +112,19 @@ async function chooseFromAgent({ env }: Context, comment: string | null) {
     new CliError(exits.failed, 'ssh_agent_failed', message, remedy, { cause });
   if (!env.SSH_AUTH_SOCK)
     throw failed('ssh-agent is not running', 'Start one: eval "$(ssh-agent)"; then add a key with ssh-add.');
-  const held = await keysOfAgent(env.SSH_AUTH_SOCK).catch((error: unknown) => {
+  const agentKeys = await keysOfAgent(env.SSH_AUTH_SOCK).catch((error: unknown) => {
     throw failed(`ssh-agent does not answer at ${env.SSH_AUTH_SOCK}`, 'Check SSH_AUTH_SOCK.', error);
   });
-  const fitting = comment === null ? held : held.filter((each) => each.comment === comment);
+  const fitting = comment === null ? agentKeys : agentKeys.filter((each) => each.comment === comment);
   const [only] = fitting;
   if (only === undefined)
     throw failed(
       comment === null
         ? 'ssh-agent holds no Ed25519 key'
         : `ssh-agent holds no Ed25519 key with the comment "${sanitiseLine(comment)}"`,
-      held.length === 0
+      agentKeys.length === 0
         ? 'Make one with `ssh-keygen -t ed25519`, and add it with ssh-add.'
-        : `Its keys: ${held.map((each) => sanitiseLine(each.comment)).join(', ')}`,
+        : `Its keys: ${agentKeys.map((each) => sanitiseLine(each.comment)).join(', ')}`,
     );
   if (fitting.length > 1)
     throw failed(
@@ -177,7 +177,7 @@ async function whoami(context: Context, options: { publicKey?: boolean }): Promi
   out.print(`operator id  ${sanitiseLine(operator.operator_id)}`);
   out.print(`public key   ${key.publicKey}`);
   out.print(
-    `key file     ${key.path}${key.kept === 'agent' ? ', in ssh-agent' : key.kept === 'sealed' ? ', with a passphrase' : ''}`,
+    `key file     ${key.path}${key.storage === 'agent' ? ', in ssh-agent' : key.storage === 'sealed' ? ', with a passphrase' : ''}`,
   );
   return undefined;
 }

@@ -3,8 +3,8 @@ import { listTerminals, type TerminalSession } from '@muster/protocol/http';
 import { findId } from '../../execution/find-id.ts';
 
 /** Completes the id of a terminal session. Searches only the latest 500 sessions for a partial id. */
-export const findTerminal = (call: Client, wanted: string, status?: TerminalSession['status']): Promise<string> =>
-  findId('terminal session', 'muster terminal list', wanted, async () =>
+export const findTerminal = (call: Client, idPart: string, status?: TerminalSession['status']): Promise<string> =>
+  findId('terminal session', 'muster terminal list', idPart, async () =>
     (
       await call(listTerminals, { query: { limit: '500', ...(status === undefined ? {} : { status }) }, atMost: 500 })
     ).map(({ session_id }) => session_id),

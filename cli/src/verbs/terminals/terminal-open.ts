@@ -13,11 +13,11 @@ import { findTerminal } from './find-terminal.ts';
 
 /** Opens a terminal on an agent, or attaches to one. */
 
-export async function open(context: Context, wanted: string, { shell }: { shell?: string }): Promise<number> {
+export async function open(context: Context, nameOrId: string, { shell }: { shell?: string }): Promise<number> {
   if (shell !== undefined && !shell.startsWith('/'))
     throw usageError(`--shell cannot be ${JSON.stringify(shell)}`, 'Give an absolute path, e.g. --shell /bin/sh');
   const { call } = await context.connect();
-  const agent = await findAgent(call, wanted);
+  const agent = await findAgent(call, nameOrId);
   const size = (await context.terminal()).size();
   const first = await call(openTerminal, {
     params: { node_id: agent.node_id },
@@ -31,11 +31,11 @@ export async function open(context: Context, wanted: string, { shell }: { shell?
   return follow(context, first, 'control', agentLabel(agent));
 }
 
-export async function attach(context: Context, wanted: string, { view }: { view?: boolean }): Promise<number> {
+export async function attach(context: Context, idPart: string, { view }: { view?: boolean }): Promise<number> {
   const { call } = await context.connect();
   // The orchestrator explains why a session has ended.
-  const session_id = await findTerminal(call, wanted, 'active').catch((error: unknown) => {
-    if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, wanted);
+  const session_id = await findTerminal(call, idPart, 'active').catch((error: unknown) => {
+    if (error instanceof CliError && error.code === 'id_unknown') return findTerminal(call, idPart);
     throw error;
   });
   const mode = view === true ? 'view' : 'control';
@@ -115,8 +115,8 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
       );
       return number === undefined ? exits.failed : 128 + number;
     }
-    case 'told':
-      throw told(ending.code, ending.message, about);
+    case 'error':
+      throw terminalError(ending.code, ending.message, about);
     case 'left':
       if (ending.how === 'detach' && mode === 'control')
         out.note(`detached; the session on ${label} continues for a while: muster terminal attach ${session_id}`);
@@ -134,7 +134,7 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
 }
 
 /** Returns the error for a code of the orchestrator, with a command that continues the work. */
-function told(code: string, message: string, { session_id }: About): CliError {
+function terminalError(code: string, message: string, { session_id }: About): CliError {
   const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode] : null;
   const again = `muster terminal attach ${session_id}`;
   const shown = `To see the session: muster terminal replay ${session_id}`;
@@ -157,8 +157,8 @@ async function lost(context: Context, error: unknown, about: About): Promise<Err
     const { call } = await context.connect();
     const session = await call(getTerminal, { params: { session_id } }).catch(() => null);
     return session?.status === 'interrupted'
-      ? told('terminal_interrupted', `the session on ${label} was interrupted`, about)
-      : told('terminal_ended', `the session on ${label} ended while the connection was lost`, about);
+      ? terminalError('terminal_interrupted', `the session on ${label} was interrupted`, about)
+      : terminalError('terminal_ended', `the session on ${label} ended while the connection was lost`, about);
   }
   const { message, remedy, exit } = explain(error);
   const isUnreachable = exit === exits.unreachable;

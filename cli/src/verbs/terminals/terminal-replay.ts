@@ -17,21 +17,21 @@ interface ReplayOptions {
 }
 
 /** Parses a positive decimal number. */
-function parseFactor(option: string, text: string, most: number): number {
+function parseFactor(option: string, text: string, max: number): number {
   const number = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN;
-  if (!(number > 0 && number <= most))
+  if (!(number > 0 && number <= max))
     throw usageError(
       `${option} cannot be ${JSON.stringify(text)}`,
-      `Give a number above 0, at most ${most}, e.g. 2 or 0.5.`,
+      `Give a number above 0, at most ${max}, e.g. 2 or 0.5.`,
     );
   return number;
 }
 
-export async function replay(context: Context, wanted: string, options: ReplayOptions): Promise<number> {
+export async function replay(context: Context, idPart: string, options: ReplayOptions): Promise<number> {
   const speed = parseFactor('--speed', options.speed, 1_000);
   const idleLimit = options.idleLimit === undefined ? null : parseFactor('--idle-limit', options.idleLimit, 86_400);
   const { call } = await context.connect();
-  const session_id = await findTerminal(call, wanted);
+  const session_id = await findTerminal(call, idPart);
   const terminal = await context.terminal();
   if (options.raw === true && terminal.hasScreen)
     throw usageError(
@@ -85,10 +85,10 @@ async function play(
     wait: (milliseconds, signal) => waitFor(milliseconds, undefined, { signal }).catch(() => {}),
   });
   terminal.beforeExit(() => player.restore());
-  let asked: EndSignal | null = null;
+  let received: EndSignal | null = null;
   let atEnd = false;
   terminal.onSignal((signal) => {
-    asked = signal;
+    received = signal;
     player.press('quit');
   });
   try {
@@ -107,5 +107,5 @@ async function play(
     await spool.close();
   }
   if (tooLarge !== null) out.note(`\n${tooLarge}`);
-  return asked ?? (atEnd ? 'end' : 'left');
+  return received ?? (atEnd ? 'end' : 'left');
 }

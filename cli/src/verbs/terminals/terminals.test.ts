@@ -50,8 +50,14 @@ beforeEach(() => {
 });
 
 /** Fails the test if the program asks a question. */
-const unasked = () => Promise.reject(new Error('it asks'));
-const prompt = { interactive: true, confirm: unasked, ask: unasked, choose: unasked, secret: unasked };
+const refusePrompt = () => Promise.reject(new Error('it asks'));
+const prompt = {
+  interactive: true,
+  confirm: refusePrompt,
+  ask: refusePrompt,
+  choose: refusePrompt,
+  secret: refusePrompt,
+};
 
 const muster = (...args: string[]) => musterHere(['terminal', ...args], env);
 const sent = (id: string) => server.seen.filter(({ route }) => route.id === id);

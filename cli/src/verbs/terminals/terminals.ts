@@ -150,11 +150,11 @@ const attachedTo = (attached: TerminalSession['attached']): string | null =>
 const lasted = ({ opened_at, closed_at }: TerminalSession, now: number): string =>
   duration((closed_at ?? now) - opened_at);
 
-async function show(context: Context, wanted: string): Promise<undefined> {
+async function show(context: Context, idPart: string): Promise<undefined> {
   const { out } = context;
   const { color, now } = out.style;
   const { call } = await context.connect();
-  const session = await call(getTerminal, { params: { session_id: await findTerminal(call, wanted) } });
+  const session = await call(getTerminal, { params: { session_id: await findTerminal(call, idPart) } });
   if (out.json) {
     out.data(session);
     return undefined;
@@ -196,13 +196,13 @@ function transcriptOf({ transcript_path, transcript_bytes, session_id }: Termina
 
 async function download(
   context: Context,
-  wanted: string,
+  idPart: string,
   options: { format: string; output: string },
 ): Promise<undefined> {
   const { out } = context;
   const format = parseChoice('--format', options.format, ['asciicast', 'raw']);
   const { call } = await context.connect();
-  const session_id = await findTerminal(call, wanted);
+  const session_id = await findTerminal(call, idPart);
   const { body } = await call(getTranscript, { params: { session_id }, query: { format } });
   if (options.output === '-') {
     const terminal = await context.terminal();
@@ -221,13 +221,13 @@ async function download(
   return undefined;
 }
 
-async function close(context: Context, wanted: string[]): Promise<Exit> {
+async function close(context: Context, idParts: string[]): Promise<Exit> {
   const { out } = context;
   const { call } = await context.connect();
   const closed: string[] = [];
   const exit = await eachOf(
     context,
-    wanted,
+    idParts,
     (id) => id,
     async (one) => {
       const session_id = await findTerminal(call, one);

@@ -8,7 +8,7 @@ const gatherMs = 1_000;
 /** Maximum number of agents to fetch one by one. */
 const fewAgents = 16;
 /** Minimum time between fetches of the whole list. */
-const wholeListMs = 10_000;
+const fullListMs = 10_000;
 
 export interface DirtyAgentsParts {
   readonly fetchSome: (ids: readonly string[]) => void;
@@ -37,7 +37,7 @@ export function createDirtyAgents({ fetchSome, fetchAll, now, after }: DirtyAgen
       fetchSome(ids);
       return;
     }
-    const left = listedAt + wholeListMs - now();
+    const left = listedAt + fullListMs - now();
     if (left > 0) return wait(left);
     dirty.clear();
     all = false;

@@ -11,6 +11,6 @@ test('puts newer events first, without duplicates', () => {
 
 test('drops the oldest events beyond the maximum', () => {
   const many = Array.from({ length: maxEvents }, (_, at) => event(`old-${at}`));
-  const kept = withNewer(many, [event('new')]);
-  expect([kept.length, kept[0]?.id]).toEqual([maxEvents, 'new']);
+  const merged = withNewer(many, [event('new')]);
+  expect([merged.length, merged[0]?.id]).toEqual([maxEvents, 'new']);
 });

@@ -9,66 +9,66 @@ function underTest() {
   const client = new QueryClient({
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
   });
-  const asked: ((answer: unknown) => void)[] = [];
+  const requests: ((answer: unknown) => void)[] = [];
   const aborted: boolean[] = [];
   const queryFn = ({ signal }: { signal: AbortSignal }) =>
     new Promise((resolve) => {
-      const place = asked.push(resolve) - 1;
+      const index = requests.push(resolve) - 1;
       signal.addEventListener('abort', () => {
-        aborted[place] = true;
+        aborted[index] = true;
       });
     });
-  return { client, mark: createStaleMarker(client), asked, aborted, queryFn };
+  return { client, mark: createStaleMarker(client), requests, aborted, queryFn };
 }
 
 test('fetches a query again if it becomes stale during a request', async () => {
-  const { client, mark, asked, aborted, queryFn } = underTest();
+  const { client, mark, requests, aborted, queryFn } = underTest();
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
   observer.subscribe(() => {});
   mark(['things']);
   mark([]);
-  expect(asked).toHaveLength(1);
-  asked[0]?.('before');
+  expect(requests).toHaveLength(1);
+  requests[0]?.('before');
   await settle();
   expect(observer.getCurrentResult().data).toBe('before');
-  expect(asked).toHaveLength(2);
-  asked[1]?.('after');
+  expect(requests).toHaveLength(2);
+  requests[1]?.('after');
   await settle();
   expect(observer.getCurrentResult().data).toBe('after');
-  expect(asked).toHaveLength(2);
+  expect(requests).toHaveLength(2);
   expect(aborted).toEqual([]);
 });
 
 test('completes a request that takes longer than the time between events', async () => {
-  const { client, mark, asked, aborted, queryFn } = underTest();
+  const { client, mark, requests, aborted, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   const observer = new QueryObserver(client, { queryKey: ['things'], queryFn });
   observer.subscribe(() => {});
   for (let event = 0; event < 5; event++) mark(['things']);
-  expect(asked).toHaveLength(1);
-  asked[0]?.('new');
+  expect(requests).toHaveLength(1);
+  requests[0]?.('new');
   await settle();
   expect(observer.getCurrentResult().data).toBe('new');
   expect(aborted).toEqual([]);
 });
 
 test('fetches a stale query when a page starts to use it', async () => {
-  const { client, mark, asked, queryFn } = underTest();
+  const { client, mark, requests, queryFn } = underTest();
   client.setQueryData(['things'], 'old');
   mark(['things']);
   await settle();
-  expect(asked).toHaveLength(0);
+  expect(requests).toHaveLength(0);
   new QueryObserver(client, { queryKey: ['things'], queryFn }).subscribe(() => {});
-  expect(asked).toHaveLength(1);
+  expect(requests).toHaveLength(1);
 });
 
 test('marks a list of several pages as stale without fetching it', async () => {
   const { client, mark } = underTest();
-  let asked = 0;
+  let requests = 0;
   const observer = new InfiniteQueryObserver(client, {
     queryKey: ['log'],
     queryFn: async ({ pageParam }) => {
-      asked++;
+      requests++;
       return pageParam;
     },
     initialPageParam: 0,
@@ -79,11 +79,11 @@ test('marks a list of several pages as stale without fetching it', async () => {
   await settle();
   mark(['log']);
   await settle();
-  expect(asked).toBe(2);
+  expect(requests).toBe(2);
   await observer.fetchNextPage();
   mark(['log']);
   await settle();
-  expect(asked).toBe(3);
+  expect(requests).toBe(3);
   expect(observer.getCurrentResult().isStale).toBe(true);
 });
 
@@ -93,10 +93,10 @@ test('delays fetching a large result again, and misses no event during the delay
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } });
   const clock = { now: () => time, after: (ms: number, act: () => void) => void waiting.push({ at: time + ms, act }) };
   const mark = createStaleMarker(client, clock);
-  let asked = 0;
+  let requests = 0;
   const observer = new QueryObserver(client, {
     queryKey: ['run'],
-    queryFn: async () => ({ asked: ++asked, results: Array.from({ length: 10_000 }) }),
+    queryFn: async () => ({ requests: ++requests, results: Array.from({ length: 10_000 }) }),
     structuralSharing: false,
   });
   observer.subscribe(() => {});
@@ -104,16 +104,16 @@ test('delays fetching a large result again, and misses no event during the delay
   mark(['run']);
   mark(['run']);
   await settle();
-  expect(asked).toBe(1);
+  expect(requests).toBe(1);
   expect(observer.getCurrentResult().isStale).toBe(true);
   expect(waiting.map(({ at }) => at)).toEqual([10_000]);
   time = 10_000;
   waiting[0]?.act();
   await settle();
-  expect(asked).toBe(2);
+  expect(requests).toBe(2);
   mark(['run']);
   await settle();
-  expect([asked, waiting.length]).toEqual([2, 2]);
+  expect([requests, waiting.length]).toEqual([2, 2]);
 });
 
 test('computes the delay of the next request from the size of the result', () => {
@@ -130,12 +130,12 @@ test('does not fetch a result again if it was requested after the event', async 
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },
   });
   const mark = createStaleMarker(client, { now: () => time, after: () => {} });
-  let asked = 0;
+  let requests = 0;
   let fails = false;
   const observer = new InfiniteQueryObserver(client, {
     queryKey: ['things'],
     queryFn: async ({ pageParam }) => {
-      asked++;
+      requests++;
       if (fails) throw new Error('not now');
       return pageParam;
     },
@@ -148,19 +148,19 @@ test('does not fetch a result again if it was requested after the event', async 
   await settle();
   mark(['things'], 9);
   await settle();
-  expect(asked).toBe(1);
+  expect(requests).toBe(1);
   mark(['things'], 10);
   await settle();
-  expect(asked).toBe(2);
+  expect(requests).toBe(2);
   // Fetching the next page does not update the first page.
   time = 20;
   await observer.fetchNextPage();
-  expect(asked).toBe(3);
+  expect(requests).toBe(3);
   // The refetch delay of a list with two pages has passed.
   time = 2_000;
   mark(['things'], 15);
   await settle();
-  expect(asked).toBe(5);
+  expect(requests).toBe(5);
   // A failed request does not count as newer than the event.
   time = 4_000;
   fails = true;
@@ -169,5 +169,5 @@ test('does not fetch a result again if it was requested after the event', async 
   time = 4_100;
   mark(['things'], 3_950);
   await settle();
-  expect(asked).toBe(7);
+  expect(requests).toBe(7);
 });

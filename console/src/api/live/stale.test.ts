@@ -47,9 +47,9 @@ test('marks the named record as stale after a hint, and all queries after a gap'
 });
 
 test('subscribes to every category of events', () => {
-  const asked = new Set(categories.split(','));
-  for (const type of Object.keys(eventTypes)) expect(asked).toContain(type.split('.')[0]);
-  expect(asked).toContain('notification');
+  const requested = new Set(categories.split(','));
+  for (const type of Object.keys(eventTypes)) expect(requested).toContain(type.split('.')[0]);
+  expect(requested).toContain('notification');
   expect(categories.length).toBeLessThanOrEqual(256);
 });
 

@@ -7,11 +7,11 @@ function underTest() {
   let now = 0;
   let timers: { at: number; act: () => void }[] = [];
   const marked: [number, Key][] = [];
-  const news: number[] = [];
+  const updates: number[] = [];
   const staleness = createStaleness({
     mark: (key, since) => {
       marked.push([now, key]);
-      news.push(since);
+      updates.push(since);
     },
     now: () => now,
     after: (ms, act) => {
@@ -32,7 +32,7 @@ function underTest() {
     }
     now = end;
   };
-  return { staleness, marked, news, until, waiting: () => timers.length };
+  return { staleness, marked, updates, until, waiting: () => timers.length };
 }
 
 test('marks a key soon after the first event, then at most every two seconds', () => {
@@ -61,7 +61,7 @@ test.each([
 });
 
 test('reports the time of the last event about a key or a narrower key', () => {
-  const { staleness, news, until } = underTest();
+  const { staleness, updates, until } = underTest();
   staleness.add(['agents']);
   until(40);
   staleness.add(['agents']);
@@ -72,5 +72,5 @@ test('reports the time of the last event about a key or a narrower key', () => {
   until(1520);
   staleness.add(['agents', 'page']);
   until(10_000);
-  expect(news).toEqual([40, 1520]);
+  expect(updates).toEqual([40, 1520]);
 });

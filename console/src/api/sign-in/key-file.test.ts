@@ -87,8 +87,8 @@ test('refuses a key file whose scrypt parameters demand too much memory', async 
   const hex = Buffer.from(body, 'base64').toString('hex');
   expect(hex).toContain('02024000');
   // The larger number replaces the optional key length, so that the outer lengths remain valid.
-  const grown = Buffer.from(hex.replace('02024000020108020105020120', '02054000000000020108020105'), 'hex');
-  const text = `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${grown.toString('base64')}\n-----END ENCRYPTED PRIVATE KEY-----\n`;
+  const oversized = Buffer.from(hex.replace('02024000020108020105020120', '02054000000000020108020105'), 'hex');
+  const text = `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${oversized.toString('base64')}\n-----END ENCRYPTED PRIVATE KEY-----\n`;
   expect((await refusal(text, keys.passphrase)).message).toMatch(/does not support/);
 });
 

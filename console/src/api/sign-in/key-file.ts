@@ -87,8 +87,8 @@ async function readLabelled(label: string, bytes: Uint8Array, passphrase: string
 
 /** @throws KeyFileError for another key type; RangeError if it is not PKCS#8 */
 function seedOfPkcs8(bytes: Uint8Array): Uint8Array {
-  const [whole] = derValues(bytes);
-  const fields = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));
+  const [container] = derValues(bytes);
+  const fields = derValues(derContent(container === undefined ? [] : [container], 0, derTags.sequence));
   derNumber(fields, 0);
   const algorithm = derValues(derContent(fields, 1, derTags.sequence));
   const kind = keyKinds[hexOf(derContent(algorithm, 0, derTags.oid))] ?? 'a key of an unsupported type';

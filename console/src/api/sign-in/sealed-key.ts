@@ -39,8 +39,8 @@ const unknown = (): KeyFileError =>
  * @throws KeyFileError; RangeError if the DER is truncated
  */
 export async function openSealedKey(bytes: Uint8Array, passphrase: string): Promise<Uint8Array> {
-  const [whole] = derValues(bytes);
-  const [scheme, sealed] = derValues(derContent(whole === undefined ? [] : [whole], 0, derTags.sequence));
+  const [container] = derValues(bytes);
+  const [scheme, sealed] = derValues(derContent(container === undefined ? [] : [container], 0, derTags.sequence));
   if (scheme === undefined || sealed === undefined) throw new RangeError('truncated');
   const algorithm = derValues(scheme.content);
   if (hexOf(derContent(algorithm, 0, derTags.oid)) !== derOids.pbes2) throw unknown();

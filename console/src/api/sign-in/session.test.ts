@@ -204,7 +204,7 @@ test('never reuses a refused token and settles every request once, in any order 
       const { session, pass, refused, token: fresh } = underTest(true);
       const begin = (name: string) => session.begin(fresh(name, 100));
       let signIns = 0;
-      let asked = 0;
+      let requests = 0;
       let settled = 0;
       let last: string | null = null;
       for (const { what, seconds } of steps) {
@@ -214,7 +214,7 @@ test('never reuses a refused token and settles every request once, in any order 
           refused.add(last);
           void session.tokenAfter(last).catch(() => {});
         } else if (what === 'ask') {
-          asked++;
+          requests++;
           const before = new Set(refused);
           void session.token().then(
             (token) => {
@@ -234,7 +234,7 @@ test('never reuses a refused token and settles every request once, in any order 
       }
       await session.leave();
       await pass(0);
-      expect(settled).toBe(asked);
+      expect(settled).toBe(requests);
     }),
     { numRuns: 200 },
   );

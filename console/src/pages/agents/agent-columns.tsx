@@ -6,7 +6,7 @@ import { Badge, Dot } from '../../parts/badge.tsx';
 import { Meter } from '../../parts/meter.tsx';
 import type { Column } from '../../parts/table/data-table.tsx';
 import { TagChip } from '../../parts/tag-chip.tsx';
-import { tagsThatFit } from '../../parts/tag-room.ts';
+import { tagsThatFit } from '../../parts/tags-that-fit.ts';
 import { cutText, Line, visibleText } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 import { reasonTones } from '../reconcile/off.ts';
@@ -134,9 +134,9 @@ const offColumn = (off: ReadonlyMap<string, OffAgent>): Column<Agent> => ({
 
 /**
  * Shows the tags that fit into the column.
- * @param tagRoom width of the column in pixels
+ * @param tagWidth width of the column in pixels
  */
-const tagsColumn = (tagRoom: number): Column<Agent> => ({
+const tagsColumn = (tagWidth: number): Column<Agent> => ({
   id: 'tags',
   header: 'Tags',
   width: 'minmax(14rem,3fr)',
@@ -144,7 +144,7 @@ const tagsColumn = (tagRoom: number): Column<Agent> => ({
   cell: ({ tags }) => {
     const entries = Object.entries(tags);
     const texts = entries.map(([name, value]) => (value === '' ? name : `${name}=${value}`));
-    const shown = new Set(tagsThatFit(texts, tagRoom));
+    const shown = new Set(tagsThatFit(texts, tagWidth));
     return (
       <span className="flex min-w-0 items-center gap-1 overflow-hidden">
         {entries.map(([name, value], at) => shown.has(at) && <TagChip key={name} name={name} value={value} />)}
@@ -164,18 +164,18 @@ const tagsColumn = (tagRoom: number): Column<Agent> => ({
 export function agentColumns({
   samples,
   off,
-  tagRoom,
+  tagWidth,
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
   /** Width of the tags column in pixels. */
-  readonly tagRoom: number;
+  readonly tagWidth: number;
 }): readonly Column<Agent>[] {
   const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);
   const memory = ({ node_id }: Agent) => share(samples[node_id]?.memory_used, samples[node_id]?.memory_total);
   const { agent, state, system, hostname, ip, version, seen } = recordColumns;
   return [
-    ...[agent, state, offColumn(off), tagsColumn(tagRoom), system, hostname, ip, version],
+    ...[agent, state, offColumn(off), tagsColumn(tagWidth), system, hostname, ip, version],
     { id: 'cpu', header: 'CPU', width: '6.5rem', from: 'lg', sort: cpu, cell: (agent) => <Meter share={cpu(agent)} /> },
     {
       id: 'memory',

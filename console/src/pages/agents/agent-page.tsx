@@ -27,10 +27,10 @@ export function AgentPage() {
   const { agent: id } = useParams({ strict: false }) as { agent: string };
   const { data, error, refetch } = useQuery(agentQuery(id));
   if (data !== undefined) return <AgentDetails key={data.node_id} agent={data} />;
-  const isGone = error instanceof ApiError && error.problem.status === 404;
+  const isMissing = error instanceof ApiError && error.problem.status === 404;
   return (
     <Page title="Agent" name={visibleText(cutText(id, 64))}>
-      {isGone ? (
+      {isMissing ? (
         <Empty
           title="Agent not found"
           action={

@@ -13,7 +13,7 @@ import { SelectorInput } from '../../parts/form/selector-input.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Empty, Failure, SkeletonRows } from '../../parts/states.tsx';
 import { useColumnPreference } from '../../parts/table/column-preference.ts';
-import { useColumnRoom } from '../../parts/table/column-room.ts';
+import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
 import { agentColumns } from './agent-columns.tsx';
@@ -49,8 +49,8 @@ export function AgentsPage() {
   const [sorting, onSort] = useStableSorting('agent');
   const fleet = useMemo(() => fleetText(agents), [agents]);
   const table = useRef<HTMLDivElement>(null);
-  const tagRoom = useColumnRoom(table, 'tags', data !== undefined && isShown('tags'));
-  const columns = useMemo(() => agentColumns({ samples, off, tagRoom }), [samples, off, tagRoom]);
+  const tagWidth = useColumnWidth(table, 'tags', data !== undefined && isShown('tags'));
+  const columns = useMemo(() => agentColumns({ samples, off, tagWidth }), [samples, off, tagWidth]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
     [navigate],

@@ -24,8 +24,8 @@ export function ApproveDialog({
   // The agents when the dialog opened. Rows must not move while agents are approved.
   const [waiting] = useState(agents);
   const [taken] = useState(() => {
-    const ours = new Set(agents.map(({ node_id }) => node_id));
-    return new Set(all.flatMap(({ node_id, name }) => (name === null || ours.has(node_id) ? [] : [name])));
+    const approvedIds = new Set(agents.map(({ node_id }) => node_id));
+    return new Set(all.flatMap(({ node_id, name }) => (name === null || approvedIds.has(node_id) ? [] : [name])));
   });
   const [names, setNames] = useState(() => namesFor(waiting, taken));
   const faults = useMemo(() => faultsOf(names, taken), [names, taken]);

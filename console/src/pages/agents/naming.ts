@@ -30,9 +30,9 @@ export function namesFor(agents: readonly UnnamedAgent[], taken: ReadonlySet<str
   const used = new Set([...taken].map((name) => name.toLowerCase()));
   const names = new Map<string, string>();
   for (const { node_id, name, initial_hostname } of agents) {
-    const wanted = name ?? nameFrom(initial_hostname) ?? `agent-${node_id.slice(0, 6)}`;
-    let free = wanted;
-    if (name === null) for (let number = 2; used.has(free.toLowerCase()); number++) free = `${wanted}-${number}`;
+    const proposed = name ?? nameFrom(initial_hostname) ?? `agent-${node_id.slice(0, 6)}`;
+    let free = proposed;
+    if (name === null) for (let number = 2; used.has(free.toLowerCase()); number++) free = `${proposed}-${number}`;
     used.add(free.toLowerCase());
     names.set(node_id, free);
   }

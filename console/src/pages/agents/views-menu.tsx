@@ -76,14 +76,14 @@ function NameDialog({
   readonly onClose: () => void;
 }) {
   const [name, setName] = useState('');
-  const wanted = name.trim();
+  const trimmed = name.trim();
   return (
     <FormDialog
       title="Save this view"
       action="Save"
-      invalid={wanted === ''}
+      invalid={trimmed === ''}
       onSubmit={() => {
-        onName(wanted);
+        onName(trimmed);
         onClose();
       }}
       onClose={onClose}
@@ -94,7 +94,7 @@ function NameDialog({
         maxLength={60}
         value={name}
         onChange={(event) => setName(event.target.value)}
-        hint={taken.includes(wanted) ? 'Replaces the existing view with this name.' : 'Stored in this browser.'}
+        hint={taken.includes(trimmed) ? 'Replaces the existing view with this name.' : 'Stored in this browser.'}
       />
     </FormDialog>
   );

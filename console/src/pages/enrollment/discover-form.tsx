@@ -33,9 +33,9 @@ export function DiscoverForm({ onClose }: { readonly onClose: () => void }) {
           <>
             <p>Sent to:</p>
             <ul className="list-disc pl-5 font-mono text-xs">
-              {discover.data.sent_to.map((place) => (
-                <li key={place}>
-                  <Text text={place} />
+              {discover.data.sent_to.map((address) => (
+                <li key={address}>
+                  <Text text={address} />
                 </li>
               ))}
             </ul>

@@ -76,7 +76,7 @@ function OrderList({ resources }: { readonly resources: ModuleOrder['resources']
             </span>
             <span className="flex flex-wrap gap-1.5 max-sm:pl-10">
               {dependencies.map(([field, word]) => {
-                const of = resource[field].filter((place) => field !== 'depends_on' || !triggers.has(place));
+                const of = resource[field].filter((dependency) => field !== 'depends_on' || !triggers.has(dependency));
                 return of.length === 0 ? null : (
                   <span key={field} className="rounded bg-raised px-1.5 py-0.5 text-muted text-xs">
                     {word} {of.map(nameOf).join(', ')}

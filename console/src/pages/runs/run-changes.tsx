@@ -36,13 +36,13 @@ const tones: Record<Outcome, Tone> = {
 export function RunChanges({ run }: { readonly run: Run }) {
   const { results, kind } = run;
   const [maxCompared, setMaxCompared] = useState(initiallyCompared);
-  const wanted = useStableList(useMemo(() => firstToCompare(results, maxCompared), [results, maxCompared]));
+  const compared = useStableList(useMemo(() => firstToCompare(results, maxCompared), [results, maxCompared]));
   const names = useStableNames(results);
   const likenessHere = useCallback(
     (operation: Operation) => likenessOf(operation, names.get(operation.node_id) ?? null),
     [names],
   );
-  const { likeness, examples, left, error, retry } = useOperationGroups(wanted, likenessHere);
+  const { likeness, examples, left, error, retry } = useOperationGroups(compared, likenessHere);
   // The maps are mutated in place, so a change of `left` indicates that they have changed.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const groups = useMemo(() => groupResults(results, likeness, examples), [results, likeness, examples, left]);

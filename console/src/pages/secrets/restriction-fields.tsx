@@ -108,12 +108,12 @@ type AgentOption = Pick<Agent, 'node_id' | 'name' | 'initial_hostname'>;
 function agentOptions(agents: readonly Agent[], chosen: readonly string[], text: string): readonly AgentOption[] {
   const byId = new Map(agents.map((agent) => [agent.node_id, agent]));
   const first = chosen.map((id) => byId.get(id) ?? { node_id: id, name: null, initial_hostname: id });
-  const wanted = text.trim().toLowerCase();
+  const query = text.trim().toLowerCase();
   const others = agents.filter(
     ({ node_id, name, initial_hostname, status }) =>
       status === 'approved' &&
       !chosen.includes(node_id) &&
-      `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(wanted),
+      `${name ?? ''} ${initial_hostname.slice(0, 256)} ${node_id}`.toLowerCase().includes(query),
   );
   return [...first, ...others.slice(0, maxOffered)];
 }

@@ -15,7 +15,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
   return (
     <FormDialog
       // Pressing Escape must not discard input.
-      lasting={form.isTyped}
+      persistent={form.isTyped}
       title={secret === null ? 'New secret' : `Change ${secret.name}`}
       action={secret === null ? 'Save secret' : 'Save'}
       request={save}

@@ -11,7 +11,7 @@ import { Screen } from '../../terminal/screen.ts';
 import { markControl } from './control-mark.ts';
 
 /** Delay in milliseconds between a size change and the resize request. */
-const settleMs = 80;
+const resizeDelayMs = 80;
 /** Maximum number of lines in the scrollback. */
 const scrollback = 5_000;
 
@@ -31,9 +31,9 @@ export interface LiveScreenEvents {
    * Called with pasted text that a shell may run immediately. After the operator confirms it, the receiver calls {@link
    * Screen.paste}.
    */
-  pasteAsked(text: string): void;
-  linkAsked(url: string): void;
-  searchAsked(): void;
+  pasteRequested(text: string): void;
+  linkRequested(url: string): void;
+  searchRequested(): void;
   /** Called when the operator presses the shortcut that leaves the terminal. */
   left(): void;
 }
@@ -48,27 +48,27 @@ export class LiveScreen {
   #ctrlHeld = false;
   #resizeTimer = 0;
 
-  constructor(place: HTMLElement, { session_id, mode, ...options }: LiveScreenOptions, events: LiveScreenEvents) {
+  constructor(container: HTMLElement, { session_id, mode, ...options }: LiveScreenOptions, events: LiveScreenEvents) {
     this.#events = events;
     this.#controls = mode === 'control';
     this.screen = new Screen(
-      place,
+      container,
       { ...options, readOnly: mode === 'view', scrollback },
       {
         typed: (text) => this.type(text),
         typedBytes: (bytes) => this.#link.typeBytes(bytes),
         pasted: (text) => this.#paste(text),
         bell: events.bell,
-        link: events.linkAsked,
+        link: events.linkRequested,
         left: events.left,
-        searchAsked: events.searchAsked,
-        roomChanged: () => this.#fitSoon(),
+        searchRequested: events.searchRequested,
+        containerResized: () => this.#fitSoon(),
       },
     );
     this.#link = new TerminalLink(
       mode,
       {
-        attach: (wanted) => attachTerminal(session_id, wanted),
+        attach: (newMode) => attachTerminal(session_id, newMode),
         open: openTerminalSocket,
         isFinal: isFinalRefusal,
         after: (ms, act) => {
@@ -136,7 +136,7 @@ export class LiveScreen {
 
   #paste(text: string): void {
     if (!this.#controls) return;
-    if (runsAtOnce(pasteable(text))) this.#events.pasteAsked(text);
+    if (runsAtOnce(pasteable(text))) this.#events.pasteRequested(text);
     else this.screen.paste(text);
   }
 
@@ -157,16 +157,16 @@ export class LiveScreen {
     this.#resizeTimer = window.setTimeout(() => {
       const { state } = this.#link;
       if ((state.kind === 'open' && this.#controls) || isOver(state)) this.#fit();
-    }, settleMs);
+    }, resizeDelayMs);
   }
 
   /** Fits the screen to its container. If the connection is open, also resizes the shell. */
   #fit(): void {
-    const room = this.screen.room();
-    if (room === null) return;
+    const fitting = this.screen.fittingSize();
+    if (fitting === null) return;
     const { cols, rows } = this.screen.size;
-    if (room.cols === cols && room.rows === rows) return;
-    this.screen.resize(room.cols, room.rows);
-    if (this.#link.state.kind === 'open') this.#link.resize(room.cols, room.rows);
+    if (fitting.cols === cols && fitting.rows === rows) return;
+    this.screen.resize(fitting.cols, fitting.rows);
+    if (this.#link.state.kind === 'open') this.#link.resize(fitting.cols, fitting.rows);
   }
 }

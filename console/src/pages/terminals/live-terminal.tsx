@@ -28,7 +28,7 @@ export function LiveTerminal({
   const leaveHintId = useId();
   const toolbar = useRef<HTMLDivElement>(null);
   const focusToolbar = () => toolbar.current?.querySelector<HTMLElement>('button')?.focus();
-  const { place, live, state, ctrlHeld, rings, question, setQuestion, searching, setSearching } = useLiveScreen(
+  const { container, live, state, ctrlHeld, rings, question, setQuestion, searching, setSearching } = useLiveScreen(
     session_id,
     mode,
     wsUrl,
@@ -37,7 +37,7 @@ export function LiveTerminal({
   );
   const [full, setFull] = useFullScreen();
   const [ending, setEnding] = useState(false);
-  const take = (wanted: TerminalMode) => live.current?.take(wanted);
+  const take = (newMode: TerminalMode) => live.current?.take(newMode);
   return (
     <div
       className={classNames(
@@ -66,7 +66,7 @@ export function LiveTerminal({
         />
       )}
       <div className="relative min-h-0 flex-1 bg-surface">
-        <div ref={place} className="absolute inset-0 overflow-auto py-1 pl-2" data-terminal />
+        <div ref={container} className="absolute inset-0 overflow-auto py-1 pl-2" data-terminal />
       </div>
       <LinkNotice state={state} reason={session?.end_reason ?? null} onTake={take} onReplay={onReplay} />
       {state.kind === 'open' && state.mode === 'control' && (

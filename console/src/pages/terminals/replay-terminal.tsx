@@ -21,7 +21,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
   const [idle, setIdle] = useUrlState<string>('idle', 'skip');
   const [search, setSearch] = useUrlState('q', '');
   const state = useRecording(session.session_id, Number.parseFloat(start) || null);
-  const { place, player, loading, position, seeking, seek, at } = state;
+  const { container, player, loading, position, seeking, seek, at } = state;
   const skipIdle = idle === 'skip';
   const [playing, setPlaying] = usePlayback(state, Number(speed), skipIdle);
 
@@ -62,7 +62,7 @@ export function ReplayTerminal({ session }: { readonly session: TerminalSessionD
       >
         <SearchField value={search} onChange={setSearch} />
         <div className="relative min-h-48 flex-1">
-          <div ref={place} className="absolute inset-0 overflow-auto p-2" data-terminal />
+          <div ref={container} className="absolute inset-0 overflow-auto p-2" data-terminal />
           {loading.state === 'loading' && loading.duration === 0 && <Placeholder />}
         </div>
         <ReplayControls

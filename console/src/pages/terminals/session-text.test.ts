@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { clockTime, endText, exitText, modeOf, secondsOf } from './session-text.ts';
 
-const held = { operator_id: 'me', username: 'me', mode: 'control', since: 1 } as const;
+const controller = { operator_id: 'me', username: 'me', mode: 'control', since: 1 } as const;
 
 test.each([
   ['own, not controlled', { operator_id: 'me', attached: [] }, '', false, 'control'],
-  ['own, controlled by another tab', { operator_id: 'me', attached: [held] }, '', false, 'view'],
-  ['own, controlled by this tab before a reload', { operator_id: 'me', attached: [held] }, '', true, 'control'],
+  ['own, controlled by another tab', { operator_id: 'me', attached: [controller] }, '', false, 'view'],
+  ['own, controlled by this tab before a reload', { operator_id: 'me', attached: [controller] }, '', true, 'control'],
   ['of another operator', { operator_id: 'you', attached: [] }, '', false, 'view'],
   ['control is requested', { operator_id: 'you', attached: [] }, 'control', false, 'control'],
   ['watching is requested', { operator_id: 'me', attached: [] }, 'view', true, 'view'],

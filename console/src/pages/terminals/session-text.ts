@@ -6,8 +6,8 @@ export const statusTones = { active: 'good', closed: 'neutral', interrupted: 'wa
 
 /** Formats seconds as a clock, for example `4:07` or `1:02:09`. */
 export function clockTime(seconds: number): string {
-  const whole = Math.max(0, Math.floor(seconds));
-  const [h, m, s] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60), whole % 60];
+  const total = Math.max(0, Math.floor(seconds));
+  const [h, m, s] = [Math.floor(total / 3600), Math.floor((total % 3600) / 60), total % 60];
   const two = (value: number) => String(value).padStart(2, '0');
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
@@ -32,8 +32,8 @@ export function modeOf(
 ): 'control' | 'view' {
   if (requested === 'control' || requested === 'view') return requested;
   if (wasInControl) return 'control';
-  const isHeld = session.attached.some(({ mode }) => mode === 'control');
-  return session.operator_id === me && !isHeld ? 'control' : 'view';
+  const isControlled = session.attached.some(({ mode }) => mode === 'control');
+  return session.operator_id === me && !isControlled ? 'control' : 'view';
 }
 
 export function exitText(code: number | null, signal: string | null): string {

@@ -33,7 +33,7 @@ export function TerminalPage() {
 function Session({ session_id }: { readonly session_id: string }) {
   const person = usePerson();
   const { data: session, error, refetch } = useQuery(terminalQuery(session_id));
-  const [asked] = useUrlState<string>('mode', '');
+  const [requestedMode] = useUrlState<string>('mode', '');
   const [address] = useState(() => {
     const mine = justOpened?.session_id === session_id ? justOpened : null;
     justOpened = null;
@@ -43,7 +43,9 @@ function Session({ session_id }: { readonly session_id: string }) {
   const [mode, setMode] = useState<'control' | 'view' | 'replay' | null>(address === null ? null : 'control');
   if (mode === null && session !== undefined)
     setMode(
-      session.status === 'active' ? modeOf(session, person.operator_id, asked, wasInControl(session_id)) : 'replay',
+      session.status === 'active'
+        ? modeOf(session, person.operator_id, requestedMode, wasInControl(session_id))
+        : 'replay',
     );
 
   if (error !== null && session === undefined && mode === null)

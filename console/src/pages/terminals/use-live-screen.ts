@@ -11,7 +11,7 @@ export type TerminalQuestion = { readonly kind: 'paste' | 'link'; readonly text:
 
 export interface LiveScreenState {
   /** The element that contains the screen. */
-  readonly place: RefObject<HTMLDivElement | null>;
+  readonly container: RefObject<HTMLDivElement | null>;
   readonly live: RefObject<LiveScreen | null>;
   readonly state: LinkState;
   readonly ctrlHeld: boolean;
@@ -36,7 +36,7 @@ export function useLiveScreen(
   describedBy: string,
   onLeave: () => void,
 ): LiveScreenState {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const live = useRef<LiveScreen | null>(null);
   const [state, setState] = useState<LinkState>({ kind: 'connecting' });
   const [ctrlHeld, setCtrlHeld] = useState(false);
@@ -47,15 +47,15 @@ export function useLiveScreen(
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a session has one connection; the effect below applies preferences
   useEffect(() => {
-    if (place.current === null) return;
+    if (container.current === null) return;
     const options = { session_id, mode, fontSize, screenReader };
-    const created = new LiveScreen(place.current, options, {
+    const created = new LiveScreen(container.current, options, {
       stateChanged: setState,
       ctrlChanged: setCtrlHeld,
       bell: () => setBells((count) => count + 1),
-      pasteAsked: (text) => setQuestion({ kind: 'paste', text }),
-      linkAsked: (text) => setQuestion({ kind: 'link', text }),
-      searchAsked: () => setSearching(true),
+      pasteRequested: (text) => setQuestion({ kind: 'paste', text }),
+      linkRequested: (text) => setQuestion({ kind: 'link', text }),
+      searchRequested: () => setSearching(true),
       left: onLeave,
     });
     created.screen.terminal.textarea?.setAttribute('aria-describedby', describedBy);
@@ -72,5 +72,5 @@ export function useLiveScreen(
     return () => window.clearTimeout(timer);
   }, [bells]);
 
-  return { ...{ place, live, state, ctrlHeld, question, setQuestion, searching, setSearching }, rings: bells > 0 };
+  return { ...{ container, live, state, ctrlHeld, question, setQuestion, searching, setSearching }, rings: bells > 0 };
 }

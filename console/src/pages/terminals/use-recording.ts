@@ -27,7 +27,7 @@ export interface Player {
 
 export interface RecordingState {
   /** The element that contains the screen. */
-  readonly place: RefObject<HTMLDivElement | null>;
+  readonly container: RefObject<HTMLDivElement | null>;
   /** Null until the first bytes are loaded. */
   readonly player: RefObject<Player | null>;
   readonly loading: Loading;
@@ -70,18 +70,18 @@ async function readInto(
 }
 
 /** Creates a screen whose font size follows the width of its container. */
-function fittedScreen(place: HTMLElement): Screen {
+function fittedScreen(container: HTMLElement): Screen {
   let fitted = 0;
   const fit = () => {
-    const pixels = Math.floor(((place.clientWidth - 24) / screen.size.cols / characterWidth) * 2) / 2;
+    const pixels = Math.floor(((container.clientWidth - 24) / screen.size.cols / characterWidth) * 2) / 2;
     const size = Math.max(fontSizes.min, Math.min(fontSizes.max, pixels));
     if (size !== fitted) screen.fontSize = size;
     fitted = size;
   };
   const screen: Screen = new Screen(
-    place,
+    container,
     { fontSize: 13, screenReader: false, readOnly: true, scrollback: 1_000 },
-    { roomChanged: () => fit() },
+    { containerResized: () => fit() },
   );
   screen.terminal.onResize(fit);
   return screen;
@@ -92,7 +92,7 @@ function fittedScreen(place: HTMLElement): Screen {
  * @param start initial position in seconds; null starts at the first text
  */
 export function useRecording(session_id: string, start: number | null): RecordingState {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const player = useRef<Player | null>(null);
   const [loading, setLoading] = useState<Loading>(nothingLoaded);
   const [attempt, setAttempt] = useState(0);
@@ -122,9 +122,9 @@ export function useRecording(session_id: string, start: number | null): Recordin
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: loads once per session and attempt
   useEffect(() => {
-    if (place.current === null) return;
+    if (container.current === null) return;
     const stop = new AbortController();
-    const screen = fittedScreen(place.current);
+    const screen = fittedScreen(container.current);
     const recording = new Recording();
     let total = 0;
     let reportedAt = 0;
@@ -161,5 +161,5 @@ export function useRecording(session_id: string, start: number | null): Recordin
     setLoading(nothingLoaded);
     setAttempt(attempt + 1);
   };
-  return { place, player, loading, retry, position, setPosition, at, seeking, seek };
+  return { container, player, loading, retry, position, setPosition, at, seeking, seek };
 }

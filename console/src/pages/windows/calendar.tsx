@@ -17,7 +17,7 @@ const stageClasses = {
 const weekdays = Array.from({ length: 7 }, (_, day) =>
   new Intl.DateTimeFormat(undefined, { weekday: 'short' }).format(new Date(2024, 0, 1 + day)),
 );
-const wholeDay = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
+const fullDate = new Intl.DateTimeFormat(undefined, { dateStyle: 'full' });
 
 export function Calendar({
   year,
@@ -118,7 +118,7 @@ function DayNumber({
     <button
       type="button"
       aria-current={isToday ? 'date' : undefined}
-      aria-label={`Plan a window on ${wholeDay.format(day)}`}
+      aria-label={`Plan a window on ${fullDate.format(day)}`}
       title="Plan a window on this day"
       onClick={() => plan(day)}
       className={classNames(look, !isToday && 'hover:bg-hover')}

@@ -6,14 +6,14 @@ import { renderPart } from '../../../test/render.tsx';
 import { Confirm, Dialog } from './dialog.tsx';
 import { EachDialog } from './each-dialog.tsx';
 
-function Opened({ lasting = false }: { lasting?: boolean }) {
+function Opened({ persistent = false }: { persistent?: boolean }) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <button type="button" onClick={() => setOpen(true)}>
         Open
       </button>
-      <Dialog open={open} onOpenChange={setOpen} title="Add a tag" lasting={lasting}>
+      <Dialog open={open} onOpenChange={setOpen} title="Add a tag" persistent={persistent}>
         <input aria-label="Tag" />
       </Dialog>
     </>
@@ -29,9 +29,9 @@ test('closes a dialog on Escape', async () => {
   expect(screen.queryByRole('dialog')).toBeNull();
 });
 
-test('ignores Escape and shows no close button if `lasting` is set', async () => {
+test('ignores Escape and shows no close button if `persistent` is set', async () => {
   fakeApi();
-  const { user } = await renderPart(<Opened lasting />);
+  const { user } = await renderPart(<Opened persistent />);
   await user.click(screen.getByRole('button', { name: 'Open' }));
   await user.keyboard('{Escape}');
   expect(screen.getByRole('dialog')).toBeTruthy();

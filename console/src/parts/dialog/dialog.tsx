@@ -18,7 +18,7 @@ export function Dialog({
   title,
   description,
   wide = false,
-  lasting = false,
+  persistent = false,
   calm = false,
   footer,
   children,
@@ -29,7 +29,7 @@ export function Dialog({
   readonly description?: ReactNode;
   readonly wide?: boolean;
   /** Whether Escape and clicks outside the dialog are ignored. */
-  readonly lasting?: boolean;
+  readonly persistent?: boolean;
   /**
    * Whether to focus the dialog itself instead of its first button, so that a key that is held down while the dialog
    * opens does not press the button.
@@ -56,8 +56,8 @@ export function Dialog({
             typed.current = true;
           }}
           // An accidental click must not discard input.
-          onInteractOutside={(event) => (lasting || typed.current) && event.preventDefault()}
-          onEscapeKeyDown={(event) => (lasting || hasOpenList(event.target)) && event.preventDefault()}
+          onInteractOutside={(event) => (persistent || typed.current) && event.preventDefault()}
+          onEscapeKeyDown={(event) => (persistent || hasOpenList(event.target)) && event.preventDefault()}
         >
           <header className="flex items-start gap-3 border-b px-5 py-3">
             <div className="min-w-0 flex-1">
@@ -70,7 +70,7 @@ export function Dialog({
                 </Radix.Description>
               )}
             </div>
-            {!lasting && (
+            {!persistent && (
               <Radix.Close asChild>
                 <IconButton label="Close" small icon={<X className="size-4" />} />
               </Radix.Close>

@@ -17,7 +17,7 @@ export function FormDialog({
   readonly title: string;
   readonly description?: ReactNode;
   /** Whether Escape and clicks outside the dialog are ignored. */
-  readonly lasting?: boolean;
+  readonly persistent?: boolean;
   /** Label of the submit button: a verb, not “OK”. */
   readonly action: string;
   readonly cancel?: string;

@@ -9,7 +9,7 @@ import {
   type FanOut,
   type FanOutDraft,
   type FanOutFaults,
-  pace,
+  fanOutPreset,
   readFanOut,
   sentence,
 } from './fan-out.ts';
@@ -36,7 +36,7 @@ function FanOutForm({
       <ChoiceCards
         legend="Pace"
         choices={paces}
-        value={pace(draft)}
+        value={fanOutPreset(draft)}
         onChange={({ draft: { canary, batch, maxFailures } }) => change({ canary, batch, maxFailures })}
       />
       <div className="grid gap-3 sm:grid-cols-3">

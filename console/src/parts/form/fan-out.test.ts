@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { atOnce, careful, type FanOutDraft, pace, readFanOut, sentence } from './fan-out.ts';
+import { atOnce, careful, type FanOutDraft, fanOutPreset, readFanOut, sentence } from './fan-out.ts';
 
 const read = (draft: Partial<FanOutDraft>) => readFanOut({ ...atOnce, ...draft });
 
@@ -53,9 +53,9 @@ describe('reading the form', () => {
 });
 
 test('recognizes the presets', () => {
-  expect(pace(careful)).toBe('careful');
-  expect(pace({ ...atOnce, offline: 'queue' })).toBe('at_once');
-  expect(pace({ ...careful, batch: '10' })).toBe('own');
+  expect(fanOutPreset(careful)).toBe('careful');
+  expect(fanOutPreset({ ...atOnce, offline: 'queue' })).toBe('at_once');
+  expect(fanOutPreset({ ...careful, batch: '10' })).toBe('own');
 });
 
 describe('describing the rollout', () => {

@@ -29,7 +29,7 @@ export const careful: FanOutDraft = { canary: '1', batch: '25%', maxFailures: '0
 export const atOnce: FanOutDraft = { canary: '', batch: '', maxFailures: '', offline: 'report', wait: '24h' };
 
 /** Returns the preset that equals the draft, or `own`. */
-export function pace({ canary, batch, maxFailures }: FanOutDraft): 'careful' | 'at_once' | 'own' {
+export function fanOutPreset({ canary, batch, maxFailures }: FanOutDraft): 'careful' | 'at_once' | 'own' {
   const is = (other: FanOutDraft) =>
     canary === other.canary && batch === other.batch && maxFailures === other.maxFailures;
   return is(careful) ? 'careful' : is(atOnce) ? 'at_once' : 'own';
@@ -95,8 +95,8 @@ export function sentence({ canary, batch, max_failures, offline }: FanOut, count
   const rest = first === null || count === null ? count : count - first;
   const whom =
     first !== null ? `the ${rest === null ? 'others' : `other ${rest}`}` : rest === null ? 'all' : agents(rest);
-  const isWhole = size === undefined || (typeof size === 'number' && rest !== null && size >= rest);
-  const how = isWhole ? `${whom} at once` : `${whom}, at most ${size} at a time`;
+  const coversAll = size === undefined || (typeof size === 'number' && rest !== null && size >= rest);
+  const how = coversAll ? `${whom} at once` : `${whom}, at most ${size} at a time`;
   const parts = [
     first === null
       ? `Runs on ${how}.`

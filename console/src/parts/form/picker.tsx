@@ -17,8 +17,8 @@ const maxShown = 50;
 export function pickerMatches(options: readonly PickerOption[], text: string): PickerOption[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = options.filter(({ label, detail = '', value }) => {
-    const whole = `${label} ${detail} ${value}`.toLowerCase();
-    return words.every((word) => whole.includes(word));
+    const searchText = `${label} ${detail} ${value}`.toLowerCase();
+    return words.every((word) => searchText.includes(word));
   });
   const first = words[0];
   if (first === undefined) return found;

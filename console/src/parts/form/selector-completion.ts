@@ -24,7 +24,7 @@ export interface Completion {
   readonly from: number;
   readonly to: number;
   /** Whether the start of the first option is already typed, so that Enter accepts it. */
-  readonly begun: boolean;
+  readonly hasPrefix: boolean;
   readonly options: readonly CompletionOption[];
 }
 
@@ -51,16 +51,16 @@ export const quoted = (value: string): string =>
 
 /** Sorts matches that start with the text before other matches. */
 function found<T extends Counted>(all: readonly T[], text: string): readonly T[] {
-  const wanted = text.toLowerCase();
-  if (wanted === '') return all.slice(0, maxOptions);
+  const query = text.toLowerCase();
+  if (query === '') return all.slice(0, maxOptions);
   const begins: T[] = [];
-  const holds: T[] = [];
+  const containing: T[] = [];
   for (const each of all) {
-    const at = each.value.toLowerCase().indexOf(wanted);
+    const at = each.value.toLowerCase().indexOf(query);
     if (at === 0) begins.push(each);
-    else if (at > 0) holds.push(each);
+    else if (at > 0) containing.push(each);
   }
-  return [...begins, ...holds].slice(0, maxOptions);
+  return [...begins, ...containing].slice(0, maxOptions);
 }
 
 const agents = (count: number | null): string => (count === null ? '' : count === 1 ? '1 agent' : `${count} agents`);
@@ -72,26 +72,26 @@ export function completionAt(text: string, cursor: number, vocabulary: SelectorV
   const value = list ?? afterOperator.exec(before);
   if (value !== null) {
     const [, name = '', written = ''] = value;
-    const wanted = written.replace(/^"/, '').replace(/\\(.)/g, '$1');
-    const options = found(vocabulary.values(name), wanted).map(({ value, count }) => ({
+    const query = written.replace(/^"/, '').replace(/\\(.)/g, '$1');
+    const options = found(vocabulary.values(name), query).map(({ value, count }) => ({
       insert: list === null ? `${quoted(value)} ` : quoted(value),
       label: value === '' ? '""' : value,
       detail: agents(count),
     }));
-    return { from: cursor - written.length, to: endOfWord(text, cursor), begun: wanted !== '', options };
+    return { from: cursor - written.length, to: endOfWord(text, cursor), hasPrefix: query !== '', options };
   }
-  const place = atKey.exec(before);
-  if (place === null) return null;
-  const [, not = '', written = ''] = place;
+  const match = atKey.exec(before);
+  if (match === null) return null;
+  const [, not = '', written = ''] = match;
   const keys = vocabulary.keys();
   if (written !== '' && not === '' && cursor === text.length && keys.some(({ value }) => value === written))
-    return { from: cursor, to: cursor, begun: false, options: operators };
+    return { from: cursor, to: cursor, hasPrefix: false, options: operators };
   const options = found(keys, written).map(({ value, count }) => ({
     insert: not === '' ? value : `${value} `,
     label: value,
     detail: agents(count),
   }));
-  return { from: cursor - written.length, to: endOfWord(text, cursor), begun: written !== '', options };
+  return { from: cursor - written.length, to: endOfWord(text, cursor), hasPrefix: written !== '', options };
 }
 
 /** Returns the end of the word at the cursor, because a completion replaces the whole word. */

@@ -32,7 +32,7 @@ function useSelectorField({ value, onChange, onSubmit, vocabulary }: Options) {
   const options = completion?.options ?? [];
   const shown = options.length > 0;
   // Enter accepts the first option if its start is typed; otherwise it submits the selector.
-  const at = active ?? (completion?.begun ? 0 : -1);
+  const at = active ?? (completion?.hasPrefix ? 0 : -1);
   useLayoutEffect(() => {
     if (shown && at >= 0) list.current?.children[at]?.scrollIntoView({ block: 'nearest' });
   }, [shown, at]);

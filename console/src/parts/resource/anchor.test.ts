@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Anchor, anchorText, readAnchor } from './anchor.ts';
 
-const places: readonly [Anchor, string][] = [
+const anchors: readonly [Anchor, string][] = [
   [{ resource: 'motd//etc/motd', part: 'diff', line: null }, 'r=motd//etc/motd'],
   [{ resource: 'motd//etc/motd', part: 'diff', line: 'L12' }, 'r=motd//etc/motd&L12'],
   [{ resource: 'motd//etc/motd', part: 'diff', line: 'B3' }, 'r=motd//etc/motd&B3'],
@@ -9,7 +9,7 @@ const places: readonly [Anchor, string][] = [
   [{ resource: 'a/100% & #1?', part: 'diff', line: null }, 'r=a/100%25%20%26%20%231%3F'],
 ];
 
-test.each(places)('formats %o as %s and parses it back', (anchor, text) => {
+test.each(anchors)('formats %o as %s and parses it back', (anchor, text) => {
   expect(anchorText(anchor)).toBe(text);
   expect(readAnchor(text)).toEqual(anchor);
 });

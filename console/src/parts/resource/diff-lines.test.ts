@@ -35,12 +35,12 @@ test('reconstructs both texts of any diff from its lines', () => {
   const text = fc.array(fc.constantFrom('', 'a', '- b', '+ c', '@@ -1 +1 @@', '\\ d', ' e'), { maxLength: 12 });
   fc.assert(
     fc.property(text, text, (first, second) => {
-      const whole = (lines: string[]) => lines.map((line) => `${line}\n`).join('');
+      const textOf = (lines: string[]) => lines.map((line) => `${line}\n`).join('');
       const lines = diffLines(
-        createTwoFilesPatch('a', 'b', whole(first), whole(second), undefined, undefined, { context: 99 }),
+        createTwoFilesPatch('a', 'b', textOf(first), textOf(second), undefined, undefined, { context: 99 }),
       );
       const of = (kinds: string[]) => lines.filter(({ kind }) => kinds.includes(kind)).map((line) => line.text);
-      if (whole(first) === whole(second)) return;
+      if (textOf(first) === textOf(second)) return;
       expect(of(['removed', 'same'])).toEqual(first);
       expect(of(['added', 'same'])).toEqual(second);
     }),

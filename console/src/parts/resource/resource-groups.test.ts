@@ -67,8 +67,8 @@ test('includes failures in the list of changes', () => {
 
 test('folds consecutive unchanged results, but not the linked one', () => {
   const keyed = keyedResults(mixed.filter(({ module }) => module === 'web'));
-  const shape = (kept: string | null) =>
-    piecesOf(keyed, kept).map((piece) => (piece.kind === 'one' ? piece.each.key : piece.results.length));
+  const shape = (linked: string | null) =>
+    piecesOf(keyed, linked).map((piece) => (piece.kind === 'one' ? piece.each.key : piece.results.length));
   expect(shape(null)).toEqual([2, 'web/c', 1]);
   expect(shape('web/a')).toEqual(['web/a', 1, 'web/c', 1]);
 });

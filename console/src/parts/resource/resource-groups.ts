@@ -53,11 +53,11 @@ export function groupsByModule(keyed: readonly KeyedResult[]): ModuleGroup[] {
 }
 
 export function shownResults(keyed: readonly KeyedResult[], show: Show, search: string): readonly KeyedResult[] {
-  const wanted = search.trim().toLowerCase();
+  const query = search.trim().toLowerCase();
   return keyed.filter(({ result }) => {
     if (show === 'failed' && !hasFailed(result)) return false;
     if (show === 'changed' && !hasFailed(result) && !hasChanged(result)) return false;
-    return wanted === '' || `${result.identity} ${result.id ?? ''} ${result.type}`.toLowerCase().includes(wanted);
+    return query === '' || `${result.identity} ${result.id ?? ''} ${result.type}`.toLowerCase().includes(query);
   });
 }
 

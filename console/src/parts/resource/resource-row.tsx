@@ -62,15 +62,15 @@ export interface ResourceRowProps {
 export function ResourceRow(props: ResourceRowProps) {
   const { each, output, open, anchor } = props;
   const opens = hasDetail(each.result) || output !== undefined;
-  const place = useRef<HTMLDivElement>(null);
+  const row = useRef<HTMLDivElement>(null);
   const isNamed = anchor !== null;
   const namesLine = anchor !== null && anchor.line !== null;
   useEffect(() => {
-    if (isNamed && !namesLine) place.current?.scrollIntoView({ block: 'start' });
+    if (isNamed && !namesLine) row.current?.scrollIntoView({ block: 'start' });
   }, [isNamed, namesLine]);
   return (
     <div
-      ref={place}
+      ref={row}
       className={classNames(
         'scroll-mt-14 border-b last:border-b-0 [contain-intrinsic-size:auto_37px] [content-visibility:auto]',
         isNamed && 'bg-accent-soft/40 shadow-[inset_2px_0_0_var(--accent)]',

@@ -50,9 +50,9 @@ export function useClearFilters(filters: readonly Filter[]): (() => void) | unde
   return () => void navigate({ to: '.', search: others as never });
 }
 
-/** Reports whether any of the texts contains `wanted`, ignoring case. */
-export const containsText = (wanted = '', ...texts: readonly (string | null | undefined)[]): boolean =>
-  wanted === '' || texts.some((text) => text?.toLowerCase().includes(wanted.toLowerCase()));
+/** Reports whether any of the texts contains `query`, ignoring case. */
+export const containsText = (query = '', ...texts: readonly (string | null | undefined)[]): boolean =>
+  query === '' || texts.some((text) => text?.toLowerCase().includes(query.toLowerCase()));
 
 /** @param instant whether to update the URL on every keystroke; otherwise after a pause in typing */
 export function FilterFields({ filters, instant }: { readonly filters: readonly Filter[]; readonly instant: boolean }) {

@@ -12,14 +12,14 @@ const counterWidth = 28;
 /**
  * Selects the first tag and every later one that fits into the remaining space.
  * @param tags as `key=value`
- * @param room available width in pixels
+ * @param available width for the tags in pixels
  * @returns indexes of the selected tags; includes the first tag even if it must be truncated
  */
-export function tagsThatFit(tags: readonly string[], room: number): number[] {
+export function tagsThatFit(tags: readonly string[], available: number): number[] {
   const widths = tags.map(({ length }) => Math.min(maxWidth, length * perCharacter + padding) + gap);
   const all = widths.reduce((sum, width) => sum + width, 0);
-  if (all <= room) return [...tags.keys()];
-  let left = room - counterWidth;
+  if (all <= available) return [...tags.keys()];
+  let left = available - counterWidth;
   return widths.flatMap((width, index) => {
     if (index > 0 && width > left) return [];
     left -= width;

@@ -7,16 +7,16 @@ const step = 24;
  * Returns the width of a column in pixels.
  * @param isRendered whether `table` contains the rendered table
  */
-export function useColumnRoom(table: RefObject<HTMLElement | null>, column: string, isRendered: boolean): number {
-  const [room, setRoom] = useState(0);
+export function useColumnWidth(table: RefObject<HTMLElement | null>, column: string, isRendered: boolean): number {
+  const [width, setWidth] = useState(0);
   useEffect(() => {
     const head = isRendered ? table.current?.querySelector(`[data-column="${column}"]`) : null;
     if (!head) return;
     const observer = new ResizeObserver(([entry]) =>
-      setRoom(Math.floor((entry?.contentRect.width ?? 0) / step) * step),
+      setWidth(Math.floor((entry?.contentRect.width ?? 0) / step) * step),
     );
     observer.observe(head);
     return () => observer.disconnect();
   }, [table, column, isRendered]);
-  return room;
+  return width;
 }

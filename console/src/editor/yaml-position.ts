@@ -5,7 +5,7 @@
 
 export type Step = string | number;
 
-export interface Place {
+export interface Position {
   /** Path of the value, or of the mapping whose key is being typed. */
   readonly path: readonly Step[];
   /**
@@ -233,7 +233,7 @@ function keysBelow(text: string, from: number, column: number): string[] {
 }
 
 /** Returns the place at this offset, or null if nothing can be proposed, such as in a comment. */
-export function placeAt(text: string, offset: number): Place | null {
+export function positionAt(text: string, offset: number): Position | null {
   const reader = new ShapeReader();
   let at = 0;
   for (let end = text.indexOf('\n', at); end >= 0 && end < offset; end = text.indexOf('\n', at)) {
@@ -242,14 +242,14 @@ export function placeAt(text: string, offset: number): Place | null {
   }
   const line = text.slice(at, offset);
   if (reader.quote === null && !reader.inFlow) {
-    const place = blockPlace(reader, text, line, at, offset);
-    if (place !== undefined) return place;
+    const position = blockPosition(reader, text, line, at, offset);
+    if (position !== undefined) return position;
   }
   reader.line(line, at);
-  return flowPlace(reader, offset, at);
+  return flowPosition(reader, offset, at);
 }
 
-function flowPlace(reader: ShapeReader, offset: number, lineAt: number): Place | null {
+function flowPosition(reader: ShapeReader, offset: number, lineAt: number): Position | null {
   const top = reader.frames.at(-1);
   const from = reader.word === '' && reader.quote === null ? offset : reader.wordFrom;
   const common = { from, flow: true, column: from - lineAt } as const;
@@ -261,13 +261,13 @@ function flowPlace(reader: ShapeReader, offset: number, lineAt: number): Place |
 }
 
 /** Returns undefined if the line opens a flow collection before the cursor. */
-function blockPlace(
+function blockPosition(
   reader: ShapeReader,
   text: string,
   line: string,
   at: number,
   offset: number,
-): Place | null | undefined {
+): Position | null | undefined {
   const blank = line.trim() === '';
   if (reader.textIndent !== null) {
     if (blank ? line.length > reader.textIndent : indentOf(line) > reader.textIndent)
@@ -287,7 +287,7 @@ function blockPlace(
     reader.enterMap(column, unquoted(key[1] as string));
     return { path: reader.path, kind: 'value', from: at + valueAt, present: [], flow: false, column: valueAt };
   }
-  const open = (path: readonly Step[], present: readonly string[]): Place => ({
+  const open = (path: readonly Step[], present: readonly string[]): Position => ({
     path,
     kind: 'open',
     from: at + column,

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Pace } from '../../execution/apply-view.ts';
+import type { FanOut } from '../../execution/apply-view.ts';
 import { usageError } from '../../exit.ts';
 import { parseCount, parseDuration } from '../../text/values.ts';
 
 /** Options that pace an apply on many agents, and their values in the API. */
 
-export interface PaceOptions {
+export interface FanOutOptions {
   canary?: string;
   batch?: string;
   maxFailures?: string;
@@ -14,14 +14,14 @@ export interface PaceOptions {
 
 const maxAgents = 1_000_000;
 
-export const paceOptions = (command: Command): Command =>
+export const fanOutOptions = (command: Command): Command =>
   command
     .option('--canary <n>', 'apply to this many agents first; continue only if all succeed')
     .option('--batch <n>', 'maximum number of agents at the same time: a number, or a share such as 25%')
     .option('--max-failures <n>', 'halt after more failures than this');
 
 /** Parses the pacing options. @throws CliError (usage) */
-export function paceOf({ canary, batch, maxFailures }: PaceOptions): Pace & { max_failures?: number } {
+export function fanOutOf({ canary, batch, maxFailures }: FanOutOptions): FanOut & { max_failures?: number } {
   const share = batch !== undefined && /^([1-9]\d?|100)%$/.test(batch);
   return {
     ...(canary === undefined ? {} : { canary: parseCount('--canary', canary, 1, maxAgents) }),
@@ -31,7 +31,7 @@ export function paceOf({ canary, batch, maxFailures }: PaceOptions): Pace & { ma
 }
 
 /** Parses the options for offline agents. @throws CliError (usage) */
-export function waitOf({ ttl }: PaceOptions, queue: boolean): { offline?: 'queue'; ttl?: number } {
+export function waitOf({ ttl }: FanOutOptions, queue: boolean): { offline?: 'queue'; ttl?: number } {
   if (ttl !== undefined && !queue) throw usageError('--ttl needs --queue');
   return {
     ...(queue ? { offline: 'queue' as const } : {}),

@@ -1,11 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { placeAt } from './yaml-place.ts';
+import { positionAt } from './yaml-position.ts';
 
 /** Returns the position at the `¦` in the text. */
 const at = (written: string) => {
   const offset = written.indexOf('¦');
-  const place = placeAt(written.replace('¦', ''), offset);
-  return place && { path: place.path.join('/'), kind: place.kind, present: place.present, back: offset - place.from };
+  const position = positionAt(written.replace('¦', ''), offset);
+  return (
+    position && {
+      path: position.path.join('/'),
+      kind: position.kind,
+      present: position.present,
+      back: offset - position.from,
+    }
+  );
 };
 
 describe('by indentation', () => {
@@ -131,7 +138,7 @@ describe('in a flow', () => {
 
 test('reads arbitrary text in linear time', () => {
   const hostile = `${'['.repeat(20_000)}${'{ a: '.repeat(20_000)}`;
-  expect(placeAt(hostile, hostile.length)?.kind).toBe('value');
+  expect(positionAt(hostile, hostile.length)?.kind).toBe('value');
   const deep = Array.from({ length: 3_000 }, (_, level) => `${' '.repeat(level)}a:`).join('\n');
-  expect(placeAt(`${deep} `, deep.length + 1)?.path).toHaveLength(3_000);
+  expect(positionAt(`${deep} `, deep.length + 1)?.path).toHaveLength(3_000);
 });

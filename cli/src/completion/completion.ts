@@ -25,7 +25,7 @@ export interface Candidate {
 }
 
 /** The completion at the cursor. */
-export interface Wanted {
+export interface Completion {
   /** The part of the word before the completed value, such as `a,b,` in a list or `--flag=`. */
   before: string;
   /** The typed beginning of the value. */
@@ -99,40 +99,48 @@ export function choicesIn(description: string): string[] {
 
 const valueName = (option: Option): string => (/[<[]([^>\].]+)/.exec(option.flags)?.[1] ?? '').toLowerCase();
 
-const plain = (values: readonly string[]): Candidate[] => values.map((value) => ({ value, about: '' }));
+const toCandidates = (values: readonly string[]): Candidate[] => values.map((value) => ({ value, about: '' }));
 
 const firstLine = (text: string): string => text.split(/[\n;:]/)[0]?.trim() ?? '';
 
 /** Completes one value of a comma-separated list. */
-function placeOf(word: string, fill: Pick<Wanted, 'fixed' | 'source' | 'files'>, used: readonly string[]): Wanted {
+function completeLastItem(
+  word: string,
+  fill: Pick<Completion, 'fixed' | 'source' | 'files'>,
+  used: readonly string[],
+): Completion {
   const at = fill.source === null ? 0 : word.lastIndexOf(',') + 1;
   const named = [...used, ...word.slice(0, at).split(',')].flatMap((part) => part.split(',')).filter((part) => part);
   return { before: word.slice(0, at), begins: word.slice(at), named, ...fill };
 }
 
-function valueOfOption(option: Option, word: string, used: readonly string[]): Wanted {
+function valueOfOption(option: Option, word: string, used: readonly string[]): Completion {
   const choices = option.argChoices ?? choicesIn(option.description);
   const files = isFile(valueName(option)) || /-file$/.test(option.long ?? '');
-  return placeOf(word, { fixed: plain(choices), source: byOption[option.long ?? ''] ?? null, files }, used);
+  return completeLastItem(
+    word,
+    { fixed: toCandidates(choices), source: byOption[option.long ?? ''] ?? null, files },
+    used,
+  );
 }
 
-function valueOfArgument(argument: Argument, command: Command, word: string, used: readonly string[]): Wanted {
+function valueOfArgument(argument: Argument, command: Command, word: string, used: readonly string[]): Completion {
   const name = argument.name().toLowerCase();
   const noun = command.parent?.parent ? command.parent.name() : command.name();
   const general = /^(name|names|ids?|words)$/.test(name) && !making.has(command.name());
   const source = byWord[name] ?? (general ? (byNoun[noun] ?? null) : null);
   const choices = argument.argChoices ?? (source === null ? choicesIn(argument.description) : []);
-  return placeOf(word, { fixed: plain(choices), source, files: isFile(name) }, used);
+  return completeLastItem(word, { fixed: toCandidates(choices), source, files: isFile(name) }, used);
 }
 
-const nothing: Wanted = { before: '', begins: '', fixed: [], source: null, named: [], files: false };
+const nothing: Completion = { before: '', begins: '', fixed: [], source: null, named: [], files: false };
 
 /**
  * Returns the completion at the end of a line.
  * @param program contains at least the verbs of the typed noun
  * @param typed the words after `muster`; the last one is completed and may be empty
  */
-export function wantedBy(program: Command, typed: readonly string[]): Wanted {
+export function completionOf(program: Command, typed: readonly string[]): Completion {
   // bash splits `--flag=value` into three words.
   const words = typed.filter((word, at) => !(word === '=' && typed[at - 1]?.startsWith('--')));
   const last = words.at(-1) ?? '';

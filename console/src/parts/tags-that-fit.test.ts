@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tagsThatFit } from './tag-room.ts';
+import { tagsThatFit } from './tags-that-fit.ts';
 
 const tags = ['environment=staging', 'role=web', 'site=paris', 'tier=gold'];
 
@@ -9,8 +9,8 @@ test.each([
   [240, [0, 1]],
   [340, [0, 1, 2]],
   [400, [0, 1, 2, 3]],
-])('in %s pixels, shows the tags with the indexes %j', (room, indexes) => {
-  expect(tagsThatFit(tags, room)).toEqual(indexes);
+])('in %s pixels, shows the tags with the indexes %j', (maxWidth, indexes) => {
+  expect(tagsThatFit(tags, maxWidth)).toEqual(indexes);
 });
 
 test('skips a long tag that does not fit and shows a shorter one after it', () => {
