@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 
 type Sources = Invocation['sources'];
 
-/** The current configuration. A reload replaces its reloadable keys. */
+/** The current configuration. A reload replaces its reloadable settings. */
 export class Settings {
   readonly #atStart: Config;
   #current: Config;
@@ -25,7 +25,7 @@ export class Settings {
     return this.#sources;
   }
 
-  /** Applies the reloadable keys of a new configuration. @returns the changed keys */
+  /** Applies the reloadable settings of a new configuration. @returns the names of the changed settings */
   reload(next: Config, sources: Sources, about: { ownCertificate: boolean }): Changes {
     const changes = changesOf(this.#atStart, this.#current, next, about);
     this.#sources = sourcesAfter(this.#sources, sources);

@@ -44,8 +44,8 @@ export interface Running {
   bootstrapped: boolean;
   operators: boolean;
   /**
-   * Applies the reloadable keys, and reports other keys that differ from the configuration at the start.
-   * @throws Error if a certificate cannot be used; no key is applied in this case
+   * Applies the reloadable settings, and reports other settings that differ from the configuration at the start.
+   * @throws Error if a certificate cannot be used; no setting is then applied
    */
   reload(next: Config, sources: Invocation['sources']): Promise<Changes>;
   /** Stops accepting work, finishes work in progress, and releases all resources. */

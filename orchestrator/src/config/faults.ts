@@ -17,7 +17,7 @@ export function explain(error: z.ZodError, where: (path: readonly PropertyKey[])
       return issue.keys
         .map((key) => {
           const name = [...issue.path, key].join('.');
-          return `${where([...issue.path, key])}: ${name} is not a known key${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
+          return `${where([...issue.path, key])}: ${name} is not a known setting${known.length > 0 ? `; did you mean ${closest(key, known)}?` : ''}`;
         })
         .join('\n');
     })

@@ -40,7 +40,7 @@ export function readFile(file: string): ReadFile {
   }
   if (value === null) return noFile;
   if (typeof value !== 'object' || Array.isArray(value))
-    throw new ConfigError(`${file} must contain a mapping of keys`);
+    throw new ConfigError(`${file} must contain a mapping of settings`);
   const lineOf = (path: readonly PropertyKey[]): number | null => {
     let node: unknown = document.contents;
     let found: number | null = null;

@@ -31,7 +31,7 @@ export const usage = `Usage: muster orchestrator [options]
 Runs the orchestrator: the API for operators and the port that agents dial.
 Where it is installed as a service, "muster orchestrator init" makes you its first admin.
 
-  --config FILE               YAML file with the keys of docs/operations.md
+  --config FILE               YAML file with the settings in docs/operations.md
   --data-dir DIR              directory of the keys and the database
   --api-host HOST             address of the API (127.0.0.1)
   --api-port PORT             port of the API (4748; 0 picks a free one)

@@ -185,7 +185,7 @@ describe('the configuration', () => {
 
   test('refuses unknown keys, and suggests the nearest known key', () => {
     expect(() => read(['--config', file('api_prot: 1\n')])).toThrow(
-      /api_prot is not a known key; did you mean api_port/,
+      /api_prot is not a known setting; did you mean api_port/,
     );
     expect(() => read(['--config', file('drift: { intervall: 1 }\n')])).toThrow(
       /drift\.intervall .* did you mean interval/,
@@ -194,7 +194,7 @@ describe('the configuration', () => {
     expect(() => read(['extra'])).toThrow(/extra/);
   });
 
-  test('refuses invalid values, and names their location', () => {
+  test('refuses invalid values, and includes their location in the error', () => {
     expect(() => read(['--api-port', 'x'])).toThrow(/--api-port must be a whole number/);
     expect(() => read(['--api-port', '70000'])).toThrow(/api_port/);
     expect(() => read([], { MUSTER_API_PORT: '-1' })).toThrow(/MUSTER_API_PORT/);
@@ -255,7 +255,7 @@ describe('the configuration', () => {
     expect(
       faults('api_port: 1\ndrift:\n  intervall: 4\n  interval: no\ntrusted_proxies: [1.2.3.4, bad]\n').sort(),
     ).toEqual([
-      ':3: drift.intervall is not a known key; did you mean interval?',
+      ':3: drift.intervall is not a known setting; did you mean interval?',
       expect.stringMatching(/^:4: drift\.interval: /),
       expect.stringMatching(/^:5: trusted_proxies\.1: /),
     ]);

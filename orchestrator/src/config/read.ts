@@ -8,7 +8,7 @@ import { type Config, configSchema, sectionOf } from './schema.ts';
 
 /**
  * Reads the orchestrator's configuration: defaults, then the YAML file, then `MUSTER_*` variables, then flags; later sources
- * override earlier ones. Unknown keys are refused, except in the environment, which other programs share.
+ * override earlier ones. Unknown settings are refused, except in the environment, which other programs share.
  */
 
 /** The source of a value that is set explicitly. */
@@ -16,7 +16,7 @@ export type Source = 'file' | 'environment' | 'flag';
 
 export interface Invocation {
   help: boolean;
-  /** Path of the configuration file; null if none was named. */
+  /** Path of the configuration file; null if none was specified. */
   file: string | null;
   config: Config;
   /** Source of every value that is set, by dotted key. */
@@ -84,7 +84,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   };
 }
 
-/** @throws ConfigError if keys contradict each other */
+/** @throws ConfigError if settings contradict each other */
 function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
   const { url, bearer_token_file, username, password_file } = given;
   const within = (text: string) => new ConfigError(`metrics.remote_write: ${text}`);
@@ -94,7 +94,7 @@ function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
     throw within('username and password_file must be given together');
   if (url === null && (bearer_token_file !== null || username !== null)) throw within('url is missing');
   if (url !== null && (bearer_token_file !== null || username !== null) && /^[^/]*\/\/[^/]*@/.test(url))
-    throw within('the url already contains a user: give its name and password there or in separate keys, not both');
+    throw within('the url already contains a user: specify its name and password either there or in separate settings');
 }
 
 /** Reads the database URL from its file, if one is configured. */

@@ -1,9 +1,9 @@
 import type { Invocation } from './read.ts';
 import type { Config } from './schema.ts';
 
-/** Decides which configuration changes take effect on reload, and which at the next start. */
+/** Decides which configuration changes take effect on reload, and which only after a restart. */
 
-/** Keys that a reload applies. All others are read only at the start. */
+/** Settings that a reload applies. All others are read only at the start. */
 export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
@@ -32,9 +32,9 @@ export const reloadable: readonly string[] = [
 ];
 
 export interface Changes {
-  /** Keys that have changed since the last load, and take effect immediately. */
+  /** Settings that have changed since the last load, and take effect immediately. */
   readonly now: readonly string[];
-  /** Keys that differ from the configuration at the start, and take effect at the next start. */
+  /** Settings that differ from the configuration at the start, and take effect only after a restart. */
   readonly atStart: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export interface Changes {
  * @param current current configuration
  * @param about `ownCertificate`: whether the API serves a generated certificate, which a configured one replaces only
  * at the next start
- * @returns the keys that differ, but not their values, which may be secret
+ * @returns the names of the settings that differ, but not their values, which may be secret
  */
 export function changesOf(
   start: Config,

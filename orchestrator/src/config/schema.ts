@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
-/** The keys of the orchestrator's configuration, with bounds and defaults. */
+/** The settings of the orchestrator, with bounds and defaults. */
 
 /** Creates the schema of a section whose keys are all optional. */
 function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {

@@ -154,12 +154,12 @@ const restore: OfflineCommand = {
   usage: `Usage: muster restore [options] FILE
 
 Restores a backup from a file, or from standard input for \`-\`, into an empty data directory and, with PostgreSQL, an empty
-database. The kind of database may differ from that of the backup. Everything is restored or nothing. Stop the orchestrator
-first. The configuration from the backup is stored separately and does not take effect.
+database. The kind of database may differ from that of the backup. Either everything is restored, or nothing. Stop the
+orchestrator first. The configuration from the backup is stored separately and does not take effect.
 
-Afterwards agents reconnect on their own. Operators must sign in again, and enrollment tokens are revoked, because some may
-have been used since. Operations that were open at the time of the backup become \`interrupted\`. Operators, agents and
-secrets that were removed after the backup exist again.
+After the start, agents reconnect on their own. Operators must sign in again, and enrollment tokens are revoked, because
+some may have been used since. Operations that were open at the time of the backup become \`interrupted\`. Operators,
+agents, and secrets that were removed after the backup exist again.
 
 ${places}  --force                     move existing data aside and keep it
   --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE, or a prompt

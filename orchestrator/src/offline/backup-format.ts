@@ -3,7 +3,7 @@
  *
  *     muster-backup.json          header: {"muster_backup":1,"id":…,"created_at":…,"schema_version":…,…}
  *     keys/identity.key …         files of the data directory besides the database
- *     config/orchestrator.yml …   the configuration file, and certificates that it names
+ *     config/orchestrator.yml …   the configuration file, and certificates that it refers to
  *     terminals/ID.cast           transcripts, up to the length at the moment of the backup
  *     metrics/00000001 …          samples, one JSON array per line: [node_id, collected_at, …]
  *     rows/00000001 …             an export of the database (transfer-format.ts), in pieces to concatenate

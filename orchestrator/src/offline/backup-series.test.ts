@@ -7,7 +7,7 @@ import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-test('names a backup after its time if the path is a directory, and otherwise uses the path', async () => {
+test('derives the file name of a backup from its time if the path is a directory, and otherwise uses the path', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
   expect(await placeOfBackup(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),

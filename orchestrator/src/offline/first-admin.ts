@@ -122,7 +122,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
   }
 }
 
-/** Sets keys in the file, and keeps other keys and comments. @returns the former content */
+/** Changes settings in the file, and keeps other settings and comments. @returns the former content */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;

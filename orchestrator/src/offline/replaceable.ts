@@ -13,7 +13,7 @@ export async function replaceable(path: string): Promise<string> {
   // A link whose target does not exist, or is an unnamed pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
-  throw new ConfigError(`${path} exists and is not a regular file: name a file, or - for standard output`);
+  throw new ConfigError(`${path} exists and is not a regular file: specify a file, or - for standard output`);
 }
 
 function ifMissing(error: NodeJS.ErrnoException): null {
