@@ -108,7 +108,7 @@ describe.skipIf(reason !== null)(`accounts of a test host${reason === null ? '' 
     await sh('groupdel shared');
   });
 
-  test('an apply does not remove or renumber an account in use, and names the processes or users that use it', async () => {
+  test('an apply does not remove or renumber an account in use, and reports the processes or users that use it', async () => {
     await sh('useradd -M busy; setpriv --reuid busy sleep 1000 > /dev/null 2>&1 & sleep 0.2');
     expect(
       said(

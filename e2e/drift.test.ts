@@ -64,7 +64,7 @@ test('the watch reports manual changes and their repair', async ({ stage }) => {
   expect(await orchestrator.call(listDrift, { params: { node_id: 'web-1' } })).toEqual(records);
 });
 
-test('the orchestrator checks machines for drift repeatedly by schedule', async ({ stage }) => {
+test('the orchestrator checks machines for drift on a schedule', async ({ stage }) => {
   const env = { MUSTER_DRIFT_INTERVAL: '1', MUSTER_DRIFT_SKIP_RECENTLY_APPLIED: '0' };
   const orchestrator = await stage.orchestrator({ env });
   await applied(stage, orchestrator);

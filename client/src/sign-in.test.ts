@@ -26,7 +26,7 @@ function rig(...answers: unknown[]) {
   return { bodies, signed, run: () => signIn({ call, publicKey, servers: () => [tls, origin], sign }) };
 }
 
-test('signs a message that names the server', async () => {
+test('signs a message that contains the name of the server', async () => {
   const { run, bodies, signed } = rig({ nonce, form: 2 }, { token: 't', expires_at: 1 });
   expect(await run()).toEqual({ token: 't', expires_at: 1 });
   expect(signed).toEqual([expect.stringContaining(`${tls}\n${publicKey}\n${nonce}\n`)]);
@@ -49,7 +49,7 @@ test.each([
   expect(signed).toEqual([]);
 });
 
-test('names the key that the orchestrator does not know', async () => {
+test('includes the public key in the error if the orchestrator does not know it', async () => {
   await expect(rig(refusal('operator_unknown')).run()).rejects.toMatchObject({ name: UnknownKey.name, publicKey });
   await expect(rig({ nonce, form: 2 }, refusal('sign_in_failed')).run()).rejects.toMatchObject({
     problem: { code: 'sign_in_failed' },

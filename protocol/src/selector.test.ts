@@ -74,7 +74,7 @@ describe('selectors that do not match', () => {
   });
 });
 
-describe('a selector that does not parse names the column', () => {
+describe('an error in a selector contains its column:', () => {
   test.each([
     ['role=', '6 expected a value, not the end; the empty value is written ""'],
     ['role= web', '6 expected a value, not " "; the empty value is written ""'],

@@ -111,7 +111,7 @@ export class Dispatcher {
     }
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
-      // The agent sends reports that were ignored before its approval again only on a new link.
+      // The agent resends reports that were ignored before its approval only on a new link.
       link.send({ type: 'drain', retry_after_secs: 0 });
       link.close(1012, 'approved');
       return;

@@ -241,7 +241,7 @@ describe('admission of agents', () => {
     }
   });
 
-  test('refuses a modified version list, and names the supported versions to a newer agent', async () => {
+  test('refuses a modified version list, and sends the supported versions to a newer agent', async () => {
     await start();
     const downgraded = await dial();
     downgraded.send({ ...(await downgraded.hello({}, [2, 1])), versions: [1] });

@@ -291,7 +291,7 @@ export class Inbound {
       },
       (error: unknown) => {
         link.attributesCommitting = false;
-        // Newer attributes replace these; otherwise, the next visit retries.
+        // Keeps newer attributes if any have arrived. The next visit commits what is kept.
         link.attributes ??= attributes;
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },

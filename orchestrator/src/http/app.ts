@@ -86,7 +86,7 @@ const defaultLimits: Limits = {
 export interface AppOptions extends OpenRoutesOptions {
   readonly handlers: Handlers;
   readonly sessions: Sessions;
-  /** Handles WebSockets of terminals. If omitted, their routes do not exist. */
+  /** Handles terminal WebSockets. If omitted, their routes do not exist. */
   readonly terminals?: TerminalConnections;
   readonly clock?: Clock;
   readonly log: Logger;
@@ -276,7 +276,7 @@ function registerEndpoints({ app, options, admission, drain, responses }: Shared
   return context;
 }
 
-/** Registers the WebSockets of terminals. @returns a function that closes open WebSockets */
+/** Registers the terminal WebSockets. @returns a function that closes open WebSockets */
 function registerTerminals(
   { app, options, clock, limits, connections, admission }: Shared,
   terminals: TerminalConnections,

@@ -101,7 +101,7 @@ describe('refused keys', () => {
     ['base64 of 31 bytes', Buffer.alloc(31, 0xa9).toString('base64')],
     ['nothing but a comment', '# none\n\n'],
     ['one good and one bad', `${hex(1)}\n${secret}`],
-  ])('refuses %s, and names the source without quoting the content', async (_, text) => {
+  ])('refuses %s, and includes the source but not the content in the error', async (_, text) => {
     for (const [more, place] of [
       [{ env: { MUSTER_SECRETS_KEY: text } }, 'the variable MUSTER_SECRETS_KEY'],
       [{ env: credential(text) }, 'the credential '],

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readPrivateFile, writePrivateFile } from '../../../lib/src/private-file.ts';
 
-/** Encryption keys of secrets, which are never stored in the database. */
+/** The secrets keys, which encrypt secrets. They are never stored in the database. */
 
 const keyBytes = 32;
 const ownFileName = 'secrets.keys';

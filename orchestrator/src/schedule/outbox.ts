@@ -29,7 +29,7 @@ const batch = 20;
 const recordIntervalMs = 200;
 const housekeepingMs = 60_000;
 /**
- * Maximum time in milliseconds that a stop waits for messages in flight. The next start sends aborted messages again.
+ * Maximum time in milliseconds that a stop waits for messages in flight. The next start resends aborted messages.
  */
 const graceMs = 5_000;
 /** Milliseconds between attempts to record an outcome. */
@@ -233,7 +233,7 @@ class Sender implements Outbox {
 
   /**
    * Records outcomes, retrying until a write succeeds. Until then, the channel receives no further message. Gives up
-   * only when stopping; the next start then sends the delivered messages again.
+   * only when stopping; the next start then resends the delivered messages.
    */
   async #record(write: () => Promise<void>): Promise<void> {
     for (;;)

@@ -48,7 +48,7 @@ const maxBackoffMs = 60_000;
 /** Maximum Retry-After that is respected, in milliseconds. */
 const maxRetryAfterMs = 600_000;
 /**
- * A remote server refuses a whole request for one out-of-order series. The batch is then split in halves, so that one
+ * A remote server refuses a whole request for one out-of-order series. The batch is then split into halves, so that one
  * agent does not cost others their samples. This bounds the requests for one batch. The bound shrinks while no sample is
  * accepted, because some servers refuse every request.
  */

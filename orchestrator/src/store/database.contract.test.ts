@@ -174,7 +174,7 @@ describeDatabases('database', (fixture) => {
     await expect(write(database, statement(nothing, { value: 'x' }))).rejects.toMatchObject({ constraint: 'not_null' });
   });
 
-  test('reports a faulty statement as a bug, names the write, and continues', async () => {
+  test('reports a faulty statement as a bug with the name of the write, and continues', async () => {
     const database = await fixture.open();
     const wrong = defineQuery('wrong', () => sql<{ n: number }>`select n from no_such_table`);
     await expect(write(database, statement(put, { key: 'a', value: '1' }), statement(wrong, {}))).rejects.toThrow(
@@ -187,7 +187,7 @@ describeDatabases('database', (fixture) => {
     expect(await keys(database)).toEqual(['a']);
   });
 
-  test('stores JSON, text and numbers unchanged', async () => {
+  test('stores JSON, text, and numbers unchanged', async () => {
     const database = await fixture.open();
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ stringUnit: codePoint }), fc.string({ unit: codePoint }), async (json, text) => {

@@ -89,7 +89,7 @@ verify: [{ x-a: 1, tcp: { port: 22, x-a: 1 } }]
   });
 });
 
-describe('parseModule reports path, line and column of', () => {
+describe('parseModule reports the path, line, and column of', () => {
   const cases: [string, string, string[]][] = [
     [
       'neither resource nor variants',

@@ -211,7 +211,7 @@ resources:
 });
 
 describe('evaluation of expressions', () => {
-  test('expressions yield attributes, tags, parameters and agent properties', () => {
+  test('expressions yield attributes, tags, parameters, and agent properties', () => {
     const content =
       '${{ agent.node_id }} ${{ attr.distro }} ${{ tag.team/name }} ${{ param.port }} ${{ param.on }} ${{ tag.no | default("d") }}';
     const more = 'parameters: { port: { type: integer, default: 80 }, on: { type: boolean } }';
@@ -220,7 +220,7 @@ describe('evaluation of expressions', () => {
     );
   });
 
-  test('expressions yield numbers, booleans, lists and mappings for fields of these types', () => {
+  test('expressions yield numbers, booleans, lists, and mappings for fields of these types', () => {
     const [user, service] = resourcesOf(
       resolve(
         `parameters: { uid: { type: integer }, groups: { type: list }, env: { type: map }, on: { type: boolean } }

@@ -72,7 +72,7 @@ describeDatabases('discovery', (fixture) => {
     expect(await sentEvents()).toHaveLength(1);
   });
 
-  test('refuses an unknown target host and names the field', async () => {
+  test('refuses an unknown target host, and includes the field in the error', async () => {
     const { actor, discover, sentEvents } = await open(fixture);
     for (const target of ['nowhere.example:4747', 'x', 'a:0', 'a:65536', '[::1]', '::1:4747', '[a]:1', 'a b:1', ':1'])
       expect(await refusal(discover(actor, target)), target).toMatchObject({

@@ -5,7 +5,7 @@ import { statement } from '../../store/transaction.ts';
 import type { Context } from '../shared/context.ts';
 import { openValue, sealValue } from './secret-seal.ts';
 
-/** Stores the config of a channel, encrypted as a whole with the keys of secrets. */
+/** Stores the config of a channel, encrypted as a whole with the secrets keys. */
 
 export interface Sealed {
   readonly key_id: string;

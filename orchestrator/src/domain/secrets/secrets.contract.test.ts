@@ -196,7 +196,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, id)).toMatchObject({ content: 'hunter3' });
   });
 
-  test('refuses a request with a missing, expired, or restricted secret, and names the secret', async () => {
+  test('refuses a request with a missing, expired, or restricted secret, and includes its name in the error', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await uploadModule(context, actor, 't', using('secrets.y', 't', '/t'));
     const faults = await submit(['s', 't']).catch((error: MusterError) => error.errors);

@@ -170,7 +170,7 @@ export class LiveTerminal implements ShellEvents {
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
     this.#places.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
-    // In the meantime, recording failed or the session was ended.
+    // Recording failed, or the session was ended, while the shell started.
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
     this.#early = [];

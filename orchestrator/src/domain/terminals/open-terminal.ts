@@ -134,7 +134,7 @@ async function createTranscript(
   try {
     return await transcripts.create(sessionId, onFailure);
   } catch (error) {
-    log.error({ err: error }, 'failed to create transcript; refusing terminal');
+    log.error({ err: error }, 'failed to create transcript; refusing terminal session');
     throw new MusterError('terminal_unrecorded', `the transcript cannot be created: ${(error as Error).message}`);
   }
 }

@@ -94,7 +94,7 @@ export class TerminalEnds {
     } catch (error) {
       // `terminal_ended` means that an earlier attempt with an unknown outcome succeeded.
       if (!(error instanceof MusterError && error.code === 'terminal_ended')) {
-        this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal; will retry');
+        this.#context.log.warn({ err: error, session_id }, 'failed to record end of terminal session; will retry');
         return false;
       }
     }

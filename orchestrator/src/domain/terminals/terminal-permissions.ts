@@ -55,7 +55,7 @@ export class TerminalPermissions {
       for (const { operator_id } of removed) this.#operatorRemoved(operator_id);
       await this.#endOfRejected([...new Set(this.#open.all.map(({ node_id }) => node_id))]);
     } catch (error) {
-      this.#context.log.warn({ err: error }, 'failed to recheck permissions of terminals');
+      this.#context.log.warn({ err: error }, 'failed to recheck terminal permissions');
     }
     this.#checking = false;
     this.#checkedAt = this.#clock.monotonic();

@@ -16,7 +16,7 @@ const maxSeparators = 40_000;
  * Parses a JSON body strictly. Refuses repeated keys (of which `JSON.parse` would keep the last), keys that could
  * modify a prototype, nesting beyond {@link maxDepth}, text that cannot be encoded in an answer, and more than {@link
  * maxSeparators} separators. Only an invalid body is read again to locate the error.
- * @throws MusterError malformed_json, with JSON pointer, line and column of each fault if known
+ * @throws MusterError malformed_json, with the JSON pointer, line, and column of each fault if known
  */
 export function readJson(body: Buffer): unknown {
   if (body.length === 0) throw malformed('A body is required.', 'expected a JSON value');

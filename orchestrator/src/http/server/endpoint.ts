@@ -121,7 +121,7 @@ export function registerEndpoint(
     config: { routeId: route.id },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // Set before the checks, so that refusals can name the operator.
+        // Set before the checks, so that refusals can include the operator.
         request.session = session;
         authorize(route.access, session);
         context.requireRoom?.(route);

@@ -15,7 +15,7 @@ export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageWish):
 
 const itemsPerChunk = 500;
 
-/** Returns a page like {@link paged}, for many items in JSON text that are written in pieces. */
+/** Returns a page as {@link paged} does, for many items in JSON text that are written in pieces. */
 export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageWish): Paged<T> {
   function* chunks(): Generator<JsonBody<readonly T[]>> {
     for (let start = 0; start < items.length; start += itemsPerChunk)

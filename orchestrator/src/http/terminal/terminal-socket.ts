@@ -26,12 +26,12 @@ export interface TerminalSocketOptions {
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
-/** Reports whether to upgrade a request to a WebSocket. Other upgrade requests are answered like normal requests. */
+/** Reports whether to upgrade a request to a WebSocket. Other upgrade requests are answered as normal requests are. */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
 /**
- * Serves WebSockets of terminals on the API server. Upgrades pass the hooks of requests, so that refusals are answered,
+ * Serves terminal WebSockets on the API server. Upgrades pass the hooks of requests, so that refusals are answered,
  * logged, and counted in the same way.
  * @returns a function that closes open sockets
  */
