@@ -162,6 +162,18 @@ describeDatabases('migrations', (fixture) => {
     });
 
   if (fixture.kind === 'sqlite')
+    test('leaves an empty file empty when any of its migrations fails', async () => {
+      const at = await fixture.place();
+      const failing: Migration = { ...oneMore, statements: () => [sql`insert into no_such_table values (1)`] };
+      await expect(fixture.open({ at, migrations: [...migrations, failing] })).rejects.toThrow('no_such_table');
+      const file = new Sqlite(at, { readonly: true });
+      expect(file.prepare('select name from sqlite_schema').all()).toEqual([]);
+      file.close();
+      const database = await fixture.open({ at });
+      expect(await database.all(versions, {})).toHaveLength(migrations.length);
+    });
+
+  if (fixture.kind === 'sqlite')
     test('refuses a database file of another program', async () => {
       const at = await fixture.place();
       const other = new Sqlite(at);

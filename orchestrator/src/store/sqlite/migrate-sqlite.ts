@@ -14,7 +14,8 @@ import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
  * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
- * transaction, so a kill never leaves a partial migration. A file with data is copied first.
+ * transaction, and all migrations of an empty file are one, so a kill never leaves a partial migration. A file with data
+ * is copied first.
  * @throws SchemaRefused if the file is newer than this release, or is not a Muster database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
@@ -27,8 +28,9 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
     configureSqlite(db);
     // Rebuilding a table must not delete its child rows. `foreign_key_check` below verifies them instead.
     db.pragma('foreign_keys = off');
-    let to = from;
-    for (const migration of due) to = apply(db, migration, file, options);
+    const applyAll = () => due.reduce((_, migration) => apply(db, migration, file, options), from);
+    // Each commit waits for the disk.
+    const to = from === 0 ? db.transaction(applyAll).immediate() : applyAll();
     return { from, to, backup };
   } finally {
     db.close();
