@@ -10,6 +10,8 @@ import { startUpkeep } from '../schedule/upkeep.ts';
 import { insertSession } from '../store/queries/operators.ts';
 import { statement } from '../store/transaction.ts';
 import { operationHandlers } from './routes/operations.ts';
+import { runHandlers } from './routes/runs.ts';
+import { stateHandlers } from './routes/state.ts';
 import { hashToken } from './server/authentication.ts';
 
 /** Tests operations and runs through the API, from the request to each outcome. */
@@ -42,9 +44,12 @@ async function open(fixture: DatabaseFixture) {
       }),
     ],
   });
-  const app = testApp(operationHandlers(context, domain.waiting, domain.liveOutput), {
-    sessions: { find: (hash) => (hash === session.token_hash ? session : null) },
-  });
+  const handlers = {
+    ...operationHandlers(context, domain.waiting, domain.liveOutput),
+    ...runHandlers(context, domain.waiting, domain.conductor),
+    ...stateHandlers(context),
+  };
+  const app = testApp(handlers, { sessions: { find: (hash) => (hash === session.token_hash ? session : null) } });
   const ask = async (method: 'GET' | 'POST', url: string, payload?: object, later = false) => {
     const answer = await app.inject({
       method,
