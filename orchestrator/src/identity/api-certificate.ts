@@ -42,7 +42,7 @@ export async function loadApiCertificate(
   const hosts = [...new Set(['localhost', '127.0.0.1', ...(advertisedHost === null ? [] : [advertisedHost])])];
   let certificate = readPrivateFile(certificatePath);
   if (certificate === null || !isGood(new X509Certificate(certificate), key, hosts, now)) {
-    certificate = selfSigned(createPrivateKey(key), { commonName: 'muster api', hosts, days: lifeDays });
+    certificate = await selfSigned(createPrivateKey(key), { commonName: 'muster api', hosts, days: lifeDays });
     await rm(certificatePath, { force: true });
     writePrivateFile(certificatePath, certificate, 'keep');
   }

@@ -30,6 +30,6 @@ export async function loadIdentity(dataDir: string): Promise<Identity> {
   const publicKey = rawPublicKey(privateKey);
   if (publicKey === null) throw new Error(`${path} does not contain an Ed25519 key; restore the original file`);
   // Agents ignore names and dates, so each start can create a new certificate with a long lifetime.
-  const certificatePem = selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
+  const certificatePem = await selfSigned(privateKey, { commonName: 'muster orchestrator', hosts: [], days: 36_500 });
   return { publicKey, privateKeyPem: pem, certificatePem };
 }
