@@ -344,10 +344,10 @@ export const shapes: Shapes = {
     ["  operators: 'operators',\n", `  '${names.oneName}': '${names.name}',\n  '${names.name}': '${names.name}',\n`],
   ),
   insert('cli/src/completion/live.ts', [
-    '};\n\ninterface Kept',
+    '};\n\ninterface CachedCandidates',
     `  '${names.name}': async (call) => {
     const { list${names.pascal} } = await import('@muster/protocol/http');
-    return (await call(list${names.pascal}, { query: { limit: most } })).map(({ name }) => named(name));
+    return (await call(list${names.pascal}, { query: { limit: maxCandidates } })).map(({ name }) => named(name));
   },\n`,
   ]),
   insert('cli/src/every-route.test.ts', [
