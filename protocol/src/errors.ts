@@ -24,7 +24,7 @@ export const errorKinds = {
     400,
     false,
     'The request is not valid',
-    'Fix the fields that `errors` names, and send the request again.',
+    'Fix the fields listed in `errors`, and send the request again.',
   ),
   malformed_request: kind(
     400,
@@ -42,25 +42,25 @@ export const errorKinds = {
     400,
     false,
     'The module is not valid',
-    'Fix each fault at the line that `errors` names. `muster modules validate` shows the faults without uploading the module.',
+    'Fix each fault at the line given in `errors`. `muster modules validate` shows the faults without uploading the module.',
   ),
   module_unresolved: kind(
     400,
     false,
     'The modules do not resolve for this agent',
-    'Compare the clauses, variants, and expressions that `errors` names with the attributes of the agent.',
+    'Compare the clauses, variants, and expressions listed in `errors` with the attributes of the agent.',
   ),
   module_conflict: kind(
     400,
     false,
     'Two modules declare the same resource differently',
-    'Keep the resource in one of the two modules that `errors` names, or make both declarations equal.',
+    'Keep the resource in one of the two modules listed in `errors`, or make both declarations equal.',
   ),
   selector_invalid: kind(
     400,
     false,
     'The selector does not parse',
-    'Fix the selector at the column that `errors` names. Its terms have the form key=value, key!=value, key in (a,b), key, or !key.',
+    'Fix the selector at the column given in `errors`. Its terms have the form key=value, key!=value, key in (a,b), key, or !key.',
   ),
   key_invalid: kind(
     400,
@@ -97,7 +97,7 @@ export const errorKinds = {
     401,
     false,
     'The signature is not valid',
-    'Request a new challenge, and sign its 32 bytes, not their hexadecimal form, with the key that you named.',
+    'Request a new challenge, and sign its 32 bytes, not their hexadecimal form, with the key that you specified.',
   ),
   login_code_invalid: kind(
     401,
@@ -139,7 +139,7 @@ export const errorKinds = {
   sign_in_server_unknown: kind(
     403,
     false,
-    'The signature names another server',
+    'The signature is for another server',
     'Check the address at which you signed in. If it leads to this orchestrator, set `public_url`, or add the origin of the address or the key of its proxy to `sign_in.origins`.',
   ),
   operator_unknown: kind(

@@ -4,7 +4,7 @@ import { defineQuery } from './query.ts';
 
 /**
  * Takes a lease that is free, expired, or already held by this holder. Also takes a lease that expires after
- * `beyond_ms`, since only a wrong clock can have set such a time. Returns a row with the fencing token, which increases
+ * `beyond_ms`, because only a wrong clock can have set such a time. Returns a row with the fencing token, which increases
  * each time the lease is taken, or no row if another process holds the lease.
  */
 export const takeLease = defineQuery(

@@ -12,7 +12,7 @@ import type { Field } from './kinds/field.ts';
 import type { Kind } from './kinds/kind.ts';
 import { kinds, type ResourceType } from './kinds.ts';
 
-/** A text of a body that contains secrets, which are inserted at dispatch. */
+/** Text in a body that contains secrets, which are inserted at dispatch. */
 export interface DeferredText {
   /** Path in the body, beginning with the field. The value at this path is "" until the secrets are inserted. */
   readonly path: readonly (string | number)[];

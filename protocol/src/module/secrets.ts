@@ -15,7 +15,7 @@ import { defaultTimeout, type VerificationType, verificationKind } from './verif
 export type UnfilledBody = { [field: string]: Json };
 
 /**
- * A resource without its secrets, in which form it is stored as JSON until its dispatch. Texts with a secret are stored
+ * A resource without its secrets, in which form it is stored as JSON until its dispatch. Text with a secret is stored
  * in parts, separate from the body. Thus, the body is never parsed again, and a tag that looks like an expression
  * remains text.
  */

@@ -92,7 +92,7 @@ export const eventTypes = {
   },
   'assignment.updated': {
     severity: ['info'],
-    when: 'an assignment was changed; `changed` names the fields',
+    when: 'an assignment was changed; `changed` lists the fields',
     target: 'assignment',
     metadata: ['changed', 'modules', 'selector', 'mode'],
   },
@@ -282,7 +282,7 @@ export const eventTypes = {
   },
   'secret.updated': {
     severity: ['info'],
-    when: 'a secret was changed; `changed` names its fields',
+    when: 'a secret was changed; `changed` lists its fields',
     target: 'secret',
     metadata: ['changed', 'version', 'expires_at', 'restriction'],
   },

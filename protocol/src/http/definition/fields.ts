@@ -53,5 +53,5 @@ export const pageQuery = (fallback: number, maximum: number) => {
 export const nodeParams = z.strictObject({ node_id: z.string().describe('node id, or the name of an approved agent') });
 export const nameParams = z.strictObject({ name: z.string() });
 
-/** Texts by key, such as tags and attributes. */
+/** Strings by key, such as tags and attributes. */
 export const textMap = z.record(z.string(), z.string());

@@ -20,7 +20,7 @@ interface Place {
 }
 
 /**
- * Reports every expression that cannot be resolved for any agent: its syntax is wrong, it names an unknown value, or it
+ * Reports every expression that cannot be resolved for any agent: its syntax is wrong, it refers to an unknown value, or it
  * yields a type that the field does not accept.
  */
 export function checkExpressions(outline: Outline, report: ReportExpression): void {

@@ -18,7 +18,7 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
    * there.
    */
   readonly isSupported: boolean;
-  /** Fields that must be present. */
+  /** Fields that are required. */
   readonly required: R;
   /** Fields that may be absent or null. The agent does not manage an absent field. */
   readonly optional: O;
