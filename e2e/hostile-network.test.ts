@@ -64,7 +64,7 @@ function processorMs(pid: number): number {
 }
 
 /**
- * Requests `/healthz` repeatedly from a separate process, so that the work of this process does not distort the times.
+ * Requests `/healthz` repeatedly from a separate process, so that this process's other work does not distort the times.
  * @returns a function that ends the process and returns the longest response time in milliseconds
  */
 function longestHealthMs(port: number): () => Promise<number> {

@@ -14,7 +14,7 @@ import { ServerProcess } from './servers/server-process.ts';
 const options = benchOptions({ numbers: { agents: [2000, 4], 'at-once': [256, 4], rounds: [3, 1] } });
 const { agents, rounds, 'at-once': atOnce } = options;
 const sentBytes = 64 * 1024;
-/** Milliseconds for the work of the kernel and of timers after the last agent has connected. */
+/** Milliseconds for the kernel and timers to settle after the last agent has connected. */
 const settleMs = 1_000;
 
 interface Figures {

@@ -44,7 +44,7 @@ const moduleText = () => {
   return `name: bench\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 };
 
-/** Measures the orchestrator. @returns the figures, and the text of the operation that an agent received */
+/** Measures the orchestrator. @returns the figures, and the JSON text of the operation that an agent received */
 async function measureOrchestrator(): Promise<{ figures: Figures; operation: string }> {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;

@@ -56,7 +56,7 @@ export const changesThen: Readonly<Record<string, string>> = {
   'firewall/loaded': 'run',
 };
 
-/** Actions of an apply that differ from the plan, because a package already does some of the work; null for no action. */
+/** Actions of an apply that differ from the plan, because a package makes some of the changes; null for no action. */
 export const doneByPackage: Readonly<Record<string, string | null>> = {
   'nginx/service': 'reload',
   'postgresql/cluster': 'restart',

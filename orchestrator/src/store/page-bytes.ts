@@ -5,7 +5,7 @@ import { sql } from 'kysely';
  * that fit. Both databases can determine the length of a text without reading it.
  */
 
-/** SQL for the size of these columns in bytes. Null counts as 0. */
+/** SQL for the size of the given columns in bytes. Null counts as 0. */
 export const bytesOf = (...columns: string[]) =>
   sql<number>`${sql.join(
     columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),

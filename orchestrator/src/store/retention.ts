@@ -88,7 +88,8 @@ export const operationIds = defineQuery('operations/ids', (db, p: { after: strin
 );
 
 /**
- * Deletes the operations among these that ended before a time and that no applied state refers to, with their results.
+ * Deletes those of the given operations that ended before a time and that no applied state refers to, with their
+ * results.
  */
 export const deleteOperations = defineQuery(
   'operations/delete',
@@ -133,7 +134,7 @@ export const deleteOperations = defineQuery(
       ),
 );
 
-/** Deletes the runs among these that ended before a time, with their outcomes. */
+/** Deletes those of the given runs that ended before a time, with their outcomes. */
 export const deleteRuns = defineQuery('runs/delete', (db, p: { ids: readonly string[]; before: number }, d) =>
   db.deleteFrom('runs').where(d.isIn('run_id', p.ids)).where('finished_at', '<', p.before),
 );

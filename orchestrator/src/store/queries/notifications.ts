@@ -135,7 +135,7 @@ export const notificationBefore = defineQuery('notifications/before', (db, p: { 
     .limit(1),
 );
 
-/** Notifications of these types after a time. */
+/** Notifications of the given types after a time. */
 export const notificationsSince = defineQuery(
   'notifications/since',
   (db, p: { types: readonly string[]; happened_after: number }, d) =>

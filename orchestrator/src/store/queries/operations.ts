@@ -251,8 +251,8 @@ export const markDispatched = defineQuery(
 );
 
 /**
- * Marks the queued operations among these that are the only open ones of their agents, under the conditions of {@link
- * markDispatched}. Returns the ids of the marked operations.
+ * Marks those of the given operations that are queued and the only open ones of their agents, under the conditions of
+ * {@link markDispatched}. Returns the ids of the marked operations.
  */
 export const markOnlyDispatched = defineQuery(
   'operations/only ones dispatched',
@@ -389,7 +389,7 @@ export const endAllOpen = defineQuery(
       .returning(['operation_id', 'run_id']),
 );
 
-/** Returns a row if the agent has an open operation other than these. */
+/** Returns a row if the agent has an open operation other than the given ones. */
 export const openBeside = defineQuery(
   'operations/open beside',
   (db, p: { node_id: string; ids: readonly string[] }, d) =>

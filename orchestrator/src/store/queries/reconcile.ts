@@ -59,7 +59,7 @@ export const agentsNotAsApplied = defineQuery('reconcile/applied state', (db) =>
     .where('agents.status', '=', 'approved'),
 );
 
-/** These agents, with their failed apply, if any, and the modules of their newest ended apply. */
+/** The given agents, with their failed apply, if any, and the modules of their newest ended apply. */
 export const agentsOff = defineQuery('reconcile/agents', (db, p: { node_ids: readonly string[] }, d) =>
   db
     .selectFrom('agents')

@@ -60,7 +60,7 @@ export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: s
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** The approved agents among these. */
+/** Those of the given agents that are approved. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -119,7 +119,7 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
-/** Names of the existing agents among these. */
+/** Names of the given agents. Leaves out missing agents. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
@@ -224,7 +224,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** The agents among these that were last seen before a time, with the conditions of {@link unseenAgents}. */
+/** Those of the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -345,7 +345,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** The existing agents among these, with the columns that selectors read. */
+/** Those of the given agents that exist, with the columns that selectors read. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );
