@@ -112,7 +112,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       return runs.flatMap((run, start) =>
         run
           .split('\n')
-          .filter((line) => line.includes('measured the machine'))
+          .filter((line) => line.includes('collected a metrics sample'))
           .map((line) => JSON.parse(line) as { collected_at: number; time: string })
           .map(({ collected_at, time }) => ({ collected_at, at: Date.parse(time), start })),
       );

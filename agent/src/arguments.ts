@@ -22,15 +22,15 @@ Without a saved address, it listens on UDP port 4747 for the announcement of an 
                             Waits until the orchestrator has accepted it. Exit codes: 0: in force; 1: refused, nothing
                             has changed; 5: waiting for the agent to run or to connect
   --at-once                 the former key and all keys before it become invalid once the new key is in force
-  --former-good-for TIME    how long the former key stays valid, such as 90m, 24h or 7d; at most 30d (default 24h)
+  --former-good-for TIME    how long the former key stays valid, such as 90m, 24h, or 7d; at most 30d (default 24h)
   --json                    print the result as JSON
 
   --config FILE             YAML with remote_terminal, metrics, discovery; read again when it changes
-  --data-dir D              the agent's key, journal and snapshots (default /var/lib/muster-agent)
+  --data-dir D              the agent's key, journal, and snapshots (default /var/lib/muster-agent)
   --hostname H              name to report to the orchestrator (default: this machine's)
   --facts-dir D             YAML files and programs that add attributes (default facts.d in the data directory)
   --log-format json|text    (default text)
-  --log-level LEVEL         debug, info, warn or error (default info)
+  --log-level LEVEL         debug, info, warn, or error (default info)
   --check-config FILE       print the faults of a configuration file and exit (2: it has faults)
   --print-schema            print its JSON Schema, for editors
   -h, --help                this text

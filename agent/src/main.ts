@@ -85,7 +85,7 @@ async function main(): Promise<void> {
   if (options.connect) options.connect.token ??= takeToken(process.env);
   delete process.env.MUSTER_TOKEN;
   if (options.connect?.token === '-') options.connect.token = await readToken();
-  // `rotate-key` sends SIGHUP to the holder of the data directory, which would end the process by default.
+  // `rotate-key` sends SIGHUP to the process that holds the data directory. By default, SIGHUP would end the process.
   process.on('SIGHUP', () => {});
   if (options.save && options.connect) {
     const { saveTarget } = await import('./connection/save-target.ts');

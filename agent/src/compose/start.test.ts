@@ -67,7 +67,7 @@ test('measures the machine, and stops and starts again when its configuration ch
   const configPath = join(dataDir, 'agent.yml');
   const configure = (enabled: boolean) =>
     writeFile(configPath, `metrics: { enabled: ${enabled}, collection_interval: 1 }`);
-  const measured = () => logged.filter(({ message }) => message === 'measured the machine').length;
+  const measured = () => logged.filter(({ message }) => message === 'collected a metrics sample').length;
   const changes = () => logged.filter(({ message }) => message === 'configuration changed').length;
 
   await configure(true);

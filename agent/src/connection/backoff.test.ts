@@ -8,7 +8,7 @@ const lost: LinkEnd = { livedMs: 0, retryAfterSecs: null, refused: null };
 const lived = (livedMs: number): LinkEnd => ({ ...lost, livedMs });
 const almostOne = 1 - Number.EPSILON;
 
-/** Returns the waits after these ends of links. Each end follows immediately after the wait before it. */
+/** Returns the waits after the given link ends. Each link ends immediately after the wait before it. */
 function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits): number[] {
   let waits = from;
   let now = 1_000_000;

@@ -1,6 +1,6 @@
 import type { Target } from './pin.ts';
 
-/** Limits the number of targets, because anyone on the network can announce an orchestrator. */
+/** Maximum number of targets. Limited because anyone on the network can announce an orchestrator. */
 const maxCandidates = 8;
 
 const isSame = (a: Target, b: Target): boolean =>

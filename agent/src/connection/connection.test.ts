@@ -215,7 +215,7 @@ describe('samples', () => {
     return link;
   };
 
-  test('sends samples at the requested interval, drops stored ones, and sends them again after a lost answer', async () => {
+  test('sends samples at the requested interval, drops stored ones, and resends the others after a lost answer', async () => {
     connect();
     samples.push(at(10));
     samples.push(at(20));
@@ -238,7 +238,7 @@ describe('samples', () => {
     expect((await second.next('metrics')).samples).toEqual([at(40)]);
   });
 
-  test('keeps refused samples and sends them again', async () => {
+  test('keeps refused samples and resends them', async () => {
     connect();
     samples.push(at(10));
     const link = await come({ version: 3, metrics_interval: 60 });
@@ -546,7 +546,7 @@ describe('reconnecting', () => {
       return wait;
     };
     let refusals = 0;
-    const named = () => logged.filter(({ message }) => message.includes('keeps refusing this report'));
+    const named = () => logged.filter(({ message }) => message.includes('keeps closing the link after this report'));
     expect([await refuse(1), await refuse(1)]).toEqual([375, 750]);
     expect(named()).toEqual([]);
     expect(await refuse(1)).toBe(63_000);
@@ -683,7 +683,7 @@ describe('a new key', () => {
     const { key, statement } = makeNextKey(dir, former, 60, seconds);
     connection.keysChanged();
     expect(await first.link.next('bye')).toEqual({ type: 'bye', reason: 'to present a new key', returns: true });
-    // The agent reconnects without a delay, because the clock does not advance.
+    // The test clock does not advance, so this link arrives only if the agent reconnects without a delay.
     const second = await greeted([4]);
     expect(second.hello).toMatchObject({ public_key: hex(key), key_statement: statement });
     expect(second.link.proves(second.hello, orchestrator.publicKey)).toBe(true);

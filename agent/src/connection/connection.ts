@@ -348,7 +348,7 @@ export class Connection {
           refusals,
           reason,
         },
-        'the orchestrator keeps refusing this report or the next one; later reports must wait; retrying every minute',
+        'the orchestrator keeps closing the link after this report or the one that follows it; holding back later reports; retrying every minute',
       );
     return true;
   }

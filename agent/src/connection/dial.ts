@@ -7,13 +7,16 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import { rawEd25519Key } from './agent-key.ts';
 
 /**
- * Milliseconds. The kernel sends SYNs after 0, 1, 3, 7, and 15 s. If the host drops packets because it is starting, a
- * new attempt reaches it sooner than the SYN after 15 s.
+ * Timeout of the TCP connection, in milliseconds. The kernel sends SYNs after 0, 1, 3, 7, and 15 s. If the host drops
+ * packets because it is starting, a new attempt reaches it sooner than the SYN after 15 s.
  */
 const connectTimeoutMs = 8_000;
-/** Milliseconds for each address of a name except the last, because the others may not answer. */
+/**
+ * Timeout in milliseconds of each address of a host name except the last. Short, so that an address that does not
+ * answer delays the others little.
+ */
 const addressTimeoutMs = 1_000;
-/** Milliseconds. A busy orchestrator may queue an agent before it answers. */
+/** Timeout of the TLS handshake, in milliseconds. A busy orchestrator may queue an agent before it answers. */
 const tlsTimeoutMs = 45_000;
 const upgradeTimeoutMs = 15_000;
 /** TLS 1.3 does not distinguish an empty context from none. */

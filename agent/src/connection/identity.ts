@@ -27,7 +27,7 @@ export interface ShownKey {
 export interface AgentIdentity {
   readonly nodeId: string;
   /**
-   * Returns the key for a hello to an orchestrator that speaks these versions. Prefers a new key.
+   * Returns the key for a hello to an orchestrator that speaks the given protocol versions. Prefers a new key.
    * @param orchestratorKey in hexadecimal
    * @throws Error if a new key exists but cannot be read
    */

@@ -6,7 +6,10 @@ import { Announcements, type Ignored } from './announcements.ts';
 
 /** Delay after a failure, such as a port that is in use or a network that is not up yet. */
 const retryMs = 30_000;
-/** Minimum time between log lines about ignored datagrams, because anyone can send them. */
+/**
+ * Minimum time between log lines about ignored datagrams, in milliseconds. Anyone can send datagrams, so that without a
+ * limit the log could grow fast.
+ */
 const minIgnoredLogMs = 60_000;
 
 export interface ListenerOptions {

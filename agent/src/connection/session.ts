@@ -391,10 +391,10 @@ export class Session {
     try {
       const outcome = await engine.accept(operation);
       if (outcome === 'full')
-        log.warn(fields, 'refused an operation because too many are open; the orchestrator will send it again');
+        log.warn(fields, 'refused an operation because too many operations are open; the orchestrator will resend it');
       else log.info({ ...fields, outcome }, 'operation received');
     } catch (error) {
-      log.error({ ...fields, error }, 'failed to accept an operation; the orchestrator will send it again');
+      log.error({ ...fields, error }, 'failed to accept an operation; the orchestrator will resend it');
     }
   }
 }

@@ -25,7 +25,7 @@ test('marks the repair of a manual change as corrective, but not a change of the
 
 test('does not treat the leftover of a failed apply as drift', async () => {
   await apply(f({ content: 'one\n' }));
-  // The mode is declared together with an unknown owner, so the apply does not set it.
+  // The unknown owner makes this apply fail before it sets the mode.
   const failed = await apply(f({ content: 'two\n', owner: 'nobody-of-that-name' }));
   expect(failed.finished.status).toBe('failed');
   writeFileSync(`${h.root}/f`, 'half\n');

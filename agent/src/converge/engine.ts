@@ -361,18 +361,18 @@ class ConvergeEngine implements Engine {
     const { log } = this.#options;
     const id = operation.message.operation_id;
     const detail = error instanceof Error ? error.stack : String(error);
-    log.error({ operation_id: id, error: detail }, 'operation interrupted; will retry');
-    if (error instanceof JournalFailure) this.#needsRewrite = true;
-    else {
-      const faults = (this.#faults.get(id) ?? 0) + 1;
-      this.#faults.set(id, faults);
-      if (faults === maxFaults) {
-        this.#faults.delete(id);
-        const reason = error instanceof Error ? error.message : String(error);
-        await abandon(operation, this.#context(id), reason).catch(() => {});
-        return;
-      }
+    const faults = error instanceof JournalFailure ? 0 : (this.#faults.get(id) ?? 0) + 1;
+    const isLast = faults === maxFaults;
+    const next = isLast ? `giving up after ${maxFaults} failures` : 'will retry';
+    log.error({ operation_id: id, error: detail }, `failed to run an operation; ${next}`);
+    if (isLast) {
+      this.#faults.delete(id);
+      const reason = error instanceof Error ? error.message : String(error);
+      await abandon(operation, this.#context(id), reason).catch(() => {});
+      return;
     }
+    if (faults === 0) this.#needsRewrite = true;
+    else this.#faults.set(id, faults);
     await this.#pause();
     // The end of the operation is journaled but not reported, and no later event would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
@@ -456,7 +456,7 @@ class ConvergeEngine implements Engine {
     });
   }
 
-  /** Records an event that may be lost, because the orchestrator sends it again. */
+  /** Records an event that may be lost, because the orchestrator resends it. */
   #guard(what: string, record: () => void): void {
     try {
       record();

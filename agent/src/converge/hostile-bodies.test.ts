@@ -88,7 +88,7 @@ describe('a body from the wire', () => {
     );
   });
 
-  test('names the faults of a body without its values', () => {
+  test("lists a body's faults without its values", () => {
     const body = { path: 7, mode: ['hunter2'], ensure: 'perhaps', shiny: 'hunter2' };
     expect(bodyFault({ type: 'file-unix', body: body as never })).toBe(
       'the orchestrator sent a file-unix that this agent does not understand: `shiny` is unknown; `path` must be text; ' +

@@ -5,7 +5,7 @@ import { conditionOf } from './plan/condition.ts';
 import { type Decision, decide, Picture, type Step } from './plan/plan.ts';
 import { type ExecutionContext, Progress, Stopped } from './progress.ts';
 
-/** Observes single resources as a drift check does, but without an operation or a report. */
+/** Observes individual resources as a drift check does, but without an operation or a report. */
 
 /**
  * Returns a fingerprint of how a resource differs from its applied state: equal for equal differences, and empty for

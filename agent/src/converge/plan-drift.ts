@@ -31,7 +31,8 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 }
 
 /**
- * Computes the digest that a plan of these steps would have now. Observes and decides like a plan, but reports nothing.
+ * Computes the digest that a plan of the given steps would have now. Observes and decides like a plan, but reports
+ * nothing.
  * @returns null if the operation was cancelled
  */
 export async function planDigestNow(progress: Progress, steps: readonly Step[]): Promise<string | null> {

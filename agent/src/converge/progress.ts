@@ -240,7 +240,10 @@ export class Progress {
     return reading;
   }
 
-  /** Discards cached data of these databases, which may be out of date; without arguments, discards all of it. */
+  /**
+   * Discards the cached data of the given databases, which may be out of date; without arguments, discards all cached
+   * data.
+   */
   stale(...databases: readonly Database<unknown>[]): void {
     for (const { name } of databases) this.#databases.delete(name);
     if (databases.length === 0) this.#databases.clear();

@@ -38,7 +38,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** Seconds. Long enough for a busy machine; tests of failures use a shorter timeout. */
+/** Timeout in seconds. Long enough for a busy machine; tests of failures use a shorter timeout. */
 const of = { module: 'web-site', sensitive: false, timeout: 10 };
 const http = (url: string, rest: Partial<Extract<Verification, { type: 'http' }>> = {}): Verification => ({
   type: 'http',
@@ -78,7 +78,7 @@ describe('verify', () => {
     expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('fails and names the failed and the untried verifications, but keeps the changes', async () => {
+  test('fails with an error that lists the failed and the untried verifications, but keeps the changes', async () => {
     const port = await serve(answering(502));
     const finished = await applyBriefly(
       command('true'),

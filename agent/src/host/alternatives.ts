@@ -33,7 +33,7 @@ interface Context {
 
 const directory = '/etc/alternatives';
 const timeLimit = 30_000;
-/** Bytes. The description of a large group, such as `java`, has about 50 KB. */
+/** Maximum size of the output, in bytes. The description of a large group, such as `java`, has about 50 KB. */
 const outputCap = 1024 * 1024;
 
 /** Returns the paths of the link and of dpkg's record of the mode. Every change of the group changes one of them. */

@@ -47,7 +47,7 @@ export async function httpStatus(url: string, signal: AbortSignal): Promise<numb
   });
 }
 
-/** Connects to a TCP port. Returns null if the port accepts the connection, or else the reason why it does not. */
+/** Connects to a TCP port. Returns null if the port accepts the connection; otherwise, the reason why it does not. */
 export function tcpRefusal(host: string, port: number, signal: AbortSignal): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });

@@ -22,7 +22,7 @@ import { syncDirectoryAt } from './log.ts';
 export interface ContentStore extends ContentCopies {
   /** Makes the directory entries of all copies durable. */
   sync(): void;
-  /** Removes all copies except those with these hashes. */
+  /** Removes all copies except those with the given hashes. */
   retain(hashes: ReadonlySet<string>): void;
 }
 

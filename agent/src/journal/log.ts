@@ -137,7 +137,7 @@ export class JournalLog {
   }
 
   /**
-   * Replaces the file with a new one that contains these lines. Blocks on the disk, so call it between operations.
+   * Replaces the file with a new one that contains the given lines. Blocks on the disk, so call it between operations.
    * @throws JournalFailure; the old file then stays in use
    */
   async replace(values: Iterable<unknown>): Promise<void> {

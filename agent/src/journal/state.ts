@@ -18,7 +18,7 @@ export interface OperationRecord {
   startedAt: number | null;
   /** Keys to remove, in order, fixed when the operation begins. */
   removals: string[];
-  /** Observed states of resources that are about to change, by position. */
+  /** Observed states of the resources that are about to change, by position. */
   intents: Map<number, Intent>;
   /** The step in progress, if its resource is not recheckable. */
   step: { position: number; process: ProcessIdentity | null; before: Json | null } | null;

@@ -135,7 +135,7 @@ ${root}
         },
       ),
     );
-    // These mounts are their own ancestors.
+    // Each of the two mounts is an ancestor of itself.
     const loop = ['5 6 8:1 / /a rw - ext4 /dev/a rw', '6 5 8:2 / /b rw - ext4 /dev/b rw'];
     expect(paths(...loop)).toEqual([]);
   });

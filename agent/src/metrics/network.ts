@@ -74,7 +74,7 @@ export function countedInterfaces(names: Iterable<string>, relations: (name: str
   return (cards.length > 0 ? cards : independent).map(({ name }) => name);
 }
 
-/** Sums the traffic of these interfaces. Returns null if there are none or the sum is not a safe integer. */
+/** Sums the traffic of the given interfaces. Returns null if there are none or the sum is not a safe integer. */
 export function sumTraffic(traffic: ReadonlyMap<string, Traffic>, counted: readonly string[]): Traffic | null {
   const sum: Traffic = { received: 0, sent: 0 };
   let interfaces = 0;

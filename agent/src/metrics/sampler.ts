@@ -122,7 +122,7 @@ export class Sampler {
     if (this.#isTaking) return;
     this.#isTaking = true;
     this.#take()
-      .catch((error: unknown) => this.#options.log.error({ error }, 'bug: failed to measure the machine'))
+      .catch((error: unknown) => this.#options.log.error({ error }, 'bug: failed to collect a metrics sample'))
       .finally(() => {
         this.#isTaking = false;
       });
@@ -139,7 +139,7 @@ export class Sampler {
     if (buffer.first === buffer.end) this.#hasWarnedFull = false;
     this.#newest = collected_at;
     const isFull = buffer.push({ ...sample, disk_total: disks?.total ?? null, disk_used: disks?.used ?? null });
-    log.debug({ collected_at }, 'measured the machine');
+    log.debug({ collected_at }, 'collected a metrics sample');
     this.#options.changed();
     if (!isFull || this.#hasWarnedFull) return;
     this.#hasWarnedFull = true;

@@ -115,7 +115,7 @@ export function diffAlternativesRemoval(before: Choice, group: SeenAlternatives)
   return { action: 'remove', changes, diff: null, message };
 }
 
-/** Lists texts in a message: at most 10, of at most 200 characters each. */
+/** Lists strings in a message: at most 10, of at most 200 characters each. */
 const some = (texts: readonly string[]): string =>
   [...texts.slice(0, 10).map(shortened), ...(texts.length > 10 ? [`${texts.length - 10} more`] : [])].join(', ');
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

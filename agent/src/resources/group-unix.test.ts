@@ -33,7 +33,7 @@ test('creates a group, and changes its number only if one is declared', () => {
   expect(diffGroup(declared(), seen(8), plan).action).toBe('none');
 });
 
-test('refuses to remove a group that is in use, and names its users', () => {
+test('refuses to remove a group that is in use, and lists its users', () => {
   const absent = declared({ ensure: 'absent' });
   expect(() => diffGroup(absent, seen(7, [ann, bob]), plan)).toThrow(/members: ann.*primary group of bob/);
   expect(() => diffGroupRemoval(declared(), { was: 'absent' }, seen(7, [ann]))).toThrow(/members: ann/);

@@ -24,7 +24,7 @@ export type PackageBefore = {
   version: string | null;
   /** Copy of the names of all packages before the installation; null once `brought` is determined. */
   ground: { sha256: string; size: number } | null;
-  /** Names of packages that were installed with it. */
+  /** Names of the packages that were installed with it. */
   brought: string[];
 };
 

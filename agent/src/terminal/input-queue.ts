@@ -59,8 +59,8 @@ export class InputQueue {
   }
 
   /**
-   * Returns the credit to send now, and resets it. Returns 0 while it is less than `minCreditBytes`, which never blocks
-   * the sender.
+   * Returns the credit to send now, and resets it. Returns 0 while the credit is below `minCreditBytes`; withholding so
+   * little cannot block the sender.
    */
   takeCredit(): number {
     const bytes = this.#accepted;

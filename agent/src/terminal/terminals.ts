@@ -144,7 +144,7 @@ export class Terminals {
     const { clock, log, settings } = this.#options;
     const { channel, operator, session_id } = request;
     const refuse = (code: TerminalRefusal, message: string) => {
-      log.warn({ session_id, operator, code, reason: message }, 'refused a terminal');
+      log.warn({ session_id, operator, code, reason: message }, 'refused a terminal session');
       outlet.send({ type: 'terminal_refused', channel, code, message: message.slice(0, 1024) });
     };
     const { enabled, max_sessions } = settings();

@@ -94,7 +94,7 @@ export class DriftWatch {
     this.#schedule();
   }
 
-  /** Handles a drift check that has reported these states to the orchestrator. */
+  /** Handles a drift check that has reported the given states to the orchestrator. */
   measured(fingerprints: ReadonlyMap<string, string>): void {
     for (const [key, fingerprint] of fingerprints) this.#known.set(key, fingerprint);
     this.#unreported.clear();

@@ -48,7 +48,7 @@ export type Condition = { note: string | null } | Extract<Decision, { verdict: '
 const labelOf = (resource: ResolvedResource): string => resource.id ?? resource.key;
 
 /**
- * Returns every step of an operation: the desired set in order, then the removals of resources that are managed but no
+ * Returns every step of an operation: the desired set in order, then removals of the managed resources that are no
  * longer desired.
  * @param managed resources from earlier applies
  * @param keepModules modules whose resources are kept even if they are not in the set

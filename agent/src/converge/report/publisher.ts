@@ -3,7 +3,7 @@ import type { Journal } from '../../journal/journal.ts';
 import type { JournalEvent } from '../../journal/state.ts';
 import { groupReports, isProgress } from './reports.ts';
 
-/** Maximum bytes of reports in the spool. Beyond it, the oldest script output is dropped. */
+/** Maximum size of the reports in the spool, in bytes. Above it, the oldest script output is dropped. */
 const maxSpoolBytes = 32 * 1024 * 1024;
 
 /** Writes reports to the spool. They become visible once they are on disk. */

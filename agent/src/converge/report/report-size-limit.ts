@@ -19,7 +19,7 @@ const shortened = (text: string, length: number): string =>
 
 const orNull = (text: string | null, length: number): string | null => (text === null ? null : shortened(text, length));
 
-/** Cuts the texts and lists of a result to their maximum lengths. */
+/** Truncates a result's strings and lists to their maximum lengths. */
 export const withinCaps = (result: ResourceResult): ResourceResult => ({
   ...result,
   module: toldName(result.module, nameLengths.module),

@@ -6,7 +6,10 @@ import { type Reported, startAgent } from './agent.ts';
 
 /** Simulates, in this process, an agent that dies at a step of the journal. killed.ts kills a real process. */
 
-/** A slow clock. Results that wait too long cause an additional step, which would vary on a busy machine. */
+/**
+ * A slow clock. Results that wait too long cause an additional step, so that on a busy machine the number of steps
+ * would vary.
+ */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
 
 /**
@@ -38,10 +41,10 @@ interface Cut {
 }
 
 /**
- * Runs an operation with an agent that is cut off at a step: nothing that it records afterwards reaches the disk. Work in
- * progress finishes before this resolves, because it would otherwise interfere with the next agent, unlike the work of a
- * dead process.
- * @param at the step, or its number from 1; 0: never
+ * Runs an operation with an agent that is cut off at a step: nothing that it records afterwards reaches the disk. Calls
+ * in progress finish before this resolves, because they would otherwise interfere with the next agent, unlike those of
+ * a dead process.
+ * @param at the step, or its number from 1; 0 to never cut
  */
 export async function cutOff(
   dataDir: string,

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * Runs work in a loop in its own process, and suspends the process (SIGSTOP) several times, as on an overloaded machine.
- * @param imports modules for the work, by imported name
- * @param work    JavaScript source; an error in it ends the loop
+ * Runs code in a loop in its own process, and suspends the process (SIGSTOP) several times, as on an overloaded
+ * machine.
+ * @param imports modules that the code uses, by imported name
+ * @param work JavaScript source; an error in it ends the loop
  * @param suspendedMs duration of each suspension
- * @returns the error output; null if the work did not fail
+ * @returns the error output; null if the code did not fail
  */
 export async function whileSuspended(
   imports: Readonly<Record<string, URL>>,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { errnoOf, hostFailure } from '../failure.ts';
 
-/** Reads complete entries of users and groups, with their passwords and subordinate IDs, from the files in /etc. */
+/** Reads complete user and group entries, with their passwords and subordinate IDs, from the files in /etc. */
 
 export interface UserEntry {
   name: string;
@@ -27,7 +27,7 @@ export interface AccountFiles {
   groupsOf(user: string): string[];
   /** Returns the names of the users whose primary group has this number. */
   usersWithGroup(gid: number): string[];
-  /** Sources of accounts other than files, from /etc/nsswitch.conf. */
+  /** Account sources other than files, from /etc/nsswitch.conf. */
   otherSources: readonly string[];
 }
 

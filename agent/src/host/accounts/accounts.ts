@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { HostFailure } from '../failure.ts';
 
-/** Names and numbers of users and groups from /etc/passwd and /etc/group. */
+/** User and group names and numbers from /etc/passwd and /etc/group. */
 export interface Accounts {
   /** Returns the number of a user, or null if the user does not exist. A name of digits is itself the number. */
   uid(name: string): number | null;

@@ -37,7 +37,7 @@ function searchPath(isRoot: boolean, loginDefs: string): string {
     : '/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games';
 }
 
-/** Returns the machine's language if its encoding is UTF-8, or else `C.UTF-8`. */
+/** Returns the machine's language if its encoding is UTF-8; otherwise, `C.UTF-8`. */
 function language(locales: readonly (string | null)[]): string {
   for (const text of locales) {
     const found = /^\s*LANG=["']?([A-Za-z0-9_.@-]+)/m.exec(text ?? '')?.[1];

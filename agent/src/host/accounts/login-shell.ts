@@ -58,7 +58,7 @@ exec "$@"`;
 
 /**
  * Runs as the user. Reports success, closes all files except the terminal, and executes the shell with a leading dash
- * in its name, which makes it a login shell. A launcher without `exec -a` also lacks two-digit file descriptors. It
+ * in its name, so that it becomes a login shell. A launcher without `exec -a` also lacks two-digit file descriptors. It
  * closes only descriptor 3, and passes `-l` to shells that support that option.
  */
 const becomeShellScript = `

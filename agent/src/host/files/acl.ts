@@ -44,8 +44,8 @@ function openProbe(path: string, umask: number): number {
 }
 
 /**
- * Removes the ACLs of a file or directory, and sets these permissions. An ACL stays if the machine has no program that
- * can remove it.
+ * Removes the ACLs of a file or directory, and sets the given permissions. An ACL stays if the machine has no program
+ * that can remove it.
  * @param path path of an open file below /proc, so that the file cannot be replaced
  * @returns whether new files in the directory inherit no ACL; true for a file
  */

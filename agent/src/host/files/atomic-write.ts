@@ -22,7 +22,7 @@ export interface NewFile {
 /**
  * Replaces a file atomically: at any time, the path leads either to the complete old file or to the complete new file
  * with its owner and permissions. Does not sync the directory; the caller does that after its last write.
- * @throws HostFailure if nothing has changed
+ * @throws HostFailure if the write fails; the file is then unchanged
  */
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { whileSuspended } from '../../converge/test/suspended.ts';
 import { matching } from './bounded-match.ts';
 
-test('reports which texts match a pattern', () => {
+test('reports which strings match a pattern', () => {
   expect(matching('^key=', ['key=1', 'a key=2', 'key=3'])).toEqual([true, false, true]);
   expect(matching('^key=', [])).toEqual([]);
   expect(() => matching('(', [])).toThrow('not a regular expression');

@@ -1,7 +1,7 @@
 import type { Ownership } from './inspect.ts';
 import type { OpenDirectory } from './path-walk.ts';
 
-/** The rules by which the agent sets owners, groups, permissions, and ACLs. Pure. */
+/** Pure functions that decide how the agent sets owners, groups, permissions, and ACLs. */
 
 export type Thing =
   | { type: 'directory' | 'symlink' }

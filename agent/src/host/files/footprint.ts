@@ -52,7 +52,8 @@ export async function takeFootprint(limit: number = maxFootprint): Promise<Footp
 }
 
 /**
- * Finds the reason why the footprint does not cover these paths: a link or mount above one of them, or a mount below.
+ * Finds the reason why the footprint does not cover the given paths: a link or mount above one of them, or a mount
+ * below.
  * @returns the path of that link or mount; null if all are covered
  */
 export function blindSpot(paths: Iterable<string>, footprint: Footprint): string | null {
@@ -105,7 +106,7 @@ function names(directory: string): string[] {
   }
 }
 
-/** Bytes. Larger files are compared by size and time only. */
+/** Maximum size of a hashed file, in bytes. Larger files are compared by size and time only. */
 const maxHashed = 256 * 1024;
 
 /** Returns the digest of a file, or null if the path is not a file or the file is larger than `limit` bytes. */

@@ -46,7 +46,10 @@ export interface FileContent {
   bytes: Buffer | null;
 }
 
-/** Bytes. Larger contents are compared by size and then by hash, and do not appear in diffs. */
+/**
+ * Maximum size of content that is kept in memory, in bytes. Larger contents are compared by size and then by hash, and
+ * do not appear in diffs.
+ */
 export const maxContentInMemory = 4 * 1024 * 1024;
 
 /**
@@ -64,7 +67,10 @@ export function inspect(walk: PathWalk, path: string, wantContent: boolean): Ins
 /** Another process replaced the object between its lookup and its opening. */
 class Replaced extends HostFailure {}
 
-/** Maximum number of attempts, because other processes may replace a file between its lookup and its reading. */
+/**
+ * Maximum number of attempts to inspect a path. An attempt fails if another process replaces the file between its
+ * lookup and its opening.
+ */
 const maxAttempts = 4;
 
 function inspectRetrying(parent: OpenDirectory, name: string, path: string, wantContent: boolean): Inspected {

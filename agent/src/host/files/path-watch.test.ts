@@ -41,7 +41,7 @@ describe('a path watch', () => {
     rmSync(root, { recursive: true, force: true });
   });
   const set = (...paths: string[]) => watch.set(paths.map((path) => `${root}${path}`));
-  /** Runs a change, and expects reports for exactly these paths. */
+  /** Runs a change, and expects reports for exactly the given paths. */
   const expectReported = async (paths: string[], change: () => void) => {
     reported.clear();
     change();

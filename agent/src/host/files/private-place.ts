@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /**
- * Runs `action` with a temporary path for a new object, which will become `name` in `parent` with this owner and these
+ * Runs `action` with a temporary path for a new object, which will become `name` in `parent` with the given owner and
  * permissions. If the object must not inherit the default ACL of `parent`, the temporary path is in a private directory
  * without a default ACL.
  * @throws HostFailure if the default ACL cannot be removed and would grant more than `target`

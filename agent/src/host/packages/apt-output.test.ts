@@ -71,7 +71,7 @@ E: Unable to correct problems, you have held broken packages.
     );
   });
 
-  test('names the installed packages that conflict with a new one', () => {
+  test('lists the installed packages that conflict with a new one', () => {
     const text = `The following packages will be REMOVED:
   prov1 prov3
 The following NEW packages will be installed:

@@ -1,4 +1,4 @@
-/** Parses output of apt and dpkg in the locale `C`. Pure. */
+/** Pure functions that parse the output of apt and dpkg in the locale `C`. */
 
 export interface AptPolicy {
   /** The version that apt would install; null if no source offers one. */
@@ -37,7 +37,7 @@ export function parsePolicy(text: string): Map<string, AptPolicy> {
 
 /**
  * @param text of `apt-cache showpkg NAME`
- * @returns names of packages that provide it
+ * @returns names of the packages that provide it
  */
 export function parseProviders(text: string): string[] {
   const from = text.indexOf('Reverse Provides:');

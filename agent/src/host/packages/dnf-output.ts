@@ -1,4 +1,4 @@
-/** Parses output of dnf in the locale `C`. Pure. */
+/** Pure functions that parse the output of dnf in the locale `C`. */
 
 const maxLines = 6;
 const noise =

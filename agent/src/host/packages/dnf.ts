@@ -4,7 +4,7 @@ import { namesIn, stampOf } from '../read-system.ts';
 import { isDnfLocked } from './dnf-output.ts';
 import { type PackageToolContext, untilUnlocked } from './package-lock.ts';
 
-/** Runs dnf. Callers validate the arguments: names of packages, versions. */
+/** Runs dnf. Callers validate the arguments: package names and versions. */
 
 const environment = { LC_ALL: 'C.UTF-8', TERM: 'dumb', PYTHONUNBUFFERED: '1' };
 
@@ -23,8 +23,8 @@ export const dnf = (args: readonly string[], context: PackageToolContext): Promi
   );
 
 /**
- * Removes exactly these packages in one transaction. dnf refuses if it would also remove another package, or if one of
- * these is not installed; rpm checks the dependencies again under its lock. Does not wait for the lock, because
+ * Removes exactly the given packages in one transaction. dnf refuses if it would also remove another package, or if one
+ * of them is not installed; rpm checks the dependencies again under its lock. Does not wait for the lock, because
  * dependencies may change during the wait.
  * @param nevras each `name-[epoch:]version-release.arch`
  * @throws LeftRunning if the agent stops first

@@ -1,6 +1,6 @@
 import { lowerBound, matchesPattern } from './version-range.ts';
 
-/** Formats and compares versions like rpm. Pure. */
+/** Pure functions that format and compare versions as rpm does. */
 
 export interface RpmVersion {
   epoch: number;

@@ -1,4 +1,4 @@
-/** Matches declared version ranges. Pure. */
+/** Pure functions that match versions against declared ranges. */
 
 /** Returns the lower bound of a range such as `>=1.2`, or null if the text is not such a range. */
 export const lowerBound = (wanted: string): string | null => /^>= ?(.+)$/.exec(wanted)?.[1] ?? null;

@@ -70,7 +70,10 @@ export function killAll(members: Members): void {
   signalAll(members, 'SIGKILL');
 }
 
-/** Signals process groups, which never span sessions, so that a process that forks during the call cannot escape. */
+/**
+ * Signals whole process groups, so that a process that forks during the call cannot escape. A group never spans two
+ * sessions.
+ */
 function signalAll({ groups }: Members, signal: NodeJS.Signals): void {
   for (const group of groups)
     try {

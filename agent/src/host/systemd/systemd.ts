@@ -86,7 +86,7 @@ function expectSystemd(root = ''): void {
 }
 
 /**
- * Reads the states of units, up to `maxNames` in one call.
+ * Reads unit states, up to `maxNames` in one call.
  * @param names with their suffix
  */
 export async function readUnits(

@@ -2,7 +2,7 @@ import type { FieldChange } from '@muster/protocol';
 import type { ResourceBodies } from '@muster/protocol/module';
 import { parseStanzas } from '../../host/packages/dpkg.ts';
 
-/** Renders and parses a source in apt's format. Pure. */
+/** Pure functions that render and parse a source in apt's format. */
 
 type Body = ResourceBodies['apt-repository'];
 
@@ -55,7 +55,7 @@ const withoutComments = (text: string): string =>
     .filter((line) => !line.startsWith('#'))
     .join('\n');
 
-/** Returns the differences between two texts of the file, as fields of a source. */
+/** Returns the differences between two versions of the file, as fields of a source. */
 export function sourceChanges(from: string | null, to: string | null): FieldChange[] {
   if (from === to) return [];
   const [before, after] = [read(from), read(to)];

@@ -1,4 +1,4 @@
-/** Renders and parses files in /etc/cron.d. Pure. */
+/** Pure functions that render and parse files in /etc/cron.d. */
 
 export interface Job {
   schedule: string;

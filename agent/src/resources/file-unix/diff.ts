@@ -77,7 +77,7 @@ export function diffFile(
   };
 }
 
-/** Compares the bytes if they are in memory, or else the hashes. */
+/** Compares the bytes if they are in memory; otherwise, the hashes. */
 function sameContent(found: FileContent, wanted: Buffer): boolean {
   if (found.size !== wanted.length) return false;
   return found.bytes === null ? found.sha256 === contentOf(wanted).sha256 : found.bytes.equals(wanted);

@@ -22,7 +22,9 @@ export type Lost = {
   ending: Place['ending'];
 };
 
-/** Maximum number of recorded lines, because another program may repeatedly add lines that the agent removes. */
+/**
+ * Maximum number of recorded lines. Limited because another program may repeatedly add lines that the agent removes.
+ */
 const maxLost = 256;
 
 /** Records the lines that are about to change for the first time, except lines that the agent wrote. */

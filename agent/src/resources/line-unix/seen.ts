@@ -11,7 +11,9 @@ export const bodyOf = (resource: ResolvedResource): Body => resource.body as Bod
 /** Returns the declared line, in the characters of `TextLine`. */
 export const lineOf = (resource: ResolvedResource): string => inBytes(bodyOf(resource).line);
 
-/** A line that the resource manages: it matches, equals the declared line, or equals the previously declared line. */
+/**
+ * A line that the resource manages: one that matches `match`, or equals the declared or the previously declared line.
+ */
 export interface Hit extends Place {
   text: string;
   end: TextLine['end'];

@@ -44,8 +44,8 @@ export function diffPackage(
 }
 
 /**
- * Returns the version to install, or null for any: among the versions that satisfy the declared one, the installed one,
- * or else the one that apt prefers.
+ * Returns the version to install, or null for any: of the versions that satisfy the declared one, the installed version
+ * or, if it is not among them, the one that apt prefers.
  */
 function wantedOf(version: string | null, seen: SeenPackage): string | null {
   if (version === null) return null;

@@ -169,7 +169,7 @@ function judge(
 }
 
 /**
- * Deletes the remains of packages, unless that would lose a change by others.
+ * Deletes packages' remains, unless that would lose a change by others.
  * @returns a note for the operator
  */
 async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Promise<string | null> {

@@ -45,7 +45,7 @@ interface Offers {
 
 /** Maximum age of package lists in milliseconds. Older lists are refreshed before use. */
 const freshForMs = 60 * 60_000;
-/** Milliseconds. Younger lists are not refreshed again to search for a missing package. */
+/** Minimum age in milliseconds at which the search for a missing package refreshes the lists again. */
 const justNowMs = 60_000;
 
 /** The packages that the sources offer. Plans and applies refresh old lists first; drift checks never do. */

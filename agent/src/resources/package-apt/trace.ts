@@ -209,7 +209,7 @@ const isShared = (path: string): boolean =>
   shared.has(path) || path.startsWith('/var/lib/dpkg/') || /^\/var\/(cache|run|lock|tmp)\//.test(path);
 
 /**
- * Returns the reason why purging these packages would lose a change by others, or null if a new installation would
+ * Returns the reason why purging the given packages would lose a change by others, or null if a new installation would
  * recreate everything.
  * @param group packages removed together, as `name:architecture`
  * @param trace trace of their installation
@@ -265,7 +265,7 @@ const isAsTraced = (entry: TracedPath, stamp: string): boolean =>
   (stamp === 'd' && entry.stamp === 'd') ||
   (entry.digest !== null && digestAt(entry.path, 'sha1') === entry.digest);
 
-/** Returns a filter for new paths that these packages own, possibly with others, or that have no known owner. */
+/** Returns a filter for new paths that the given packages own, possibly with others, or that have no known owner. */
 function relevantTo(group: readonly string[], trace: Trace): (entry: TracedPath) => boolean {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return ({ of }) => of.length === 0 || of.some((position) => positions.has(position));
@@ -280,7 +280,7 @@ function nearestTraced(path: string, traced: ReadonlyMap<string, TracedPath>): T
   return null;
 }
 
-/** Returns the unchanged paths that came with these packages alone and that their removal left, innermost first. */
+/** Returns the unchanged paths that came with the given packages alone and that their removal left, innermost first. */
 export function leftovers(group: readonly string[], trace: Trace, now: Footprint): TracedPath[] {
   const positions = new Set(group.map((key) => trace.packages.indexOf(key)));
   return (

@@ -21,7 +21,7 @@ export interface PackageRemoval {
   brought: readonly string[];
 }
 
-/** Maximum number of attempts, because others may install or remove packages in between. */
+/** Maximum number of attempts. Other processes may install or remove packages between two attempts. */
 const maxAttempts = 5;
 
 /**
@@ -64,7 +64,7 @@ const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): 
   );
 
 interface Attempt {
-  /** Outcomes of packages that no removal is attempted for. */
+  /** Outcomes of the packages whose removal is not attempted. */
   outcomes: Map<string, Outcome>;
   going: readonly PackageRemoval[];
   /** Null if no removal was attempted. */
@@ -88,7 +88,7 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
     const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
     return would.dependent.map(({ name }) => name).filter((name) => !ours.has(name));
   };
-  /** Returns all packages that a removal of these would include, or the reason to refuse the removal. */
+  /** Returns all packages that removing the given packages would include, or the reason to refuse the removal. */
   const whole = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),

@@ -112,7 +112,7 @@ function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase):
 
 const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
 
-/** Queries the repositories for packages with these names. */
+/** Queries the repositories for packages with the given names. */
 async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
   const sources = dnfSourcesStamp();
   const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];

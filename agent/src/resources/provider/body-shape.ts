@@ -13,11 +13,11 @@ const kindsOfValue: Readonly<Record<string, { is(value: unknown): boolean; name:
   text: { is: isText, name: 'text' },
   integer: { is: Number.isSafeInteger, name: 'a whole number' },
   boolean: { is: (value) => typeof value === 'boolean', name: 'true or false' },
-  list: { is: (value) => Array.isArray(value) && value.every(isText), name: 'a list of texts' },
+  list: { is: (value) => Array.isArray(value) && value.every(isText), name: 'a list of strings' },
   map: {
     is: (value) =>
       typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every(isText),
-    name: 'a mapping of names to texts',
+    name: 'a mapping of names to strings',
   },
 };
 

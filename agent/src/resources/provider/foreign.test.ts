@@ -54,7 +54,7 @@ test('reports an unknown kind as not supported yet', () => {
 });
 
 test.each(['pwsh', 'powershell', 'cmd'] as const)(
-  'refuses a script of %s, and names the platform and the supported shells',
+  'refuses a %s script with an error that includes the platform and the supported shells',
   async (program) => {
     const outcome = await h.agent.run(
       operation('apply', [script('s', { program, apply: 'exit 0' }), file(`${h.root}/f`)]),

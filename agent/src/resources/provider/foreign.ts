@@ -1,8 +1,8 @@
 import type { ResourceType } from '@muster/protocol/module';
 
 /**
- * Platforms of kinds that this agent does not support. Such resources are parsed, resolved, and sent like all others;
- * the agent refuses them with the reason.
+ * Platforms of the kinds that this agent does not support. Such resources are parsed, resolved, and sent like all
+ * others; the agent refuses them with the reason.
  */
 
 const platforms: Readonly<Partial<Record<ResourceType, string>>> = {

@@ -12,7 +12,7 @@ import {
 import type { Ownership } from '../../host/files/inspect.ts';
 import type { Difference } from './provider.ts';
 
-/** Declares, observes, and restores owners, groups, and permissions of files and directories. */
+/** Declares, observes, and restores the owner, group, and permissions of a file or directory. */
 
 export interface OwnershipFields {
   owner?: string | null;
@@ -96,8 +96,8 @@ export function diffOwnership(
 }
 
 /**
- * Returns the resulting ownership: the declared values, or else the current ones if they may stay, or else the
- * defaults.
+ * Returns the resulting ownership: the declared values; if there are none, the current ones if they may stay;
+ * otherwise, the defaults.
  * @param createdMode permissions of a new object
  */
 export const targetOwnership = (

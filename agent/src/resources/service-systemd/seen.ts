@@ -103,7 +103,7 @@ export const isUp = ({ active, sub }: UnitState): boolean =>
 /** Reports whether the unit runs or is about to run, so that it can be stopped. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
-/** Reports whether the unit ends by itself after its work, so that it need not keep running. */
+/** Reports whether the unit ends by itself when it has finished, so that it need not keep running. */
 export const runsOnce = ({ type, remainsAfterExit }: UnitState): boolean => type === 'oneshot' && !remainsAfterExit;
 
 /**

@@ -1,6 +1,6 @@
 import type { ResourceBodies } from '@muster/protocol/module';
 
-/** Renders units and drop-ins from the fields of a resource, and parses them. Pure. */
+/** Pure functions that render units and drop-ins from the fields of a resource, and parse them. */
 
 export type Body = ResourceBodies['service-systemd'];
 

@@ -8,7 +8,7 @@ import { edited } from '../line-unix/diff.ts';
 import { meant, type SeenLine } from '../line-unix/seen.ts';
 import { joinLines, placeOf, splitLines, type TextLine } from './lines.ts';
 
-/** Generates texts with repeated lines, all kinds of line endings, and bytes that are not UTF-8. */
+/** Generates text with repeated lines, all kinds of line endings, and bytes that are not UTF-8. */
 const texts = fc
   .array(
     fc.tuple(

@@ -34,7 +34,7 @@ export const inBytes = (text: string): string => Buffer.from(text, 'utf8').toStr
 export const readable = (text: string): string =>
   /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'latin1').toString('utf8');
 
-/** Returns the line ending of the last line that has one, or else `otherwise`. */
+/** Returns the line ending of the last line that has one or, if no line has one, `otherwise`. */
 export function endingOf(lines: readonly TextLine[], otherwise: LineEnd = '\n'): LineEnd {
   const last = lines.at(-1);
   const ended = last?.end === '' ? lines.at(-2) : last;
@@ -47,7 +47,7 @@ export interface Place {
   /** Null at the start and end of the file. */
   above: string | null;
   below: string | null;
-  /** Ending of the line above, or else the line ending of the file. */
+  /** Ending of the line above or, if there is none, the line ending of the file. */
   ending: LineEnd;
 }
 
@@ -66,8 +66,8 @@ export const isAt = (lines: readonly TextLine[], index: number, count: number, p
   (lines[index + count]?.text ?? null) === place.below;
 
 /**
- * Finds the gap that best matches a recorded position: between both neighbors, or else below the first, or else above
- * the second. Of equal matches, returns the nearest.
+ * Finds the gap that best matches a recorded position: in order of preference, between both neighbors, below the first,
+ * or above the second. Of equal matches, returns the nearest.
  * @returns null if both neighbors are missing
  */
 export function findPlace(lines: readonly TextLine[], place: Place): number | null {

@@ -83,7 +83,10 @@ function removeMailbox(name: string, machine: Machine): string[] {
   return [];
 }
 
-/** Restores a removed account, or replaces a new account of that name. Single fields are restored afterwards. */
+/**
+ * Restores a removed account, or replaces a new account of that name. `restoreFields` restores the individual fields
+ * afterwards.
+ */
 async function restoreWhole(name: string, whole: WholeUser, machine: Machine): Promise<void> {
   const { groups, users } = await machine.database(accountDatabase);
   const own = groups.get(name);
