@@ -1204,7 +1204,7 @@ describe('the program', () => {
     );
   });
 
-  test('lists the global options in help texts below those of the verb', async () => {
+  test('lists the global options in help output below those of the verb', async () => {
     const { stdout } = await muster('agents', '--help');
     expect(stdout.indexOf('Commands:')).toBeGreaterThan(0);
     expect(stdout.indexOf('Commands:')).toBeLessThan(stdout.indexOf('Global Options:'));
@@ -1216,10 +1216,10 @@ describe('the program', () => {
     expect(ran.stderr).toContain(`--url ${server.url}`);
   });
 
-  test('exits with 5 and instructions if nothing listens at the address', async () => {
+  test('exits with 5 and instructions if nothing is listening at the address', async () => {
     const ran = await run(['status', '--url', 'https://127.0.0.1:1'], env);
     expect(ran).toMatchObject({ exit: 5, stdout: '' });
-    expect(ran.stderr).toContain('nothing listens there');
+    expect(ran.stderr).toContain('nothing is listening at that address');
     const json = await run(['status', '--url', 'https://127.0.0.1:1', '--json'], env);
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'unreachable' }, exit: 5 });
     expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
@@ -1232,7 +1232,7 @@ describe('the program', () => {
 });
 
 describe('with a terminal', () => {
-  /** A prompter that gives these answers and records the questions. */
+  /** A prompter that returns the given answers and records the questions. */
   const person = (...given: (boolean | string)[]) => {
     const questions: string[] = [];
     const next = (question: string) => {
@@ -1393,7 +1393,7 @@ describe('in a separate process', () => {
     expect((await spawned(['plan', 'web-1', '--exit-code'], env)).exit).toBe(3);
   });
 
-  test('prints how to see the work if a signal ends an apply', async () => {
+  test('prints the command that shows the operation if a signal ends an apply', async () => {
     let waiting = () => {};
     const requested = new Promise<void>((resolve) => {
       waiting = resolve;
@@ -1408,7 +1408,7 @@ describe('in a separate process', () => {
     });
     expect(ran.exit).toBeNull();
     expect(ran.stderr).toBe(
-      'The work continues on the orchestrator; see: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\nTo cancel it: muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P\n',
+      'The plan or apply continues on the orchestrator. To see it: muster operations show 01KAGZ4D3E5F6G7H8J9K0M1N2P\nTo cancel it: muster operations cancel 01KAGZ4D3E5F6G7H8J9K0M1N2P\n',
     );
   });
 

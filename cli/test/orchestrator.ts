@@ -31,7 +31,7 @@ export interface Standing {
   seen: Seen[];
   /** Returns the number of TCP connections that were opened. */
   connections: () => number;
-  /** Ends every sign-in session, like a restart of the orchestrator. */
+  /** Ends every sign-in session, as a restart of the orchestrator does. */
   forgetSessions(): void;
   close(): Promise<void>;
 }

@@ -65,9 +65,9 @@ function section(type: ResourceType): string[] {
 export function kindsPage(): string {
   const now = resourceTypes.filter((type) => executableKinds.has(type)).map((type) => `[\`${type}\`](#${type})`);
   return [
-    '# Kinds of resources',
+    '# Resource kinds',
     '',
-    'The kinds of resources that a [module](modules.md) can contain. `node tools/checks/docs.ts --write` generates this page from the schema that',
+    'The resource kinds that a [module](modules.md) can contain. `node tools/checks/docs.ts --write` generates this page from the schema that',
     'checks modules. `muster kinds list` and `muster kinds show NAME` print the same from your orchestrator.',
     '',
     `Agents of this release support ${now.join(', ')}, on Linux. Modules may contain the other kinds, and uploads check them, but an agent`,

@@ -71,7 +71,7 @@ export function anchorsOf(markdown: string): Set<string> {
 
 /**
  * Finds command lines that begin with one of `programs`, after an optional prompt.
- * @param programs names of programs, such as `npm`, `npx`, or `muster`
+ * @param programs program names, such as `npm`, `npx`, or `muster`
  */
 export function commandsOf(markdown: string, programs: readonly string[]): Command[] {
   const commands: Command[] = [];

@@ -92,7 +92,7 @@ function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
           exits.unreachable,
           'unexpected_answer',
           `the server at ${new URL(url).origin} does not answer in JSON`,
-          'Is this the address of an orchestrator? Name another with --url or --profile.',
+          'Is this the address of an orchestrator? Specify another with --url or --profile.',
           { cause: error },
         );
       // The orchestrator may have ended the session. It refused the request before any effect, so a retry is safe.

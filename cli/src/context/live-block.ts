@@ -10,7 +10,7 @@ export interface LiveBlock {
   /** False if the output does not support redrawing, such as a pipe or a CI job. */
   readonly isSeen: boolean;
   size(): { columns: number; rows: number };
-  /** Replaces the block with these lines. */
+  /** Replaces the block with the given lines. */
   draw(lines: readonly string[]): void;
   /** Removes the block until the next draw. */
   clear(): void;

@@ -160,7 +160,7 @@ test.each([
   '{"version":2,"current":null,"profiles":{},"servers":{}}',
   '{"version":1,"profiles":{"a":{}},"servers":{}}',
   '{"version":1,"profiles":{},"servers":{"https://a.example":{"fingerprint":"none"}}}',
-])('refuses a malformed file of profiles, and names it: %s', async (text) => {
+])('refuses a malformed profiles file and includes its path in the error; content: %s', async (text) => {
   const path = profilesPath(home.env);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);

@@ -152,15 +152,15 @@ export async function createProfile(env: Environment, profile: NewProfile, now: 
   if (!nameShape.test(profile.name))
     throw usageError(
       `${JSON.stringify(profile.name)} is not a valid profile name`,
-      'Use up to 64 letters, digits, dots, dashes and underscores.',
+      'Use up to 64 letters, digits, dots, dashes, and underscores.',
     );
   const url = parseUrl(profile.url);
   const fingerprint = profile.fingerprint ? requireFingerprint(profile.fingerprint) : null;
   const profiles = await readProfiles(env);
   if (profiles.profiles[profile.name] && !profile.replace)
     throw usageError(
-      `the profile ${profile.name} exists already`,
-      `Change it with: muster profile create ${profile.name} --replace …`,
+      `the profile ${profile.name} already exists`,
+      `To change it: muster profile create ${profile.name} --replace …`,
     );
   const made: Profile = { url, key_file: profile.keyFile ? resolve(profile.keyFile) : null };
   profiles.profiles[profile.name] = made;

@@ -82,7 +82,7 @@ function ask(url: URL, limit: number): Promise<Raw> {
     const secure = url.protocol === 'https:';
     const request = (secure ? secureRequest : plainRequest)(
       url,
-      // A limit for the whole request: a server that sends single bytes would never hit an idle timeout.
+      // A limit for the whole request: a server that sends one byte at a time would never hit an idle timeout.
       { agent: false, signal: AbortSignal.timeout(limit), ...(secure ? { rejectUnauthorized: false } : {}) },
       (answer) => {
         answer.on('error', fail);
@@ -159,7 +159,7 @@ export async function collectReach(
           ...nothing,
           unreachable: {
             message: `the server at ${url} is not an orchestrator`,
-            remedy: 'Give the address with --url.',
+            remedy: 'Specify the address with --url.',
           },
         },
         publicKey: null,
@@ -206,7 +206,7 @@ function dial(host: string, port: number): Promise<string | null> {
 
 type AuditPage = AnswerOf<typeof listAudit>;
 
-/** Maximum number of pages of sign-ins to read, with 500 sign-ins each. */
+/** Maximum number of sign-in pages to read, with 500 sign-ins each. */
 const maxPages = 20;
 
 /** Collects the sign-ins of the last seven days whose signature did not name a server. */

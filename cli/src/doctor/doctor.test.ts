@@ -176,7 +176,7 @@ describe('findings about the fleet', () => {
   test.each<[string, Partial<FleetFacts>, string[]]>([
     ['a healthy fleet', {}, []],
     ['a database that refuses writes', { database: { kind: 'postgres', writable: false } }, ['database: problem']],
-    ['a missing key for secrets', { secretsReadable: false }, ['secrets_key: problem']],
+    ['a missing encryption key for secrets', { secretsReadable: false }, ['secrets_key: problem']],
     ['a nearly full disk', { disk: { ...fleet.disk!, low: true } }, ['disk: problem']],
     ['a closed port for agents', { channel: { address: 'o:4747', error: 'ECONNREFUSED' } }, ['channel_port: problem']],
     ['a pending agent', { agents: [agent({ status: 'pending', name: null })] }, ['agents_pending: warning']],

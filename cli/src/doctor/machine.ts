@@ -101,7 +101,7 @@ function judgeDirectory({ program, directory, readable, closed, owner }: Machine
         'data_directory',
         `${directory} does not exist`,
         `The ${program} never ran here, or uses another --data-dir.`,
-        program === 'agent' ? 'Enroll it: muster agents enroll' : 'Give its directory: --data-dir',
+        program === 'agent' ? 'To enroll it: muster agents enroll' : 'To specify its directory: --data-dir',
       ),
     ];
   if (owner !== null && readable) return [];
@@ -149,12 +149,12 @@ function judgePort(
   { port, what, listening }: MachineFacts['ports'][number],
   runs: boolean,
 ): Finding | null {
-  const remedy = `See which program listens: ss -ltnp 'sport = :${port}'`;
+  const remedy = `To see which program listens: ss -ltnp 'sport = :${port}'`;
   if (runs && listening) return ok('port', `port ${port} (${what}) is open`);
   if (runs)
     return warning(
       'port',
-      `nothing listens on port ${port} (${what})`,
+      `nothing is listening on port ${port} (${what})`,
       'Unless another port is configured, no one can connect.',
       remedy,
     );

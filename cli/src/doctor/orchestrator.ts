@@ -38,7 +38,10 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
     'the database does not accept writes',
     'Check the log of the orchestrator and the disk of its data directory.',
   ],
-  secrets_key: ['a key for secrets is missing', 'Restore secrets.keys to its data directory, from the backup.'],
+  secrets_key: [
+    'an encryption key for secrets is missing',
+    'Restore secrets.keys to its data directory, from the backup.',
+  ],
   metrics: [
     'samples cannot be stored',
     'The log of the orchestrator gives the reason, and how to handle a damaged file. Agents keep their samples for a day.',
@@ -265,8 +268,8 @@ export function judgeFleet(facts: FleetFacts): Finding[] {
     findings.push(
       problem(
         'secrets_key',
-        'a key for secrets is missing',
-        'Without it those secrets cannot be decrypted.',
+        'an encryption key for secrets is missing',
+        'Secrets that were encrypted with this key cannot be decrypted.',
         reasons.secrets_key?.[1] ?? null,
       ),
     );

@@ -6,7 +6,7 @@ import { type Colors, counted, duration } from '../text/style.ts';
 import type { Moment } from './follow.ts';
 import { paintedBy } from './run-text.ts';
 
-/** Renders the progress of operations and runs. Pure. */
+/** Pure functions that render the progress of an operation or run. */
 
 function bar(done: number, total: number, width: number, color: Colors): string {
   const full = total === 0 ? 0 : Math.round((Math.min(done, total) / total) * width);

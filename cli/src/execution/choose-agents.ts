@@ -18,7 +18,7 @@ export interface AgentOptions {
   all?: boolean;
 }
 
-/** Describes an argument that names agents, for help texts. */
+/** Describes, in help, an argument that identifies agents. */
 export const agentNaming = 'name, node id, or the beginning of either if only one agent matches';
 export const severalNaming = `${agentNaming}; separate several with spaces or commas; - reads them from standard input`;
 
@@ -139,7 +139,7 @@ function chooseByName(namesOrIds: readonly string[], agents: readonly Agent[]): 
   );
 }
 
-/** Parses the names of agents: `web-1 web-2`, `web-1,web-2`, and `-` for standard input. */
+/** Parses agent names: `web-1 web-2`, `web-1,web-2`, and `-` for standard input. */
 async function namesOf({ stdin }: Pick<Context, 'stdin'>, typed: readonly string[]): Promise<string[]> {
   const words: string[] = [];
   for (const word of typed) words.push(...(word === '-' ? (await stdin()).split(/[\s,]+/) : word.split(',')));
@@ -169,8 +169,9 @@ export async function chooseAgents(
       'Drop --all, or drop the names and --selector.',
     );
   if (typed.length === 0 && selector === undefined && !all)
-    throw usageError('no agent was named', 'Name one or more agents, or select them: --selector role=web');
-  if (selector?.trim() === '') throw usageError('an empty selector matches no agent', 'Name a tag, e.g. -l role=web');
+    throw usageError('no agent was named', 'Specify one or more agents, or select them: --selector role=web');
+  if (selector?.trim() === '')
+    throw usageError('an empty selector matches no agent', 'Specify a tag, such as -l role=web');
   const names = await namesOf(context, typed);
   const { call } = await context.connect();
   const [only] = names;

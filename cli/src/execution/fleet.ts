@@ -110,7 +110,7 @@ export const changingIn = ({ results }: Run): Run['results'] =>
   );
 
 /**
- * Asks for confirmation to apply these plans.
+ * Asks for confirmation to apply the given plans.
  * @param what the object of the question: the applied modules or assignment, and the number of agents
  * @returns false if there is nothing to apply
  */
@@ -177,7 +177,7 @@ export async function showOutcome({ out }: Context, call: Client, run: Run): Pro
       color.red('The run was halted because a canary or too many agents failed. The remaining agents were not tried.'),
     );
   if (status === 'cancelled') out.print('The run was cancelled. The remaining agents were not tried.');
-  out.note(out.noteColor.dim(`See more: muster runs show ${sanitiseLine(run.run_id)}`));
+  out.note(out.noteColor.dim(`To see more: muster runs show ${sanitiseLine(run.run_id)}`));
 }
 
 /** Returns the failed resources of one agent with their messages and the last lines of their scripts. */

@@ -11,7 +11,7 @@ const away = () =>
 const stopping = () =>
   new ApiError({ type: '', title: '', status: 503, code: 'draining', detail: 'it is stopping', instance: '' });
 
-/** Follows work with these poll results; the last one repeats. The time advances only with each sleep. */
+/** Follows a run with the given poll results; the last one repeats. The time advances only with each sleep. */
 function watching(looks: (number | Error)[], { json = false, begun = 0 as number | Error } = {}) {
   let now = 1000;
   let written = '';
@@ -61,13 +61,13 @@ test('waits during a restart of the orchestrator, and reports it once', async ()
   expect(hears()).toBe(false);
 });
 
-test('fails after the time limit, and prints how to see the work', async () => {
+test('fails after the time limit, and prints the command that shows the run', async () => {
   const { ended, seconds, hears } = watching([1, away()]);
   await expect(ended).rejects.toMatchObject({
     exit: exits.unreachable,
     code: 'unreachable',
     remedy: expect.stringMatching(
-      /^Is it\?\nThe work continues on the orchestrator; see: muster runs show R\nTo cancel it: muster runs cancel R$/,
+      /^Is it\?\nThe plan or apply continues on the orchestrator\. To see it: muster runs show R\nTo cancel it: muster runs cancel R$/,
     ),
   });
   expect(seconds()).toBeGreaterThan(100);
@@ -75,17 +75,20 @@ test('fails after the time limit, and prints how to see the work', async () => {
   expect(hears()).toBe(false);
 });
 
-test('fails immediately for permanent errors, and prints how to see the work', async () => {
+test('fails immediately for permanent errors, and prints the command that shows the run', async () => {
   const ended = (error: Error) => watching([1, error]).ended;
   await expect(
     ended(new CliError(exits.unreachable, 'certificate_changed', 'another certificate')),
-  ).rejects.toMatchObject({ code: 'certificate_changed', remedy: expect.stringContaining('see: muster runs show R') });
+  ).rejects.toMatchObject({
+    code: 'certificate_changed',
+    remedy: expect.stringContaining('To see it: muster runs show R'),
+  });
   await expect(
     ended(new ApiError({ type: '', title: '', status: 401, code: 'unauthenticated', detail: 'no', instance: '' })),
-  ).rejects.toMatchObject({ exit: exits.signIn, remedy: expect.stringContaining('see: muster runs show R') });
+  ).rejects.toMatchObject({ exit: exits.signIn, remedy: expect.stringContaining('To see it: muster runs show R') });
 });
 
-test('reports that the work may have started if the connection was lost during the request', async () => {
+test('reports that the run may have started if the connection was lost during the request', async () => {
   const cut = Object.assign(away(), { cause: Object.assign(new Error('cut'), { code: 'ECONNRESET' }) });
   await expect(watching([1], { begun: cut }).ended).rejects.toMatchObject({
     remedy: expect.stringMatching(/may have started.*muster runs list/),

@@ -13,7 +13,9 @@ const longestWaitMs = 1_000;
 const share = 4;
 /** Milliseconds between two frames of the spinner. */
 const frameMs = 120;
-/** Without a terminal, progress is printed line by line for work that takes longer than this. Seconds. */
+/**
+ * Without a terminal, progress is printed line by line if an operation or run takes longer than this number of seconds.
+ */
 const quietSecs = 2;
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -36,14 +38,14 @@ export interface Followed<T> {
   changeLines: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
-  /** Null if the work changes nothing and needs no cancel. */
+  /** Null if the operation or run changes nothing and needs no cancel. */
   cancel: ((now: T) => Promise<void>) | null;
 }
 
 /**
- * Follows work until its end. While the orchestrator is unavailable, waits: the work continues on the agents.
+ * Follows an operation or run until its end. While the orchestrator is unavailable, waits, because the agents continue.
  * @returns the final state
- * @throws CliError that says how to see the work later, if following failed
+ * @throws CliError with the command that shows the operation or run, if following failed
  */
 export async function follow<T>(
   context: Pick<Context, 'out' | 'prompt' | 'sleep' | 'onInterrupt' | 'now'>,

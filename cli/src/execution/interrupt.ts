@@ -1,16 +1,16 @@
 import type { Context } from '../context/context.ts';
 import { goesOnText } from './watch-through.ts';
 
-/** Work that continues without this program. */
+/** An operation or run, which continues without this program. */
 interface Work {
   /**
-   * Returns the command that shows the work later, such as `muster runs show 01K…`. The id is known after the first
-   * answer.
+   * Returns the command that shows the operation or run, such as `muster runs show 01K…`. The id is known after the
+   * first answer.
    */
   see: () => string;
-  /** Returns the command that cancels the work later; null before the work has started. */
+  /** Returns the command that cancels the operation or run; null before it has started. */
   end: () => string | null;
-  /** Cancels the work; null if the work changes nothing. */
+  /** Cancels the operation or run; null if it changes nothing. */
   cancel: (() => Promise<void>) | null;
   /** Pauses drawing while a question is on the screen. */
   pause: () => void;
@@ -18,8 +18,8 @@ interface Work {
 }
 
 /**
- * Handles Ctrl-C during work: asks whether to leave the work running, cancel it, or keep watching. A second Ctrl-C
- * exits. Without a terminal, leaves the work running and prints the commands that show and cancel it.
+ * Handles Ctrl-C during an operation or run: asks whether to leave it running, cancel it, or keep watching. A second
+ * Ctrl-C exits. Without a terminal, leaves it running and prints the commands that show and cancel it.
  * @returns a function that removes the handler and closes an open question
  */
 export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>, work: Work): () => void {
@@ -34,7 +34,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
     const over = question.signal;
     work.pause();
     const answer = await prompt.choose(
-      'The work continues if you leave. What do you want to do?',
+      'The plan or apply continues if you leave. What do you want to do?',
       [
         { value: 'leave', label: 'Leave it running' },
         { value: 'cancel', label: 'Cancel it' },

@@ -129,13 +129,15 @@ export function exitOfOperation({ status }: Pick<Operation, 'status'>): Exit {
 const shellWord = (text: string): string =>
   /^[\p{L}\p{N}_.@+-]+$/u.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Returns the command line that applies these modules on an agent, ready to paste. */
+/** Returns the command line that applies the given modules on an agent, ready to paste. */
 export const applyLine = (agent: string, modules: readonly string[], ...flags: string[]): string =>
   sanitiseLine(
     ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),
   );
 
-/** Throws a refusal again with advice: the name of a similar module, or how to queue work for an offline agent. */
+/**
+ * Throws a refusal again with advice: the name of a similar module, or how to queue an operation for an offline agent.
+ */
 export async function workRefused(
   call: Client,
   agent: string,
@@ -147,7 +149,7 @@ export async function workRefused(
       exits.unreachable,
       error.problem.code,
       error.problem.detail,
-      `See when the agent was last seen: muster agents list. To run the work when it reconnects: ${applyLine(agent, requested, ...(requested.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
+      `To see when the agent was last seen: muster agents list. To apply when it reconnects: ${applyLine(agent, requested, ...(requested.length === 0 ? ['--remove'] : []), '--yes', '--queue')}`,
       { cause: error },
     );
   if (!(error instanceof ApiError) || !['unknown_module', 'module_not_found'].includes(error.problem.code)) throw error;

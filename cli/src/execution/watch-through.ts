@@ -14,16 +14,16 @@ function isTemporary({ code, status }: Explanation): boolean {
 }
 
 export const goesOnText = (see: string, end: string | null): string =>
-  `The work continues on the orchestrator; see: ${see}${end === null ? '' : `\nTo cancel it: ${end}`}`;
+  `The plan or apply continues on the orchestrator. To see it: ${see}${end === null ? '' : `\nTo cancel it: ${end}`}`;
 
 const advised = (error: unknown, { exit, code, message, remedy, errors }: Explanation, more: string): CliError =>
   new CliError(exit, code, message, [remedy, more].filter(Boolean).join('\n'), { faults: errors, cause: error });
 
-/** Returns the error that ends following, with the commands that show and cancel the work. */
+/** Returns the error that ends following, with the commands that show and cancel the operation or run. */
 export const followFailed = (error: unknown, see: string, end: string | null): CliError =>
   advised(error, explain(error), goesOnText(see, end));
 
-/** Returns the error that prevented the start. If only the response was lost, the work may have started. */
+/** Returns the error that prevented the start. If only the response was lost, the operation or run may have started. */
 export function startFailed(error: unknown, see: string): unknown {
   const { code } = ((error as Error)?.cause ?? {}) as NodeJS.ErrnoException;
   if (
@@ -32,7 +32,7 @@ export function startFailed(error: unknown, see: string): unknown {
     !['ECONNRESET', 'ETIMEDOUT', 'EPIPE'].includes(code ?? '')
   )
     return error;
-  return advised(error, explain(error), `The work may have started; see: ${see}`);
+  return advised(error, explain(error), `The plan or apply may have started. To see it: ${see}`);
 }
 
 /** Measures how long polls have failed with temporary errors. */

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 
 const now = () => 1_795_000_000;
-/** Returns a prompter that types these answers in order; null for no terminal. */
+/** Returns a prompter that types the given answers in order; null for no terminal. */
 const typing = (answers: string[] | null): Prompter => ({
   interactive: answers !== null,
   confirm: async () => false,

@@ -91,8 +91,8 @@ async function readFileOfKey(path: string): Promise<{ text: string; mode: number
   }
   try {
     const stat = await file.stat();
-    if (!stat.isFile()) throw unusable(path, 'is not a file', 'Give the file itself with --key-file.');
-    if (stat.size > 65_536) throw unusable(path, 'is too large for a key', 'Give another file with --key-file.');
+    if (!stat.isFile()) throw unusable(path, 'is not a file', 'Specify the key file with --key-file.');
+    if (stat.size > 65_536) throw unusable(path, 'is too large for a key', 'Specify another file with --key-file.');
     return { text: await file.readFile('utf8'), mode: stat.mode };
   } finally {
     await file.close();

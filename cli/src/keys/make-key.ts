@@ -82,7 +82,7 @@ async function installKeyFile(
     throw new CliError(
       exits.failed,
       'key_exists',
-      `an operator key exists already at ${path}`,
+      `an operator key already exists at ${path}`,
       'To use it: `muster operator whoami --public-key` prints its public key. To create another one and rename the existing one: --force',
     );
   } finally {

@@ -48,7 +48,7 @@ async function replaceable(path: string): Promise<string> {
   // Null for a dangling link or a link to an anonymous pipe.
   const target = await realpath(path).catch(ifMissing);
   if (target !== null && (await lstat(target)).isFile()) return target;
-  throw usageError(`${path} exists and is not a regular file`, 'Give a file name; - is standard output.');
+  throw usageError(`${path} exists and is not a regular file`, 'Specify a regular file, or - for standard output.');
 }
 
 function ifMissing(error: NodeJS.ErrnoException): null {

@@ -6,7 +6,7 @@ import type { Prompter } from './prompt.ts';
 /** A source of passphrases for a key. */
 export interface Passphrases {
   /**
-   * Tries the passphrase of the environment, or else up to three that the operator types.
+   * Tries the passphrase of the environment or, if there is none, up to three that the operator types.
    * @param attempt returns null for a wrong passphrase
    * @throws CliError (sign-in) if all are wrong
    */

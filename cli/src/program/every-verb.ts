@@ -59,7 +59,7 @@ function* helpsOf(command: Command, words: readonly string[]): Generator<[string
 const program = await describeProgram();
 process.stdout.write(
   JSON.stringify({
-    /** The help texts of the verbs by their words. */
+    /** Help output of each verb, by its words. */
     helps: Object.fromEntries(helpsOf(program, [])),
     program: describe(program, []),
     exits: Object.entries(exits).map(([word, code]) => ({ code, meaning: exitMeanings[word as keyof typeof exits] })),

@@ -37,13 +37,13 @@ const entries: readonly Entry[] = [
   {
     name: 'agents',
     group: everyday,
-    summary: 'list, show, approve, tag and enroll agents',
+    summary: 'list, show, approve, tag, and enroll agents',
     load: () => import('../verbs/agents/agents.ts'),
   },
   {
     name: 'modules',
     group: everyday,
-    summary: 'upload, check, compare and show modules',
+    summary: 'upload, check, compare, and show modules',
     load: () => import('../verbs/modules/modules.ts'),
   },
   {
@@ -73,7 +73,7 @@ const entries: readonly Entry[] = [
   {
     name: 'operations',
     group: everyday,
-    summary: 'list, show, follow and cancel operations',
+    summary: 'list, show, follow, and cancel operations',
     load: () => import('../verbs/operations/operations.ts'),
   },
   {
@@ -91,7 +91,7 @@ const entries: readonly Entry[] = [
   {
     name: 'metrics',
     group: everyday,
-    summary: 'show cpu, memory, disk, load and network of agents',
+    summary: 'show cpu, memory, disk, load, and network of agents',
     load: () => import('../verbs/agents/metrics.ts'),
   },
   {
@@ -109,7 +109,7 @@ const entries: readonly Entry[] = [
   {
     name: 'runs',
     group: fleet,
-    summary: 'list, show, follow and cancel plans and applies on many agents',
+    summary: 'list, show, follow, and cancel plans and applies on many agents',
     load: () => import('../verbs/operations/runs.ts'),
   },
   {
@@ -139,7 +139,7 @@ const entries: readonly Entry[] = [
   {
     name: 'enrolment-tokens',
     group: fleet,
-    summary: 'create, list and revoke enrollment tokens',
+    summary: 'create, list, and revoke enrollment tokens',
     load: () => import('../verbs/agents/enrollment.ts'),
   },
   {
@@ -157,7 +157,7 @@ const entries: readonly Entry[] = [
   {
     name: 'kinds',
     group: fleet,
-    summary: 'list and show the kinds of resources that modules may use, and their fields',
+    summary: 'list and show the resource kinds that modules may use, and their fields',
     load: () => import('../verbs/kinds/kinds.ts'),
   },
   {
@@ -169,7 +169,7 @@ const entries: readonly Entry[] = [
   {
     name: 'audit',
     group: fleet,
-    summary: 'list, follow, verify, export and prune the audit log',
+    summary: 'list, follow, verify, export, and prune the audit log',
     load: () => import('../verbs/fleet/audit.ts'),
   },
   {
@@ -266,7 +266,7 @@ interface ProgramOptions {
   act: Act;
   stdout: (text: string) => void;
   stderr: (text: string) => void;
-  /** Width of help texts; null if the output is not a terminal. */
+  /** Width of help output; null if the output is not a terminal. */
   width: number | null;
 }
 
@@ -293,7 +293,7 @@ function createProgram(options: ProgramOptions): Command {
     .exitOverride()
     .addOption(new Option('--json', 'print data and errors as JSON (MUSTER_JSON)').helpGroup('Output:'))
     .addOption(new Option('-v, --verbose', 'show all details and error codes (MUSTER_VERBOSE)').helpGroup('Output:'))
-    .addOption(new Option('--quiet', 'print only data, warnings and errors (MUSTER_QUIET)').helpGroup('Output:'))
+    .addOption(new Option('--quiet', 'print only data, warnings, and errors (MUSTER_QUIET)').helpGroup('Output:'))
     .addOption(new Option('--no-color', 'no colors (MUSTER_NO_COLOR, NO_COLOR)').helpGroup('Output:'))
     .addOption(new Option('--url <url>', 'the orchestrator (MUSTER_URL)').helpGroup('Where to:'))
     .addOption(new Option('--profile <name>', 'a named orchestrator (MUSTER_PROFILE)').helpGroup('Where to:'))

@@ -26,7 +26,11 @@ const announced = answerOf(discover) as z.ZodObject;
 const tested = answerOf(testChannel) as z.ZodObject;
 
 export const shapes: Shapes = {
-  discover: prints(announced.extend({ pending: answerOf(listAgents).describe('agents that connected since') })),
+  discover: prints(
+    announced.extend({
+      pending: answerOf(listAgents).describe('pending agents that connected after the announcement'),
+    }),
+  ),
   'secrets list': prints(answerOf(listSecrets)),
   'secrets get': prints(answerOf(getSecret)),
   'secrets set': prints(answerOf(createSecret)),

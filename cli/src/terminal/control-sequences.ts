@@ -1,5 +1,5 @@
 /**
- * Splits terminal output into text and control sequences, like a terminal (ECMA-48, and the VT500 parser by Paul
+ * Splits terminal output into text and control sequences, as a terminal does (ECMA-48, and the VT500 parser by Paul
  * Williams). Accepts chunks that are cut at any position.
  */
 

@@ -10,7 +10,10 @@ export type Typed =
 const tilde = 0x7e;
 const commands: Readonly<Record<string, 'leave' | 'detach' | 'help'>> = { '.': 'leave', d: 'detach', '?': 'help' };
 
-/** A read of more bytes is a paste. Pasted text passes unchanged, so that `~.` in it does not end the session. */
+/**
+ * Maximum size of a read of typed keys, in bytes. A larger read is a paste: it passes unchanged, so that `~.` in it
+ * does not end the session.
+ */
 const maxTyped = 32;
 /** Milliseconds after a paste in which small reads still belong to it. A terminal splits a large paste. */
 const pasteGoesOn = 100;

@@ -169,7 +169,7 @@ test('ends with the reason of the orchestrator, and does not attach again', asyn
   expect(attached).toBe(0);
 });
 
-test('after a reconnect, filters queries from the recent screen, keeps modes of keys, and drops keys typed without a connection', async () => {
+test('after a reconnect, filters queries from the recent screen, keeps key modes, and drops keys typed without a connection', async () => {
   const gate = Promise.withResolvers<void>();
   let tries = 0;
   const { controlled, far, ending } = await stage('terminal', {
@@ -204,7 +204,7 @@ test('after a reconnect, filters queries from the recent screen, keeps modes of 
   expect(far[0]?.typed()).toBe('');
 });
 
-test('~. leaves while there is no connection', async () => {
+test('~. ends the session even while the connection is lost', async () => {
   const { controlled, far, ended, ending } = await stage('terminal', { attach: () => new Promise(() => {}) });
   await until(() => expect(far.length).toBe(1));
   controlled.type('in the middle of a line');

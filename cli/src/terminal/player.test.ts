@@ -104,7 +104,7 @@ test('parses keys as terminals send them', () => {
   ]);
 });
 
-test('skips other events and a truncated last line, and names the line of a fault', async () => {
+test('skips other events and a truncated last line, and includes the line number in errors', async () => {
   const read = async (text: string) => {
     const all = [];
     for await (const each of readCast(inPieces(Buffer.from(text), text.length > 1000 ? 65_536 : 5))) all.push(each);

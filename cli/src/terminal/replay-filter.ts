@@ -12,7 +12,7 @@ export class ReplayFilter {
   readonly #sequences = new ControlSequences({ c1: true });
   readonly #modes: ReadonlySet<string>;
 
-  /** @param types whether the viewer also types; sequences that set modes of keys, mouse, and paste then pass too */
+  /** @param types whether the viewer also types; sequences that set key, mouse, and paste modes then pass too */
   constructor({ types = false } = {}) {
     this.#modes = types ? typedModes : shownModes;
   }

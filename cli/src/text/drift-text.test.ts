@@ -13,7 +13,7 @@ const moved = result({
   diff: '--- /etc/motd\n+++ /etc/motd\n@@ -1 +1 @@\n-edited by hand\n+Welcome\n',
 });
 
-test('prints exactly the drifted fields, with the present and the declared value', () => {
+test('prints exactly the drifted fields, with the current and the declared value', () => {
   const removed = result({
     id: 'dir',
     type: 'directory-unix',

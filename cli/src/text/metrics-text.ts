@@ -2,7 +2,7 @@ import { type MeasureName, measureNames, type Sample } from '@muster/protocol';
 import { bar, byShare, type Glyphs, type Point, sparkline } from './sparkline.ts';
 import { counted, type Style, timestamp } from './style.ts';
 
-/** Renders metrics. Pure. */
+/** Pure functions that render metrics. */
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 

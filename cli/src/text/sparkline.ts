@@ -1,7 +1,7 @@
 import type { Environment } from '../directories.ts';
 import type { Colors } from './style.ts';
 
-/** Renders numbers as a row of characters. Pure. */
+/** Pure functions that render numbers as a row of characters. */
 
 /** Null for a sample without a value, undefined for no sample. */
 export type Point = number | null | undefined;
@@ -33,7 +33,7 @@ export function glyphsFor({ TERM, LC_ALL, LC_CTYPE, LANG }: Environment, plain =
 
 /**
  * Draws one character for each point, and a space for undefined.
- * @param range the scale, which makes rows comparable; values beyond it are clamped
+ * @param range the scale, the same for rows to compare; values beyond it are clamped
  */
 export function sparkline(points: readonly Point[], range: { min: number; max: number }, glyphs: Glyphs): string {
   const { min, max } = range;

@@ -18,7 +18,10 @@ const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_
 export function parseDuration(text: string): number {
   const [, count, unit = 's'] = /^(\d{1,9})([smhdw])?$/.exec(text) ?? [];
   if (count === undefined)
-    throw usageError(`${JSON.stringify(text)} is not a duration`, 'Write it like 90s, 30m, 12h or 7d.');
+    throw usageError(
+      `${JSON.stringify(text)} is not a duration`,
+      'Specify a number and a unit, such as 90s, 30m, 12h, or 7d.',
+    );
   return Number(count) * (seconds[unit] ?? 1);
 }
 
@@ -29,10 +32,11 @@ export function parseDuration(text: string): number {
 export type MomentUse = 'since' | 'from' | 'until';
 
 const examples: Readonly<Record<MomentUse, string>> = {
-  since: 'Give how long ago, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
-  from: 'Give how long from now, like 30m, 2h or 7d, or a time like 2026-12-01 or 2026-12-01T22:00:00Z.',
+  since:
+    'Specify a duration before now, such as 30m, 2h, or 7d, or a time, such as 2026-12-01 or 2026-12-01T22:00:00Z.',
+  from: 'Specify a duration from now, such as 30m, 2h, or 7d, or a time, such as 2026-12-01 or 2026-12-01T22:00:00Z.',
   until:
-    'Give how long from now, like 30m, 2h or 90d, a day like 2026-12-01, which is included, or a time like 2026-12-01T22:00:00Z.',
+    'Specify a duration from now, such as 30m, 2h, or 90d, a last day, such as 2026-12-01, or a time, such as 2026-12-01T22:00:00Z.',
 };
 
 /** End of the year 9999, the last year with four digits in ISO 8601. Unix seconds. */
@@ -77,7 +81,7 @@ function hasDay(year: number, month: number, day: number): boolean {
 export function parseCount(option: string, text: string, min: number, max: number): number {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (!(count >= min && count <= max))
-    throw usageError(`${option} is ${JSON.stringify(text)}`, `Give a whole number from ${min} to ${max}.`);
+    throw usageError(`${option} is ${JSON.stringify(text)}`, `Specify a whole number from ${min} to ${max}.`);
   return count;
 }
 

@@ -121,7 +121,7 @@ test('reuses one connection for consecutive requests', async () => {
 });
 
 test.each([
-  ['nothing listens', async () => 'https://127.0.0.1:1', 'nothing listens there'],
+  ['nothing is listening', async () => 'https://127.0.0.1:1', 'nothing is listening at that address'],
   ['the server does not use TLS', async () => (await plain()).url.replace('http:', 'https:'), 'does not use TLS'],
   ['the server hangs up', async () => `https://127.0.0.1:${await hangUp()}`, 'the connection was closed'],
 ])('reports that %s', async (_, address, reason) => {

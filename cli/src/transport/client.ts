@@ -243,7 +243,9 @@ class PinnedAgent extends Agent {
     return socket;
   }
 
-  /** Connects with a certificate that Node's built-in authorities accept, or else the authorities of the machine. */
+  /**
+   * Connects with a certificate that Node's built-in authorities accept or, if they do not, the machine's authorities.
+   */
   async #vouched(host: string, port: number): Promise<TLSSocket> {
     try {
       return await this.#handshake(host, port, { rejectUnauthorized: true });
@@ -310,7 +312,7 @@ function changed(origin: string, policy: Extract<TrustPolicy, { kind: 'pinned' }
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
+  ECONNREFUSED: 'nothing is listening at that address',
   ENOTFOUND: 'the name does not resolve',
   EAI_AGAIN: 'the name does not resolve at the moment',
   ETIMEDOUT: 'no answer within the time limit',

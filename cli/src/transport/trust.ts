@@ -1,4 +1,4 @@
-/** Decides which server certificates to trust. Pure. */
+/** Pure functions that decide which server certificates to trust. */
 
 /** SHA-256 of a certificate in DER, as 64 lowercase hexadecimal characters. */
 export type Fingerprint = string;

@@ -164,11 +164,11 @@ async function nameFor({ out, prompt }: Context, agent: Agent, hostnames: boolea
       exits.failed,
       'name_required',
       `its hostname ${hostname} is not a valid name`,
-      `Give it a name: muster agents approve ${agent.node_id} --name NAME`,
+      `To give it a name: muster agents approve ${agent.node_id} --name NAME`,
     );
   }
   if (!prompt.interactive || out.json)
-    throw usageError('a new agent needs a name', `Give it one: muster agents approve ${agent.node_id} --name NAME`);
+    throw usageError('a new agent needs a name', `To give it one: muster agents approve ${agent.node_id} --name NAME`);
   out.note(
     `Agent ${agent.node_id}\n  hostname ${sanitiseLine(agent.initial_hostname)}, from ${sanitiseLine(agent.initial_ip)}`,
   );
@@ -265,7 +265,10 @@ export async function tag(context: Context, words: string[], options: ManyOption
   const { typed, pairs } = splitWords(words);
   const tags = pairs.map(parseTag);
   if (tags.length === 0)
-    throw usageError('no argument has the form key=value', 'Name agents, then tags: muster agents tag web-1 role=web');
+    throw usageError(
+      'no argument has the form key=value',
+      'Specify agents, then tags: muster agents tag web-1 role=web',
+    );
   return await retag(context, typed, options, {
     doing: `Set ${sanitiseLine(pairs.join(' '))} on`,
     change: async (call, node_id) => {
@@ -278,7 +281,7 @@ export async function untag(context: Context, words: string[], options: ManyOpti
   const typed = options.selector === undefined ? words.slice(0, 1) : [];
   const keys = words.slice(typed.length);
   if (keys.length === 0)
-    throw usageError('no tag key was given', 'Name agents, then keys: muster agents untag web-1 site');
+    throw usageError('no tag key was given', 'Specify agents, then keys: muster agents untag web-1 site');
   return await retag(context, typed, options, {
     doing: `Remove ${sanitiseLine(keys.join(' '))} from`,
     change: async (call, node_id) => {

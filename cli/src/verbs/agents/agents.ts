@@ -21,7 +21,7 @@ export const register: Register = (command, act) => {
   command
     .command('list')
     .description('list agents')
-    .option('--status <status>', 'only agents of this status: pending, approved or rejected')
+    .option('--status <status>', 'only agents of this status: pending, approved, or rejected')
     .addOption(selectorOption())
     .addOption(new Option('--filter <selector>', 'same as --selector').hideHelp())
     .option('-q, --query <text>', 'agents with this text in their name or hostname')
@@ -36,7 +36,7 @@ export const register: Register = (command, act) => {
     .action(act(show));
   command
     .command('attributes')
-    .description('show the attributes of agents, which selectors and modules read as attr.NAME')
+    .description('show agent attributes, which selectors and modules read as attr.NAME')
     .argument('[agents...]', severalNaming)
     .addOption(selectorOption())
     .addHelpText('after', '\nExample:\n  $ muster agents attributes web-1')
@@ -59,7 +59,7 @@ export const withTokenTerms = (command: Command): Command =>
       ...(tags ?? []),
       text,
     ])
-    .option('--expires <when>', 'expiry: a duration such as 30m, 12h or 7d, or a day such as 2026-12-01', '1h')
+    .option('--expires <when>', 'expiry: a duration such as 30m, 12h, or 7d, or a day such as 2026-12-01', '1h')
     .option('--uses <n>', 'how many agents may use the token', '1')
     .option('--no-approve', 'leave the agents pending until they are approved');
 

@@ -25,7 +25,7 @@ export const register: Register = (command, act) => {
   command
     .command('revoke')
     .description('revoke tokens; agents that enrolled with them stay enrolled')
-    .argument('<ids...>', 'ids of tokens, or the beginning or end of an id if only one matches')
+    .argument('<ids...>', 'token ids, or the beginning or end of an id if only one matches')
     .addHelpText('after', '\nExample:\n  $ muster enrolment-tokens revoke 01KAGZ3N8V5T1Q6W9X2Y4Z7B8C')
     .action(act(revoke));
 };

@@ -43,7 +43,7 @@ export const register: Register = (command, act) => {
     .action(act(list));
   command
     .command('show')
-    .description('show cpu, memory, disk, load and network of an agent over time')
+    .description('show cpu, memory, disk, load, and network of an agent over time')
     .argument('<agent>', agentNaming)
     .option('--since <time>', 'start: 1h, 24h, 7d, or a time like 2026-12-01', '1h')
     .option('-f, --follow', 'keep updating as samples arrive')
@@ -59,7 +59,10 @@ export const register: Register = (command, act) => {
     .command('follow')
     .description('print each sample of an agent as it arrives, one per line')
     .argument('<agent>', agentNaming)
-    .option('--since <time>', 'also print earlier samples: of the last 10m, 1h, …, or since a time')
+    .option(
+      '--since <time>',
+      'also print samples since a time, given as a timestamp or as a duration such as 10m or 1h',
+    )
     .option('--csv', 'as comma-separated values')
     .option('--ascii', 'draw with plain characters')
     .addHelpText(
@@ -166,7 +169,10 @@ async function show(context: Context, nameOrId: string, options: ShowOptions): P
   const { out } = context;
   const since = secondsBack(options.since, context.now());
   if (since < 60)
-    throw usageError(`--since ${JSON.stringify(options.since)} is too short`, 'Give a minute or more, e.g. 1h.');
+    throw usageError(
+      `--since ${JSON.stringify(options.since)} is too short`,
+      'Specify at least one minute, such as 1h.',
+    );
   const step = options.step === undefined ? undefined : parseDuration(options.step);
   const asData = out.json || options.csv === true;
   if (options.csv && out.json) throw usageError('--csv cannot be combined with --json');
@@ -241,7 +247,7 @@ async function asLines(
 }
 
 const nothing = (agent: Agent): string =>
-  `${agentLabel(agent)} has no samples of that period. See when it was last seen: muster agents show ${agentLabel(agent)}`;
+  `${agentLabel(agent)} has no samples of that period. To see when it was last seen: muster agents show ${agentLabel(agent)}`;
 
 async function draw(
   context: Context,

@@ -26,7 +26,7 @@ async function match(context: Context, selector: string, options: { exitCode?: b
     return exit;
   }
   if (matches.length === 0) {
-    out.note('No approved agent matches. See the tags in use: muster tags list');
+    out.note('No approved agent matches. To see the tags in use: muster tags list');
     return exit;
   }
   const matching = new Set(matches);

@@ -79,7 +79,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   if (options.accept !== undefined || options.unaccept) return judge(context, nameOrId, options);
   if (options.check || typed.length > 1 || (typed.length === 1 && !single)) {
     if (options.latest || options.history || options.record !== undefined)
-      throw usageError('--latest, --history and --record work for one agent');
+      throw usageError('--latest, --history, and --record work for one agent');
     return await checkSeveral(context, typed, options);
   }
   if (nameOrId === undefined && (options.latest || options.history))
@@ -90,8 +90,8 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   if (options.record !== undefined) {
     if (nameOrId !== undefined || options.latest || options.history)
       throw usageError(
-        '--record cannot be combined with an agent, --latest or --history',
-        'The record names its agent. Drop everything else.',
+        '--record cannot be combined with an agent, --latest, or --history',
+        'The record already identifies its agent. Omit everything else.',
       );
     return recorded(context, options.record, options);
   }
@@ -112,12 +112,12 @@ async function judge(context: Context, nameOrId: string | undefined, options: Op
   if (options.check || options.latest || options.history || options.selector !== undefined)
     throw usageError(
       '--accept and --unaccept take one agent or one --record, and no other option',
-      'Drop everything else.',
+      'Omit all other options.',
     );
   if ((nameOrId === undefined) === (record === undefined))
     throw usageError(
       '--accept and --unaccept need one agent or one --record',
-      'Name an agent: muster drift AGENT --accept REASON; or a check: --record ID',
+      'To specify an agent: muster drift AGENT --accept REASON. To specify a check: --record ID',
     );
   const { call } = await context.connect();
   const drift_id = record === undefined ? await newestDrift(call, nameOrId ?? '') : await findCheck(call, record);
@@ -148,7 +148,7 @@ async function newestDrift(call: Client, nameOrId: string): Promise<string> {
     exits.failed,
     'not_drifted',
     `no check of ${label} has found drift`,
-    `Check it: muster drift ${label}`,
+    `To check it: muster drift ${label}`,
   );
 }
 
@@ -226,7 +226,8 @@ async function newest(context: Context, call: Client, name: string, node_id: str
   const record = await call(latestDrift, { params: { node_id } });
   if (record !== null) return show(context, call, name, record, options);
   if (out.json) out.data(null);
-  else out.note(`${sanitiseLine(name)} was never checked: muster drift ${sanitiseLine(name)}`);
+  else
+    out.note(`${sanitiseLine(name)} has never been checked for drift. To check it: muster drift ${sanitiseLine(name)}`);
   return exits.done;
 }
 
@@ -247,8 +248,8 @@ async function show(
 }
 
 /**
- * Returns the command line that repairs drift. It names all modules of the applied operation, because an apply removes
- * the resources of modules that it omits.
+ * Returns the command line that repairs drift. It includes all of the applied operation's modules, because an apply
+ * removes the resources of modules that it omits.
  */
 async function repairCommand(call: Client, agent: string, record: DriftRecord): Promise<string> {
   const { modules } = await call(getOperation, { params: { operation_id: record.snapshot_operation_id } });

@@ -19,7 +19,8 @@ import { counted } from '../../text/style.ts';
 import { parseCount, parseMoment } from '../../text/values.ts';
 import { auditEventOf, type FollowOptions, follow } from './events.ts';
 
-const times = '\nA time is a duration ago, like 30m, 2h or 7d, or a moment like 2026-12-01 or 2026-12-01T22:00:00Z.\n';
+const times =
+  '\nSpecify a time as a duration before now, such as 30m, 2h, or 7d, or as a date or timestamp, such as 2026-12-01 or\n2026-12-01T22:00:00Z.\n';
 
 const withFilters = (command: Command): Command =>
   command

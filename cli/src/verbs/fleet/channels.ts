@@ -23,7 +23,7 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { timestamp, when } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
 
-const naming = '\nName a channel by its name, its id, or the beginning or end of its id if only one matches.\n';
+const naming = '\nSpecify a channel by its name, its id, or the beginning or end of its id if only one matches.\n';
 const secrets =
   '\nSecrets are read from a file, or from standard input with -: other users of the machine can read a command line.\n';
 
@@ -31,7 +31,7 @@ const withConfig = (command: Command): Command =>
   command
     .option(
       '--to <address>',
-      'URL of a webhook, discord or slack channel; for ntfy a server other than https://ntfy.sh',
+      'URL of the webhook (webhook, discord, slack) or of the server (ntfy; default https://ntfy.sh)',
     )
     .option('--to-file <file>', 'same as --to, read from a file')
     .option('--topic <topic>', 'ntfy: the topic')
@@ -55,7 +55,7 @@ export const register: Register = (command, act) => {
       .command('add')
       .description('add a channel, which receives all later notifications')
       .argument('<name>')
-      .argument('<type>', 'webhook, discord, slack or ntfy'),
+      .argument('<type>', 'webhook, discord, slack, or ntfy'),
   )
     .addHelpText(
       'after',
@@ -255,7 +255,10 @@ async function update(
   const { id, channel_type, config } = await findChannel(call, nameOrId);
   const changed = await configOf(context, channel_type, options);
   if (options.name === undefined && Object.keys(changed).length === 0)
-    throw usageError('no change was given', 'Give at least one of --name, --to, --topic, --secret-file, --token-file.');
+    throw usageError(
+      'no change was given',
+      'Specify at least one of --name, --to, --topic, --secret-file, or --token-file.',
+    );
   const body = {
     ...(options.name === undefined ? {} : { name: options.name }),
     // A masked value in the request leaves the stored value unchanged.

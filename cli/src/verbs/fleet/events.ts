@@ -38,7 +38,7 @@ export async function follow(
   if (after !== undefined && !/^\d{1,16}$/.test(after))
     throw usageError(
       `--after cannot be ${JSON.stringify(after)}`,
-      'Give the position of an event in the audit log, a whole number.',
+      'Specify the position of an event in the audit log, which is a whole number.',
     );
   const { call } = await context.connect();
   const node_id = agent === undefined ? undefined : (await chooseAgent(call, agent)).node_id;

@@ -76,7 +76,7 @@ async function read(context: Context, ids: string[], options: { all?: boolean })
   if (options.all === true ? ids.length > 0 : ids.length === 0)
     throw usageError(
       'no notification was named',
-      'Name some, or use --all. List them: muster notifications list --unread',
+      'Specify ids, or use --all. To list the ids: muster notifications list --unread',
     );
   const { call } = await context.connect();
   if (options.all) {

@@ -29,7 +29,7 @@ async function status(context: Context): Promise<Exit> {
 
 const troubles = {
   database: 'the database does not accept writes; see the log',
-  secrets_key: 'a key for secrets is missing; some secrets cannot be used',
+  secrets_key: 'an encryption key for secrets is missing; some secrets cannot be used',
   metrics: 'samples cannot be stored, and agents keep theirs; see the log',
   disk: 'the disk is nearly full; new work is refused until space is free',
 } as const;

@@ -11,7 +11,7 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { duration, listedId, timestamp } from '../../text/style.ts';
 import { parseDuration, parseMoment } from '../../text/values.ts';
 
-const naming = '\nName a window by its id, or the beginning or end of the id if only one matches.\n';
+const naming = '\nSpecify a window by its id, or the beginning or end of the id if only one matches.\n';
 const times =
   '\nA time is like 2026-12-01T22:00:00Z, a day like 2026-12-01, or a duration from now like 2h. Without Z or +01:00 it is\nlocal time. With a day, --until includes that day.\n';
 
@@ -115,7 +115,10 @@ async function add(context: Context, reason: string, options: AddOptions): Promi
   if (options.until !== undefined && options.for !== undefined)
     throw usageError('--until cannot be combined with --for', 'Drop one of them.');
   if (options.until === undefined && options.for === undefined)
-    throw usageError('a maintenance window needs an end', 'Give either --until with a time, or --for with a duration.');
+    throw usageError(
+      'a maintenance window needs an end',
+      'Specify either --until with a time, or --for with a duration.',
+    );
   const starts_at =
     options.from === undefined ? Math.floor(context.now()) : parseMoment(options.from, context.now(), 'from');
   const ends_at =
@@ -169,7 +172,7 @@ async function update(
   const { until, reason } = options;
   if (until !== undefined && options.for !== undefined) throw usageError('--until cannot be combined with --for');
   if (until === undefined && options.for === undefined && reason === undefined)
-    throw usageError('no change was given', 'Give --until, --for, or --reason.');
+    throw usageError('no change was given', 'Specify --until, --for, or --reason.');
   const lasts = options.for === undefined ? undefined : parseDuration(options.for);
   const end = until === undefined ? undefined : parseMoment(until, context.now(), 'until');
   const { call } = await context.connect();

@@ -7,7 +7,7 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 export const register: Register = (command, act) => {
   command
     .command('list')
-    .description('list the kinds of resources that modules may use')
+    .description('list the resource kinds that modules may use')
     .addHelpText('after', '\nExample:\n  $ muster kinds list')
     .action(act(list));
   command

@@ -45,7 +45,7 @@ export const register: Register = (command, act) => {
     .action(act(show));
   command
     .command('create')
-    .description('assign modules to the agents that a selector matches; changes no machine by itself')
+    .description('assign modules to the agents that a selector matches; does not change any machine by itself')
     .argument('<name>')
     .addOption(moduleOption('a module; may be repeated').makeOptionMandatory())
     .requiredOption(
@@ -60,7 +60,7 @@ export const register: Register = (command, act) => {
     .action(act(create));
   command
     .command('update')
-    .description('change an assignment; changes no machine by itself')
+    .description('change an assignment; does not change any machine by itself')
     .argument('<name>')
     .addOption(moduleOption('a module; may be repeated; replaces all earlier modules'))
     .option('--selector <selector>', 'agents')
@@ -230,7 +230,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...(description === undefined ? {} : { description }),
   };
   if (Object.keys(body).length === 0)
-    throw usageError('no change was given', 'See the options: muster assignments update --help');
+    throw usageError('no change was given', 'To see the options: muster assignments update --help');
   const { call } = await context.connect();
   const made = await call(updateAssignment, { params: { name }, body })
     .catch(missingModule(call, modules ?? []))
@@ -364,6 +364,6 @@ function refuseRemovals(plan: Run, name: string): void {
     exits.failed,
     'removal_not_agreed',
     `this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
-    `See which: muster runs show ${plan.run_id}\nTo remove them: muster assignments apply ${sanitiseLine(name)} --yes --remove`,
+    `To see which: muster runs show ${plan.run_id}\nTo remove them: muster assignments apply ${sanitiseLine(name)} --yes --remove`,
   );
 }

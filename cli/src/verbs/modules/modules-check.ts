@@ -29,7 +29,7 @@ export function registerChecks(command: Command, act: Act): void {
     .action(act(check));
   command
     .command('deps')
-    .description('show the order of the resources of modules, and their dependencies')
+    .description('show the order of modules’ resources, and their dependencies')
     .argument('<names...>')
     .option('--agent <agent>', 'resolve for this agent')
     .option('--attribute <name=value>', 'resolve for an agent with this attribute; may be repeated', collect)
@@ -97,7 +97,7 @@ async function deps(
   if (options.agent !== undefined && (attributes !== undefined || tags !== undefined))
     throw usageError(
       '--agent cannot be combined with --attribute or --tag',
-      'Name an agent, or describe one with --attribute and --tag.',
+      'Specify an agent, or describe one with --attribute and --tag.',
     );
   const { call } = await context.connect();
   const agent = options.agent === undefined ? undefined : await chooseAgent(call, options.agent);

@@ -28,7 +28,7 @@ export async function readSource({ stdin }: Pick<Context, 'stdin'>, file: string
       exits.failed,
       'file_unreadable',
       `cannot read ${file}: ${why}`,
-      'Name a YAML file, or - for standard input.',
+      'Specify a YAML file, or - for standard input.',
       { cause: error },
     );
   }

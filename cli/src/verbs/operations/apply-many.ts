@@ -79,7 +79,7 @@ function plannedIn({ out }: Context, { results, run_id }: Run): Run['results'] {
     );
   if (others.length > 0)
     out.note(
-      `Left out ${counted(others.length, 'agent')}: without a plan, removals there are unknown. Name the modules with -m, or add --remove.`,
+      `Left out ${counted(others.length, 'agent')}: without a plan, removals there are unknown. Specify the modules with -m, or add --remove.`,
     );
   return planned;
 }
@@ -93,6 +93,6 @@ function refuseRemovals(plan: Run, yes: boolean): void {
     exits.failed,
     'removal_not_agreed',
     `without -m this would remove ${counted(removed, 'resource')} on ${counted(agents, 'agent')}; nothing was changed`,
-    `To keep them, name their modules with -m. To remove them, add --remove${yes ? '' : ' and confirm again'}.\nSee which: muster runs show ${sanitiseLine(plan.run_id)}`,
+    `To keep them, name their modules with -m. To remove them, add --remove${yes ? '' : ' and confirm again'}.\nTo see which: muster runs show ${sanitiseLine(plan.run_id)}`,
   );
 }

@@ -65,23 +65,23 @@ async function apply(context: Context, typed: string[], options: Options): Promi
       'To apply without asking: --yes. To see the plan first: muster plan',
     );
   if (given !== undefined && modules.length > 0)
-    throw usageError('--plan cannot be combined with -m', 'The plan already names its modules; drop -m.');
+    throw usageError('--plan cannot be combined with -m', 'The plan already contains its modules; omit -m.');
   const { ttl } = waitOf(options, options.queue === true);
   const fanOut = fanOutOf(options);
   if (options.queue && guarded)
     throw usageError(
       'with --queue and without -m, removals would not be shown',
-      'Name the modules with -m, or allow removals with --remove.',
+      'Specify the modules with -m, or allow removals with --remove.',
     );
   const agents = await chooseAgents(context, typed, options);
   const { call } = await context.connect();
   const [agent] = agents;
   if (agent === undefined || !isOneNamed(typed, agents)) {
-    if (given !== undefined) throw usageError('--plan works for one agent', 'Name only the agent of the plan.');
+    if (given !== undefined) throw usageError('--plan works for one agent', 'Specify only the plan’s agent.');
     const { yes = false, remove = false, queue = false } = options;
     return await applyToMany(context, call, agents, { modules, fanOut, yes, remove, queue, ttl });
   }
-  if (Object.keys(fanOut).length > 0) throw usageError('--canary, --batch and --max-failures need several agents');
+  if (Object.keys(fanOut).length > 0) throw usageError('--canary, --batch, and --max-failures need several agents');
   const name = agentLabel(agent);
 
   let bound = given === undefined ? undefined : await findOperation(call, given);

@@ -20,7 +20,7 @@ import { sanitiseLine } from '../../text/sanitize.ts';
 import { counted, timestamp, when } from '../../text/style.ts';
 import { parseChoice } from '../../text/values.ts';
 
-const naming = '\nName an operator by username or operator id.\n';
+const naming = '\nSpecify an operator by username or operator id.\n';
 
 /** Registers the verbs of `muster operator` that manage operators. */
 export function registerPeople(command: Command, act: Act): void {
@@ -155,7 +155,7 @@ async function keyOf(context: Context, key: string | undefined, fromSsh: string 
   if ((key === undefined) === (fromSsh === undefined))
     throw usageError(
       'give one public key',
-      'Give 64 hexadecimal characters, or an OpenSSH key: --from-ssh id_ed25519.pub',
+      'Specify 64 hexadecimal characters, or an OpenSSH key: --from-ssh id_ed25519.pub',
     );
   if (key !== undefined) {
     if (key.startsWith('ssh-')) throw usageError('this is an OpenSSH key', `Use --from-ssh ${JSON.stringify(key)}`);
@@ -176,7 +176,7 @@ async function keyOf(context: Context, key: string | undefined, fromSsh: string 
           throw usageError(`cannot read ${typed}: ${error.code ?? error.message}`);
         });
   if (text.includes('PRIVATE KEY'))
-    throw usageError(`${typed} is a private key, which must stay secret`, `Give its public key: ${typed}.pub`);
+    throw usageError(`${typed} is a private key, which must stay secret`, `Specify its public key: ${typed}.pub`);
   const found = text.split('\n').flatMap((line) => readPublicLine(line) ?? []);
   const [only] = found;
   if (only === undefined)
@@ -184,7 +184,7 @@ async function keyOf(context: Context, key: string | undefined, fromSsh: string 
       'no Ed25519 public key of OpenSSH found',
       'Its line begins with ssh-ed25519; other types cannot sign in. Create one: ssh-keygen -t ed25519',
     );
-  if (found.length > 1) throw usageError(`found ${found.length} Ed25519 keys`, 'Give the line of one key.');
+  if (found.length > 1) throw usageError(`found ${found.length} Ed25519 keys`, 'Specify a file with only one of them.');
   return only.key.toString('hex');
 }
 

@@ -82,7 +82,7 @@ async function installKey(
   const fileOptions = { replace: force === true, now: context.now };
   const sealed = passphrase === true || passphraseFile !== undefined;
   if ([sealed, fromSsh !== undefined, sshAgent !== undefined].filter(Boolean).length > 1)
-    throw usageError('a passphrase, --from-ssh and --ssh-agent cannot be combined', 'Use only one of them.');
+    throw usageError('a passphrase, --from-ssh, and --ssh-agent cannot be combined', 'Use only one of them.');
   if (fromSsh !== undefined) {
     const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
     // Read the key to fail here rather than at the first sign-in.

@@ -14,7 +14,7 @@ import { showFingerprint } from '../../transport/trust.ts';
 export const register: Register = (command, act) => {
   command
     .command('create')
-    .description('add an orchestrator under a name; takes --url, --key-file and --fingerprint')
+    .description('add an orchestrator under a name; takes --url, --key-file, and --fingerprint')
     .argument('<name>')
     .option('--replace', 'update an existing profile')
     .option('--use', 'use it by default; the first profile always becomes the default')
@@ -25,7 +25,7 @@ export const register: Register = (command, act) => {
     .action(act(create));
   command
     .command('update')
-    .description('change the given --url, --key-file and --fingerprint of a profile; the rest stays')
+    .description('change the given --url, --key-file, and --fingerprint of a profile; other settings stay unchanged')
     .argument('<name>')
     .option('--usual-key', 'use the default key instead of the profile’s own')
     .option('--rename <name>', 'new name')
@@ -79,7 +79,7 @@ async function create(
     now,
   );
   if (out.json) out.data({ name, ...profile });
-  out.print(`The profile ${name} is ${profile.url}.`);
+  out.print(`Created profile ${name} for ${profile.url}`);
   return undefined;
 }
 
@@ -95,12 +95,12 @@ async function update(
   if (url === undefined && keyFile === undefined && fingerprint === undefined && !usualKey && rename === undefined)
     throw usageError(
       'no change was given',
-      'Give at least one of --url, --key-file, --usual-key, --fingerprint, --rename.',
+      'Specify at least one of --url, --key-file, --usual-key, --fingerprint, or --rename.',
     );
   const { profiles, profile } = await known(context, name);
   const next = rename ?? name;
   if (next !== name && profiles.profiles[next])
-    throw usageError(`the profile ${next} exists already`, 'List the profiles: muster profile list');
+    throw usageError(`the profile ${next} already exists`, 'List the profiles: muster profile list');
   const changed = await createProfile(
     env,
     {
@@ -119,7 +119,7 @@ async function update(
   forgetServer(after, profile.url);
   await writeProfiles(env, after);
   if (out.json) out.data({ name: next, ...changed });
-  out.print(`The profile ${next} is ${changed.url}.`);
+  out.print(`Updated profile ${next} for ${changed.url}`);
   return undefined;
 }
 

@@ -15,7 +15,7 @@ import { findTerminal } from './find-terminal.ts';
 
 export async function open(context: Context, nameOrId: string, { shell }: { shell?: string }): Promise<number> {
   if (shell !== undefined && !shell.startsWith('/'))
-    throw usageError(`--shell cannot be ${JSON.stringify(shell)}`, 'Give an absolute path, e.g. --shell /bin/sh');
+    throw usageError(`--shell cannot be ${JSON.stringify(shell)}`, 'Specify an absolute path, such as --shell /bin/sh');
   const { call } = await context.connect();
   const agent = await findAgent(call, nameOrId);
   const size = (await context.terminal()).size();
@@ -56,12 +56,12 @@ function refusedBy(agent: Agent, error: unknown): unknown {
     terminal_shell_refused: `Drop --shell, or set remote_terminal.allow_operator_shell_override: true ${file}.`,
     terminal_limit: `End a session (muster terminal list --status active), or raise remote_terminal.max_sessions ${file}.`,
     terminal_failed: `Check remote_terminal ${file}; see also its log.`,
-    agent_offline: 'See when it was last seen: muster agents list',
+    agent_offline: 'To see when it was last seen: muster agents list',
   };
   const { exit, message } = explain(error);
   const remedy =
     code === 'terminal_shell_refused' && message.includes('/etc/shells')
-      ? 'Give one of these with --shell, or drop --shell.'
+      ? 'Specify one of the shells in /etc/shells with --shell, or omit --shell.'
       : remedies[code];
   if (remedy === undefined) return error;
   // An agent of an older release has no terminals. The message says so.
@@ -133,7 +133,7 @@ async function conclude(context: Context, ending: Ending, about: About): Promise
   }
 }
 
-/** Returns the error for a code of the orchestrator, with a command that continues the work. */
+/** Returns the error for a code of the orchestrator, with a command that continues the session. */
 function terminalError(code: string, message: string, { session_id }: About): CliError {
   const known = Object.hasOwn(errorKinds, code) ? errorKinds[code as ErrorCode] : null;
   const again = `muster terminal attach ${session_id}`;

@@ -22,7 +22,7 @@ function parseFactor(option: string, text: string, max: number): number {
   if (!(number > 0 && number <= max))
     throw usageError(
       `${option} cannot be ${JSON.stringify(text)}`,
-      `Give a number above 0, at most ${max}, e.g. 2 or 0.5.`,
+      `Specify a number above 0 and at most ${max}, such as 2 or 0.5.`,
     );
   return number;
 }

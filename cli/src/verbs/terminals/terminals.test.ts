@@ -76,7 +76,7 @@ const two = [
 
 const open = (input: string): Promise<Ran> => spawned(['terminal', 'open', 'web-1'], env, input);
 
-test('sends a pipe as input, prints output unchanged, and exits with the exit code of the shell', async () => {
+test('forwards piped input, prints output unchanged, and exits with the exit code of the shell', async () => {
   onTyped = (send) => {
     send(Buffer.from('grün 東京\r\n'));
     send(JSON.stringify({ type: 'exit', code: 42, signal: null }));
@@ -105,7 +105,7 @@ test('reports a signal or an error that ended the session, after all output', as
   );
 });
 
-test('names the setting and the machine if the agent refuses a terminal', async () => {
+test('includes the setting and the machine in the error if the agent refuses a terminal session', async () => {
   for (const [code, key] of [
     ['terminal_disabled', 'remote_terminal.enabled: true'],
     ['terminal_shell_refused', 'remote_terminal.allow_operator_shell_override: true'],
@@ -120,7 +120,7 @@ test('names the setting and the machine if the agent refuses a terminal', async 
   expect(sent('openTerminal')[0]?.query).toEqual({ shell: '/bin/sh' });
   answers.openTerminal = () => ({ code: 'terminal_shell_refused', detail: '"/bin/x" is not in /etc/shells of web-1' });
   expect((await muster('open', 'web-1', '--shell', '/bin/x')).stderr).toContain(
-    'to do: Give one of these with --shell',
+    'to do: Specify one of the shells in /etc/shells with --shell',
   );
   answers.openTerminal = () => ({
     code: 'terminal_disabled',

@@ -209,7 +209,7 @@ async function download(
     if (terminal.hasScreen)
       throw usageError(
         'raw output of a session is unsafe on a terminal',
-        `Play it: muster terminal replay ${session_id}`,
+        `To play it: muster terminal replay ${session_id}`,
       );
     for await (const piece of body) await terminal.write(piece);
     return undefined;
