@@ -55,7 +55,7 @@ export function billOfMaterials(components: readonly Component[], { version, com
 
 const line = '='.repeat(80);
 
-/** Joins the license texts of all third-party components in the executable. */
+/** Joins the licenses of all third-party components in the executable. */
 export function licencesOfOthers(components: readonly Component[]): string {
   const parts = components.map(({ name, version, licence, text, author }) =>
     [

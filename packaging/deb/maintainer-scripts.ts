@@ -11,7 +11,7 @@ export interface UnitPackage {
   timer?: string;
   /** Message that a first installation prints. */
   welcome: string;
-  /** Absolute paths of files that the service creates. Only a purge removes them. */
+  /** Absolute paths of the files that the service creates. Only a purge removes them. */
   leftBehind: readonly string[];
   /** A configuration file that may contain secrets. Only root and this system group may read it. */
   closedConfig?: { path: string; group: string };

@@ -21,7 +21,7 @@ export interface PackagesWish {
   out: string;
   /** Unix seconds: modification time of all files in the packages. */
   epoch: number;
-  /** License texts of third-party components, to include in the package. */
+  /** Licenses of third-party components, to include in the package. */
   licences: string;
   /** Compression of the program. xz takes twenty seconds but makes the package a third smaller. */
   compression?: Compression;

@@ -141,7 +141,7 @@ describe('a native addon', () => {
     expect(extract({ directory: inner })).toContain(cache);
   });
 
-  test('names the remedy if neither the directory nor the cache is safe', () => {
+  test('reports the remedy if neither the directory nor the cache is safe', () => {
     for (const folder of [directory, cache]) chmodSync(folder, 0o777);
     expect(() => extract()).toThrow(
       `no folder for native addons that only this user can write to: ${directory} can be written by others (chmod go-w); ${cache} can be`,
@@ -159,7 +159,7 @@ describe('a native addon', () => {
     expect(readdirSync(folder).sort()).toEqual(['pty-0123.node', 'sqlite-89.node.cd.tmp', basename(path)].sort());
   });
 
-  test('names the remedy if the file system is mounted without exec', () => {
+  test('reports the remedy if the file system is mounted without exec', () => {
     const said = '/x.node: failed to map segment from shared object';
     expect(whyNotLoaded('/x.node', said)).toContain('mounted noexec; choose another data directory');
     expect(whyNotLoaded('/x.node', 'invalid ELF header')).toBe('/x.node cannot be loaded: invalid ELF header');

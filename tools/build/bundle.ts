@@ -241,7 +241,7 @@ export async function bundles(): Promise<string> {
     try {
       renameSync(temporary, folder);
     } catch (error) {
-      // Another process has stored these bundles already.
+      // Another process has already stored the same bundles.
       if (!existsSync(folder)) throw error;
     }
   } finally {

@@ -67,7 +67,7 @@ const layers: Record<string, Record<string, readonly string[]>> = {
   },
 };
 
-/** Layers of an app that every other layer may import, like the files directly in `src`. They import no layer. */
+/** Layers of an app that every other layer may import, such as the files directly in `src`. They import no layer. */
 const shared: Record<string, readonly string[]> = { orchestrator: ['config'] };
 
 const apps = ['orchestrator', 'agent', 'cli', 'console'];
@@ -232,7 +232,7 @@ function judgePackage(from: Place, specifier: string): string | null {
   if (from.test) return null;
   if (from.workspace === 'protocol') {
     if (protocolPackages.includes(packageOf(specifier))) return null;
-    return `protocol → ${specifier}: the protocol runs in agents, browsers and servers alike and imports only ${protocolPackages.join(', ')}`;
+    return `protocol → ${specifier}: the protocol runs in agents, browsers, and servers, and imports only ${protocolPackages.join(', ')}`;
   }
   const { workspace, layer } = from;
   if (layer === null) return null;

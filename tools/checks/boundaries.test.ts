@@ -166,7 +166,7 @@ describe('refuses the import', () => {
     ]);
   });
 
-  test('reports import cycles of files and folders, including type imports', () => {
+  test('reports file and folder import cycles, including type imports', () => {
     write('protocol/src/wire/a.ts', "import type { B } from './b.ts';\nimport '../module/c.ts';\n");
     write('protocol/src/wire/b.ts', "const a = await import('./a.ts');\n");
     write('protocol/src/module/c.ts', "import '../wire/d.ts';\n");

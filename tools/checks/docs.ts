@@ -52,7 +52,7 @@ const cli: CliDescription = JSON.parse(
     maxBuffer: 16 * 1024 * 1024,
   }),
 );
-/** Help texts by verb, such as `run list`, without the verbs of separate programs. */
+/** Help output by verb, such as `run list`, without the verbs of separate programs. */
 const said = cli.helps;
 const helps = new Map<string, Help>();
 function helpOf(words: readonly string[]): Help {

@@ -13,7 +13,7 @@ interface Layer {
   readonly folder: string;
   /** Whether the files are grouped into folders by area. */
   readonly nested: boolean;
-  /** Names of files and folders that are not nouns. If given, every other name must be a noun. */
+  /** File and folder names that are not nouns. If given, every other name must be a noun. */
   readonly others?: readonly string[];
 }
 

@@ -1,5 +1,5 @@
-// Checks names against docs/glossary.md: folders of nouns, nouns of the command line, tags of the API, and areas of
-// events. Checks file names against tools/checks/nouns.ts: a noun has the same file name in every layer.
+// Checks names against docs/glossary.md: noun folders, command-line nouns, API tags, and event areas. Checks file names
+// against tools/checks/nouns.ts: a noun has the same file name in every layer.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventTypes, tagDescriptions } from '@muster/protocol/http';

@@ -17,14 +17,14 @@ export interface Skeleton {
 export const create = (path: string, text: string): Edit => ({
   path,
   after(before) {
-    if (before !== null) throw new Error(`${path} exists already; choose another name`);
+    if (before !== null) throw new Error(`${path} already exists; choose another name`);
     return text;
   },
 });
 
 /**
  * Inserts lines into a file.
- * @param anchors pairs of a text that the file must contain exactly once, and the lines to insert before it
+ * @param anchors pairs of a string that the file must contain exactly once, and the lines to insert before it
  * @throws Error that names the anchor if it is missing or ambiguous
  */
 export const insert = (path: string, ...anchors: readonly (readonly [before: string, lines: string])[]): Edit => ({

@@ -32,7 +32,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
-/** Returns the compiler errors in these files and in all files that they import. */
+/** Returns the compiler errors in the given files and in all files that they import. */
 async function complaints(files: readonly string[], base: string, name: string): Promise<string> {
   const config = join(copy, base, name);
   writeFileSync(
@@ -146,7 +146,7 @@ test('writes the description, the example, and the menu position of a noun', () 
 test('refuses a name that exists, and writes nothing', () => {
   const before = readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8');
   expect(() => write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never)).toThrow(
-    'protocol/src/module/kinds/kernel-module.ts exists already',
+    'protocol/src/module/kinds/kernel-module.ts already exists',
   );
   expect(readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8')).toBe(before);
 });
@@ -162,7 +162,7 @@ test.each([
   [['noun', 'gadgets', '--example', "'"]],
 ])('refuses the arguments %j', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
 
-test('names the file and the missing anchor', () => {
+test('includes the file and the missing anchor in the error', () => {
   expect(() => insert('a.ts', ['];', 'x']).after('no list')).toThrow(
     'a.ts must contain "];" exactly once; correct the anchor',
   );

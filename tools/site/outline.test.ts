@@ -3,7 +3,7 @@ import { llmsFull, llmsIndex } from './llms.ts';
 import { headOf, orphans, outline, pagePaths } from './outline.ts';
 
 describe('the outline of the documentation', () => {
-  test('names every page once', () => {
+  test('lists every page once', () => {
     const named = outline().flatMap(({ pages }) => pages.map(({ path }) => path));
     expect(named.toSorted()).toEqual(pagePaths());
     expect(orphans(['README.md', 'lost.md', 'recipes/nginx.md', 'elsewhere/x.md'])).toEqual([

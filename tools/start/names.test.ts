@@ -27,7 +27,7 @@ describe('the profile of the orchestrator started here', () => {
   const url = 'https://127.0.0.1:4748';
   const local = { name: 'local', url, fingerprint: 'AB:12', current: true };
 
-  test('chooses the profile `local`, even after a move or a new start at the same address', () => {
+  test("reuses the profile `local` if either the orchestrator's address or its certificate has changed", () => {
     expect(profileFor([], url, null)).toBe('local');
     expect(profileFor([local], url, 'CD:34')).toBe('local');
     expect(profileFor([local], 'https://127.0.0.1:5000', 'ab12')).toBe('local');

@@ -35,7 +35,7 @@ export function readStartOptions(args: readonly string[], env: NodeJS.ProcessEnv
   const values = parse(args);
   if (values.help) return null;
   for (const [name, value] of Object.entries(values))
-    if (value === '') throw new StartUsageError(`--${name} is empty; see: npm start -- --help`);
+    if (value === '') throw new StartUsageError(`--${name} is empty. To see the usage: npm start -- --help`);
   return {
     apiPort: port('--api-port', values['api-port'] ?? (env.MUSTER_API_PORT || '4748')),
     agentHost: values['agent-host'] ?? (env.MUSTER_AGENT_HOST || '127.0.0.1'),

@@ -18,7 +18,7 @@ describe('the verdict of a test run', () => {
     expect(verdict(outcomes, false)).toEqual({ lines: ['15 passed, 0 failed'], succeeded: true });
   });
 
-  test('counts a failed check as a failure, and names it', () => {
+  test('counts a failed check as a failure, and includes its name', () => {
     const { lines, succeeded } = verdict([{ step: 'lint', ran: false, tally: null }], false);
     expect(lines).toEqual(['failed: lint', '0 passed, 1 failed']);
     expect(succeeded).toBe(false);

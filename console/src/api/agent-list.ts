@@ -3,7 +3,7 @@ import { call } from './client.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
-/** The query for all agents. Events update single records (live/live-agents.ts). */
+/** The query for all agents. Events update individual records (live/live-agents.ts). */
 export const agentList = {
   queryKey: keys.agents,
   queryFn: ({ signal }: { signal: AbortSignal }) => call(listAgents, { signal }),

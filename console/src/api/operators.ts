@@ -20,7 +20,7 @@ const namesOf = (operators: Operator[]): ReadonlyMap<string, string> =>
   new Map(operators.map(({ operator_id, username }) => [operator_id, username]));
 const none: ReadonlyMap<string, string> = new Map();
 
-/** Returns the names of operators by operator id, or an empty map while loading. */
+/** Returns operator names by operator id, or an empty map while loading. */
 export function useOperatorNames(): ReadonlyMap<string, string> {
   const { data } = useQuery({ ...operatorsQuery, select: namesOf });
   return data ?? none;

@@ -96,7 +96,7 @@ test('chooses an axis maximum with distinct labels if all values are zero', () =
   expect([topOf(50, 'B'), topOf(0, 'B/s'), topOf(null, 'B'), topOf(0, '')]).toEqual([50 * 1.1, 1_000, 1_000, 1]);
 });
 
-test('finds single values between two gaps', () => {
+test('finds individual values between two gaps', () => {
   expect([aloneAt([1]), aloneAt([]), aloneAt([1, 2, null, 3, null, null, 4]), aloneAt([null, 0, null])]).toEqual([
     ...[[0], [], [3, 6], [1]],
   ]);

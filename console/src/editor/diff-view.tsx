@@ -5,7 +5,7 @@ import { EditorView, highlightSpecialChars, lineNumbers } from '@codemirror/view
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { theme } from './theme.ts';
 
-/** Screens that are wide enough for two texts side by side. */
+/** Screens that are wide enough for a side-by-side diff. */
 const wide = '(min-width: 1100px)';
 const subscribe = (listener: () => void) => {
   const media = window.matchMedia(wide);
@@ -32,7 +32,7 @@ const readOnly = (label: string): Extension => [
 ];
 
 /**
- * Limits the time for texts that differ almost everywhere; their diff is then less precise. `timeout` is in
+ * Limits the time for inputs that differ almost everywhere; their diff is then less precise. `timeout` is in
  * milliseconds.
  */
 const diffConfig = { scanLimit: 1_000, timeout: 300 };

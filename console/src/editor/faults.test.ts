@@ -49,7 +49,7 @@ describe('syntax', () => {
     ]));
   test('reports duplicate keys', () => expect(syntaxFaults('a: 1\na: 2\n')).toMatchObject([{ line: 2, column: 1 }]));
   test('accepts any valid YAML', () => expect(syntaxFaults('- 1\n- { a: b }\n')).toEqual([]));
-  test('does not parse texts that are too long or too deeply nested', () => {
+  test('does not parse text that is too long or too deeply nested', () => {
     expect(syntaxFaults('['.repeat(100_000))).toMatchObject([{ message: expect.stringMatching(/deep/) }]);
     expect(syntaxFaults(`a: [\n${'#'.repeat(300_000)}`)).toEqual([]);
   });

@@ -18,7 +18,7 @@ export interface Mark {
 
 /** Maximum number of faults to mark in the text. */
 export const maxMarks = 200;
-/** Maximum length of a text to parse locally. The orchestrator validates longer texts. */
+/** Maximum length of a text to parse locally. The orchestrator validates a longer text. */
 const maxLocalLength = 256 * 1024;
 
 const lineStarts = (text: string): number[] => {

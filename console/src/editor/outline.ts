@@ -22,7 +22,7 @@ export interface ModuleOutline {
 }
 
 const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [] };
-/** Maximum length in characters. Longer texts take too long to parse on every keystroke. */
+/** Maximum length in characters. A longer text takes too long to parse on every keystroke. */
 const maxLength = 512 * 1024;
 
 const text = (map: YAMLMap, key: string): string | null => {

@@ -11,7 +11,7 @@ import {
 } from './schema.ts';
 import { type Position, positionAt } from './yaml-position.ts';
 
-/** Completes modules from their text, the schema, and the names of secrets and tags. */
+/** Completes modules from their text, the schema, and the secret and tag names. */
 
 export interface Known {
   readonly schema: JsonSchema;
@@ -41,11 +41,11 @@ export interface Proposals {
 }
 
 const attributes: Readonly<Record<string, string>> = {
-  platform: 'linux, windows or macos',
+  platform: 'linux, windows, or macos',
   distro: 'for example debian, fedora',
   version: 'version of the distribution',
-  arch: 'x86_64, aarch64 or armv7',
-  init_system: 'systemd, openrc, init.d, launchd or scm',
+  arch: 'x86_64, aarch64, or armv7',
+  init_system: 'systemd, openrc, init.d, launchd, or scm',
   hostname: 'current host name',
   kernel: 'kernel release',
   cpus: 'number of processors',

@@ -1,6 +1,6 @@
 export const speeds = [0.5, 1, 2, 4, 8, 16] as const;
 
-/** Seconds. With `skipIdle`, playback skips pauses longer than `maxIdle`, except their last `leadIn` seconds. */
+/** With `skipIdle`, playback skips pauses of more than `maxIdle` seconds, except their last `leadIn` seconds. */
 const maxIdle = 1;
 const leadIn = 0.3;
 

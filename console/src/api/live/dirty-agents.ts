@@ -1,5 +1,5 @@
 /**
- * Schedules requests for changed agents: single records if few changed; otherwise the whole list, at most every ten
+ * Schedules requests for changed agents: individual records if few changed; otherwise the whole list, at most every ten
  * seconds. No change is lost.
  */
 

@@ -6,13 +6,13 @@ import { keys } from '../query-keys.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 import { onLiveMessage } from './events.ts';
 
-/** Updates cached agents after events: fetches single records if few agents changed; otherwise the whole list. */
+/** Updates cached agents after events: fetches individual records if few agents changed; otherwise the whole list. */
 
 /** The query keys under which this agent may be cached: its id and its name. */
 const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === null ? [] : [keys.agent(agent.name)])];
 
 /**
- * Replaces the cached records of agents in all queries.
+ * Replaces cached agent records in all queries.
  * @param fresh by node id; null if the agent was removed
  */
 export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {

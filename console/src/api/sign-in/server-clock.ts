@@ -1,6 +1,6 @@
 /**
- * Milliseconds. Differences up to this are ignored: `Date` headers have a resolution of one second, and responses take
- * time to arrive.
+ * Maximum ignored difference, in milliseconds: `Date` headers have a resolution of one second, and responses take time
+ * to arrive.
  */
 const tolerance = 5_000;
 

@@ -49,7 +49,7 @@ function underTest(renews = false) {
     }
     await settle();
   };
-  /** Advances the clock without running its timers, like a sleeping laptop. */
+  /** Advances the clock without running its timers, as on a laptop that sleeps. */
   const sleep = (ms: number) => {
     now += ms;
   };

@@ -7,7 +7,7 @@ import { stateOf } from './agent-state.ts';
 export const agentTabs = ['all', 'approved', 'connected', 'away', 'off', 'pending', 'rejected'] as const;
 export type AgentTab = (typeof agentTabs)[number];
 
-/** Search texts by agent, cached because every keystroke searches all agents. */
+/** Searchable text of each agent. Cached because every keystroke searches all agents. */
 const searchTexts = new WeakMap<Agent, string>();
 /** Maximum number of characters to search per field. Agents can report very long values. */
 const maxFieldLength = 256;

@@ -17,7 +17,7 @@ export interface ParameterField {
   readonly key: string;
 }
 
-/** Field texts by field key. An empty text selects the default. */
+/** Typed values by field key. An empty value selects the default. */
 export type ParameterTexts = Readonly<Record<string, string>>;
 
 export const fieldKey = (module: string, name: string): string => JSON.stringify([module, name]);

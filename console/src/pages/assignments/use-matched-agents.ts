@@ -4,7 +4,7 @@ import { useMemo } from 'react';
 import { agentsQuery } from '../../api/agents.ts';
 import { byName } from './matching.ts';
 
-/** Returns the agents with these ids in natural order of their names, or undefined while they load. */
+/** Returns the agents with the given ids in natural order of their names, or undefined while they load. */
 export function useMatchedAgents(ids: readonly string[]): readonly Agent[] | undefined {
   const { data: agents } = useQuery(agentsQuery);
   return useMemo(() => {

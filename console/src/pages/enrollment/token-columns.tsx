@@ -14,7 +14,7 @@ const tones: Readonly<Record<ReturnType<typeof tokenState>, Tone>> = {
 };
 
 /**
- * @param names names of operators by id
+ * @param names operator names by id
  * @param now Unix milliseconds
  */
 export function tokenColumns(

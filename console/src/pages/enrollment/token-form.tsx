@@ -85,7 +85,7 @@ function Fields({ fields, change, canName }: TokenFormState) {
           hint={
             canName
               ? 'The name of the agent. Default: the hostname of its machine.'
-              : 'The operator who approves the agent names it.'
+              : 'The operator who approves the agent chooses its name.'
           }
         />
       )}

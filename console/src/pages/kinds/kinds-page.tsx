@@ -76,7 +76,7 @@ export function KindsPage() {
   return (
     <ListPage
       title="Kinds"
-      subtitle="The kinds of resources that modules may use, and their fields."
+      subtitle="The resource kinds that modules may use, and their fields."
       query={query}
       rows={query.data}
       filters={filters}

@@ -5,7 +5,7 @@ import { OperatorName } from '../links.tsx';
 import type { Draft, Stored } from './draft.ts';
 import { TextDiff } from './text-diff.tsx';
 
-/** Shows both texts if another operator saved a revision during editing, and asks the operator to choose one. */
+/** Shows both versions if another operator saved a revision during editing, and asks the operator to choose one. */
 export function Conflict({
   draft,
   latest,

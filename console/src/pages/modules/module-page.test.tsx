@@ -80,7 +80,7 @@ test('saves a change after Ctrl-S and a confirmation', async () => {
   expect(api.received(uploadModule)).toMatchObject([{ body: { name: 'motd', content: first.content } }]);
 });
 
-test('removes a module after a confirmation that names the assignments that use it', async () => {
+test('removes a module after a confirmation that lists the assignments that use it', async () => {
   const api = orchestrator();
   api.answer(removeModule, undefined as never);
   const { user, address } = await renderPage(ModulePage, page);

@@ -8,7 +8,7 @@ import { visibleText } from '../../parts/text.tsx';
 import { AssignmentLink } from '../links.tsx';
 import { useAssignmentsOf } from './use-assignments-of.ts';
 
-/** Removes a module after a confirmation. The dialog names the assignments that use the module. */
+/** Removes a module after a confirmation. The dialog lists the assignments that use the module. */
 export function RemoveModule({
   name,
   isRemoved,
@@ -41,7 +41,7 @@ export function RemoveModule({
         {users.length > 0 && (
           <div className="mt-2">
             <Callout tone="warn" title="Assignments use this module">
-              Remove it from these first; otherwise the removal is refused:
+              First remove the module from the assignments listed here; otherwise the removal is refused:
               <span className="flex flex-wrap gap-x-3">
                 {users.map((assignment) => (
                   <AssignmentLink key={assignment.name} name={assignment.name} />

@@ -9,7 +9,7 @@ import { visibleText } from '../../parts/text.tsx';
 import { type Draft, draftStatus, type Stored } from './draft.ts';
 import { TextDiff } from './text-diff.tsx';
 
-/** Another operator saved a revision first. The page behind the dialog shows both texts. */
+/** Another operator saved a revision first. The page behind the dialog shows both versions. */
 class SavedMeanwhile extends Error {
   constructor(revision: number) {
     super(`Revision ${revision} was saved while you were editing. Review the differences and save again.`);

@@ -8,7 +8,7 @@ const debounceMs = 300;
 const maxBytes = 2 * 1024 * 1024;
 
 /**
- * Validates a text at the orchestrator after a pause in typing. Aborts requests for outdated texts.
+ * Validates a text at the orchestrator after a pause in typing. Aborts requests for outdated text.
  * @returns the last verdict, which may be for an earlier text, and the error of the last request
  */
 export function useVerdict(text: string): { verdict: Verdict | null; error: unknown } {

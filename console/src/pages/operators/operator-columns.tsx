@@ -7,7 +7,7 @@ import { Line } from '../../parts/text.tsx';
 import { Time } from '../../parts/time.tsx';
 
 /**
- * @param names names of operators by id
+ * @param names operator names by id
  * @param me id of the signed-in operator
  * @param onRemove undefined if the signed-in operator may not remove operators
  */

@@ -15,7 +15,7 @@ test('reads a key from hexadecimal text and from an OpenSSH line', () => {
   expect(readPublicKey(`${line(raw)} ada@laptop\n`)).toBe(raw.toString('hex'));
 });
 
-test('returns null for other texts and key types', () => {
+test('returns null for other text and key types', () => {
   expect(readPublicKey('')).toBeNull();
   expect(readPublicKey(raw.toString('hex').slice(1))).toBeNull();
   expect(readPublicKey(line(raw.subarray(1)))).toBeNull();

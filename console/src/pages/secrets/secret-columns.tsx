@@ -9,7 +9,7 @@ import { OperatorName } from '../links.tsx';
 import { expiryOf } from './secret-form.ts';
 
 /**
- * @param names names of agents by node id
+ * @param names agent names by node id
  * @param now Unix milliseconds
  */
 export function secretColumns({

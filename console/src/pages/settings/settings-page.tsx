@@ -102,7 +102,7 @@ function Health() {
         </Fact>
         <Fact name="Secrets">
           <Dot tone={secrets_readable ? 'good' : 'bad'}>
-            {secrets_readable ? 'all keys available' : 'a key is missing'}
+            {secrets_readable ? 'all keys available' : 'an encryption key is missing'}
           </Dot>
         </Fact>
         <Fact name="Samples">

@@ -118,7 +118,7 @@ function Header({
       </button>
       {result.corrective && resultKind !== 'drift' && <Badge tone="info">repairs drift</Badge>}
       {result.sensitive && (
-        <span className="inline-flex items-center gap-1 text-muted text-xs" title="Values of secrets are hidden">
+        <span className="inline-flex items-center gap-1 text-muted text-xs" title="Secret values are hidden">
           <EyeOff aria-hidden="true" className="size-3.5" />
           <span className="max-sm:sr-only">hidden</span>
         </span>

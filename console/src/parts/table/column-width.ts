@@ -1,6 +1,9 @@
 import { type RefObject, useEffect, useState } from 'react';
 
-/** Pixels. Widths are rounded down to this, so that a resize does not render the rows for every pixel. */
+/**
+ * Widths are rounded down to a multiple of this number of pixels, so that a resize does not render the rows for every
+ * pixel.
+ */
 const step = 24;
 
 /**

@@ -50,7 +50,7 @@ export function useClearFilters(filters: readonly Filter[]): (() => void) | unde
   return () => void navigate({ to: '.', search: others as never });
 }
 
-/** Reports whether any of the texts contains `query`, ignoring case. */
+/** Reports whether any of the strings contains `query`, ignoring case. */
 export const containsText = (query = '', ...texts: readonly (string | null | undefined)[]): boolean =>
   query === '' || texts.some((text) => text?.toLowerCase().includes(query.toLowerCase()));
 
