@@ -3,8 +3,8 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Runs the tests that kill an agent at a step of its journal, for every step, and the test of a link that carries 38,000
- * results. `npm test` runs them with a sample of the steps. `--smoke` only lists the tests.
+ * Runs the tests that kill a program, for every step and every moment, and the test of a link that carries 38,000 results.
+ * `npm test` runs them with a sample. `--smoke` only lists the tests.
  *
  *     npm run soak -- kill-steps
  */
@@ -13,7 +13,7 @@ const files = [
   'agent/src/converge/crash.contract.test.ts',
   'agent/src/resources/provider/provider.contract.test.ts',
   ...['e2e/providers.test.ts', 'e2e/package-apt.test.ts', 'e2e/package-dnf.test.ts', 'e2e/package-safety.test.ts'],
-  'e2e/busy-agent.test.ts',
+  ...['e2e/busy-agent.test.ts', 'e2e/kill.test.ts'],
 ];
 const limits = ['--testTimeout=3600000'];
 const { status } = spawnSync(

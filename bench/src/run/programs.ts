@@ -58,6 +58,6 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
   },
   'kill-steps': {
     program: 'kill-steps',
-    what: 'an agent that is killed at every step of its journal; `npm test` covers a sample of the steps',
+    what: 'programs that are killed at every step and moment; `npm test` covers a sample',
   },
 };
