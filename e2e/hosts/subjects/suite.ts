@@ -54,18 +54,24 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
   });
 }
 
-/** Returns the steps at which the tests kill the agent, and the minimum number of such steps. */
-function deaths(subject: Subject, subjects: readonly Subject[]): { deadly: (point: string) => boolean; steps: number } {
+/**
+ * Returns the steps at which the tests kill the agent, the minimum number of such steps, and the number that `npm test`
+ * samples.
+ */
+function deaths(
+  subject: Subject,
+  subjects: readonly Subject[],
+): { deadly: (point: string) => boolean; steps: number; sample: number } {
+  const first = firstOfItsKind(subject, subjects);
+  const sample = first ? 4 : 2;
   if (subject.slow === true)
-    return { deadly: (point) => point === 'together:after' || unrecordedSteps.has(point), steps: 2 };
-  return firstOfItsKind(subject, subjects)
-    ? { deadly, steps: 3 }
-    : { deadly: (point) => unrecordedSteps.has(point), steps: 1 };
+    return { deadly: (point) => point === 'together:after' || unrecordedSteps.has(point), steps: 2, sample };
+  return first ? { deadly, steps: 3, sample } : { deadly: (point) => unrecordedSteps.has(point), steps: 1, sample };
 }
 
 /**
- * Reports whether the subject is the first one of its kind. The tests kill the agent at every step only for the first one,
- * because the other subjects differ in their state but not in their steps.
+ * Reports whether the subject is the first one of its kind. The tests kill the agent at every kind of step only for the first
+ * one, and more often, because the other subjects differ in their state but not in their steps.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;

@@ -9,9 +9,6 @@ import { sampled } from './sampled.ts';
 
 /** The tests that every provider must pass, on any machine. */
 
-/** Number of steps that a kill loop samples in `npm test`. */
-const maxSteps = 4;
-
 /** A resource to test, on a machine whose agent has no data. */
 export interface Ground {
   agent: ContractAgent;
@@ -29,6 +26,8 @@ interface Kills {
   deadly?: (point: string) => boolean;
   /** Minimum number of steps to kill the agent at. */
   steps: number;
+  /** Number of these steps that `npm test` samples. Default: 4. */
+  sample?: number;
 }
 
 interface ContractOptions extends Kills {
@@ -133,7 +132,7 @@ async function expectRestored(ground: Ground): Promise<void> {
 /** Returns a sample of the steps to kill the agent at. */
 async function deadlySteps(
   { agent }: Ground,
-  { deadly = () => true, steps }: Kills,
+  { deadly = () => true, steps, sample = 4 }: Kills,
   resources: ResolvedResource[],
 ): Promise<JournalStep[]> {
   const { points } = await agent.killedAt(operation('apply', resources), 0);
@@ -142,7 +141,7 @@ async function deadlySteps(
     return deadly(point) ? [{ point, nth }] : [];
   });
   expect(found.length, points.join(', ')).toBeGreaterThanOrEqual(steps);
-  return sampled(found, maxSteps);
+  return sampled(found, sample);
 }
 
 async function expectApplySurvivesKills(ground: Ground, kills: Kills): Promise<void> {
