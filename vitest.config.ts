@@ -70,6 +70,7 @@ export default defineConfig({
           name: 'unit-dom',
           include: ['console/src/**/*.test.tsx'],
           environment: 'happy-dom',
+          isolate: false,
           setupFiles: ['console/test/setup.ts'],
         },
       },
