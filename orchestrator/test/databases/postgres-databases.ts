@@ -17,7 +17,7 @@ export interface Databases {
 /** @param url a database of the server, for a user who may create others */
 export function databasesOn(url: string): Databases {
   const made: string[] = [];
-  // One connection for all statements, because a connection costs as much as the copy of a database.
+  // All statements share a connection, because opening one costs as much as copying a database.
   let connected: Promise<Client> | undefined;
   const administer = async (text: string) => {
     connected ??= connect(url, () => {

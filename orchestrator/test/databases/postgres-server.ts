@@ -53,7 +53,7 @@ export async function startPostgres(): Promise<PostgresServer> {
         '-c',
         'fsync=off',
         '-c',
-        // It would start a process for each database every minute.
+        // The vacuum daemon would start a process for each database every minute.
         'autovacuum=off',
         '-c',
         'max_connections=200',

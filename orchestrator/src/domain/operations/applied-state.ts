@@ -131,15 +131,7 @@ export function createAppliedChanges(
     const untouched = earlier?.in_place === 1 && !well && (result.status === 'skipped' || earlier.type !== type);
     const names = untouched ? namesOf(earlier) : { module, resource_id, type, identity };
     const state = well ? 'applied' : 'unapplied';
-    const same =
-      earlier !== undefined &&
-      result.status === 'unchanged' &&
-      earlier.in_place === 1 &&
-      earlier.state === state &&
-      earlier.module === module &&
-      earlier.resource_id === resource_id &&
-      earlier.type === type;
-    if (same) return;
+    if (result.status === 'unchanged' && isRecorded(sent, state, earlier)) return;
     put.set(key, {
       key,
       ...names,
@@ -199,5 +191,14 @@ export function createAppliedChanges(
     },
   };
 }
+
+/** Reports whether the row before the apply already has the names and the state of a resource in place. */
+const isRecorded = ({ module, id, type }: SentResource, state: Applied['state'], earlier: Applied | undefined) =>
+  earlier !== undefined &&
+  earlier.in_place === 1 &&
+  earlier.state === state &&
+  earlier.module === module &&
+  earlier.resource_id === id &&
+  earlier.type === type;
 
 const namesOf = ({ module, resource_id, type, identity }: Applied) => ({ module, resource_id, type, identity });

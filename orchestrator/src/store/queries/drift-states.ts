@@ -102,7 +102,7 @@ export const deleteDriftScope = defineQuery('drift state/delete scope', (db, p: 
 
 /** Deletes the drift states in a scope whose agents are not in a run. */
 export const deleteDriftBeside = defineQuery(
-  'drift state/delete beside run',
+  'drift state/delete except run',
   (db, p: { scope: string; run_id: string }) =>
     db
       .deleteFrom('drift_states')

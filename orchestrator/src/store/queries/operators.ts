@@ -120,7 +120,7 @@ export const openOperationsOf = defineQuery(
       .limit(p.limit),
 );
 
-/** Those of the given operators that were removed. */
+/** Returns the given operators that were removed. */
 export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')

@@ -60,7 +60,7 @@ export const approvedAgent = defineQuery('agents/approved', (db, p: { node_id: s
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('status', '=', 'approved'),
 );
 
-/** Those of the given agents that are approved. */
+/** Returns the given agents that are approved. */
 export const approvedAgents = defineQuery('agents/approved of', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select('node_id').where(d.isIn('node_id', p.ids)).where('status', '=', 'approved'),
 );
@@ -224,7 +224,7 @@ export const unseenAgents = defineQuery(
       .limit(p.limit),
 );
 
-/** Those of the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
+/** Returns the given agents that were last seen before a time, with the conditions of {@link unseenAgents}. */
 export const unseenAmong = defineQuery(
   'agents/unseen among',
   (db, p: { ids: readonly string[]; seen_before: number }, d) =>
@@ -345,7 +345,7 @@ export const deleteSpool = defineQuery('spool/delete', (db, p: { node_id: string
   db.deleteFrom('spool_ack').where('node_id', '=', p.node_id),
 );
 
-/** Those of the given agents that exist, with the columns that selectors read. */
+/** Returns the given agents that exist, with the columns that selectors read. */
 export const agentsForSelectors = defineQuery('agents/for selectors', (db, p: { node_ids: readonly string[] }, d) =>
   withTags(db, d).where(d.isIn('node_id', p.node_ids)),
 );
