@@ -127,7 +127,7 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await page.getByText('Everything is in sync').waitFor();
     await web.machine.sh('echo kilroy was here >> /srv/greeting');
     const off = page.getByRole('list', { name: 'Out of sync' });
-    await off.getByText('drifted').waitFor();
+    await off.getByText('drifted', { exact: true }).waitFor();
     await off.getByRole('button', { name: /^web-1/ }).click();
     await off.getByText('kilroy was here').waitFor();
     await off.getByRole('button', { name: 'Repair web-1' }).click();

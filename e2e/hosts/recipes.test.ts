@@ -245,7 +245,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     const failed = applied.resources.filter(({ status }) => status === 'failed');
     expect(Object.fromEntries(failed.map(({ module, id, message }) => [`${module}/${id}`, message]))).toEqual(
       Object.fromEntries(
-        Object.entries(refusals).map(([id, words]) => [id, expect.stringMatching(`was refused, .*${words}`)]),
+        Object.entries(refusals).map(([id, words]) => [id, expect.stringMatching(`was refused because .*${words}`)]),
       ),
     );
     expect(
