@@ -93,7 +93,7 @@ const isFile = (word: string): boolean => /^(files?|path|paths|out)$/.test(word)
 
 /** Returns the choices in a help text, such as `only this kind: apply or plan` or `in a list: in_sync, drifted`. */
 export function choicesIn(description: string): string[] {
-  const [, list] = /(?:^|: )([a-z][a-z_]*(?:(?:, | or |, or )[a-z][a-z_]*)+)/.exec(description) ?? [];
+  const [, list] = /(?:^|: )([a-z][a-z_]*(?:(?:, or |, | or )[a-z][a-z_]*)+)/.exec(description) ?? [];
   return list?.split(/, or |, | or /) ?? [];
 }
 
