@@ -11,8 +11,9 @@ import { signIn, transportTo } from './client.ts';
 import { test } from './harness.ts';
 
 /**
- * Reads the largest rows that an agent can cause through all list routes of an orchestrator with a small heap. The test
- * writes the rows to the database, because reporting them takes longer. Other tests cover the limits on reports.
+ * Lists the largest rows that an agent can create, through every list route of an orchestrator with a small heap. The
+ * test writes the rows directly to the database, because reporting them would take longer. Other tests cover the limits
+ * on reports.
  */
 
 const heapMiB = 80;

@@ -98,7 +98,7 @@ export class MetricsSender {
     this.#next(afterMs * (1 + this.#options.random()));
   }
 
-  /** Stops sending when the link has ended. */
+  /** Stops sending. Call it when the link has ended. */
   end(): void {
     this.#isWanted = false;
     this.#cancelNext();

@@ -31,7 +31,7 @@ export interface Context {
   /** Opens the program's terminal or pipes. Only one verb may use them. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
-   * Calls `say` on Ctrl-C before the program ends; its result may prevent the end.
+   * Calls `say` on Ctrl-C before the program ends. If `say` returns `stay`, the program keeps running.
    * @returns a function that removes the handler
    */
   readonly onInterrupt: (say: Interrupted) => () => void;

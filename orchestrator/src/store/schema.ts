@@ -223,7 +223,7 @@ export interface LatestDriftTable {
 /** Machines that have drifted, until they are in sync again. */
 export interface DriftStatesTable {
   node_id: string;
-  /** Empty for drift from the applied state, or `audit:` and a name for drift from that assignment. */
+  /** Empty for drift from the applied state; `audit:NAME` for drift from the audit assignment NAME. */
   scope: string;
   /** The drifted fields of each resource, by key; null in rows of an earlier release. */
   drifted: JsonText<Record<string, string[]>> | null;

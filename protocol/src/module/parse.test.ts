@@ -588,7 +588,11 @@ describe('parseModule refuses YAML with', () => {
       'x-a: &a { name: b }\n<<: *a\nname: c\n',
       ['2:1  merge keys (<<) are not part of YAML 1.2: write the fields out'],
     ],
-    ['a tab for indentation', 'name: m\nresources:\n\t- id: a\n', ['3:1  a tab cannot indent in YAML: use spaces']],
+    [
+      'a tab for indentation',
+      'name: m\nresources:\n\t- id: a\n',
+      ['3:1  YAML does not allow tabs for indentation: use spaces'],
+    ],
     ['two documents', 'name: a\n---\nname: b\n', ['2:1  more than one document: upload each module separately']],
     ['YAML 1.1', '%YAML 1.1\n---\nname: yes\n', ['1:1  only YAML 1.2 is supported: remove the %YAML directive']],
     [

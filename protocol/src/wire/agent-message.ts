@@ -163,7 +163,7 @@ export const agentMessageSchema = z.discriminatedUnion('type', [
   outputProgress,
   /** Managed resources that may have drifted and need a check. Best effort. */
   z.strictObject({ type: z.literal('drift_hint'), keys: boundedList(z.string().max(4200), { min: 1, max: 16 }) }),
-  /** The shell has started as this user. Terminal messages exist since version 3. */
+  /** The shell has started as this user. Terminal messages require version 3 or later. */
   z.strictObject({
     type: z.literal('terminal_opened'),
     channel,

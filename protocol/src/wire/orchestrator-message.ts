@@ -117,7 +117,7 @@ export const orchestratorMessageSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('output_taken') }),
   /**
    * Starts a shell. The answer is `terminal_opened` or `terminal_refused`. Channels count from 1 on each link and
-   * identify the terminal in later messages. Terminal messages exist since version 3.
+   * identify the terminal in later messages. Terminal messages require version 3 or later.
    */
   z.strictObject({
     type: z.literal('terminal_open'),

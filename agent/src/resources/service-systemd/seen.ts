@@ -100,7 +100,7 @@ export function part(seen: SeenFile): SeenPart {
 export const isUp = ({ active, sub }: UnitState): boolean =>
   active === 'active' || active === 'reloading' || (active === 'activating' && sub !== 'auto-restart');
 
-/** Reports whether the unit runs or is about to run, so that it can be stopped. */
+/** Reports whether the unit is running or waits for an automatic restart. Only such a unit can be stopped. */
 export const isLive = (unit: UnitState): boolean => isUp(unit) || unit.sub === 'auto-restart';
 
 /** Reports whether the unit ends by itself when it has finished, so that it need not keep running. */

@@ -26,7 +26,8 @@ export async function output(context: Context, id: string, options: { follow?: b
     if (!out.json) shown.show(answer.output);
     else if (isOver) out.data(answer);
     if (isOver) {
-      if (!out.json && Object.keys(answer.output).length === 0) out.note('Its scripts have printed nothing.');
+      if (!out.json && Object.keys(answer.output).length === 0)
+        out.note('The scripts of this operation have printed nothing.');
       return options.follow ? exitOfOperation(operation) : 0;
     }
     await sleep(askMs);

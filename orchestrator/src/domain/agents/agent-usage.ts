@@ -101,7 +101,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     const row = known ? undefined : await db.get(usageOf, { node_id: nodeId });
     const found: Day =
       row?.day === day ? { ...row, saved: row.bytes } : { day, bytes: 0, events: 0, hints: 0, limited: 0, saved: 0 };
-    // Another call added this entry during the read, so the entry is newer.
+    // If another call added an entry during the read, that entry is newer.
     const meanwhile = days.get(nodeId);
     if (meanwhile?.day === day) return meanwhile;
     remember(nodeId, found);

@@ -26,8 +26,9 @@ const atOnce = 500;
 const reason = 'the orchestrator was restored from a backup, so the outcome is unknown';
 
 /**
- * Settles the database. Call it before agents are admitted.
- * @returns the restored backup; null if the database was not restored, or is already settled
+ * Ends the operations and runs that were open in the backup, and revokes all enrollment tokens. Call it before agents are
+ * admitted.
+ * @returns the restored backup; null if the database was not restored, or if this was already done
  */
 export async function settleRestored(context: Context): Promise<RestoredFrom | null> {
   const { db } = context;

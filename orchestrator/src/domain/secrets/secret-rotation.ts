@@ -27,10 +27,10 @@ export interface Rotation {
 const running = new WeakMap<object, Promise<unknown>>();
 
 /**
- * Encrypts all secrets and channel configs with one key. If the keys are in our own file, that is a new key; otherwise it
- * is the first configured one. A key is written to disk before it is used, and retired only after its last value was
- * re-encrypted. If the process is killed, all values stay readable, and the next call finishes the rotation. Rotations run
- * one at a time.
+ * Encrypts all secrets and channel configs with one key. It is a new key if the orchestrator manages the key file, and
+ * otherwise the first configured key. A key is written to disk before it is used, and retired only after its last
+ * value was re-encrypted. If the process is killed, all values stay readable, and the next call finishes the rotation.
+ * Rotations run one at a time.
  * @throws MusterError secrets_locked if there is no key
  */
 export async function rotateSecretsKey(context: Context, actor: Actor): Promise<Rotation> {

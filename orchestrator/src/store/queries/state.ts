@@ -10,7 +10,7 @@ import type { Schema } from '../schema.ts';
 const pageRows = 2000;
 
 /**
- * Resources in one state after a resource, by module and key. Limited to about `bytes` in total, but returns at least
+ * Returns the resources with the given state that follow the given module and key, in that order. Limited to about `bytes` in total, but returns at least
  * one.
  */
 export const appliedPage = defineQuery(

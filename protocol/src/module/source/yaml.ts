@@ -94,7 +94,7 @@ export function composeDocument(text: string, report: Report): Document.Parsed {
 /** Adds instructions to the parser's message, which has none. */
 function explain(code: string, message: string): string {
   const cause = message.replace(/\s+/g, ' ').trim();
-  if (code === 'TAB_AS_INDENT') return 'a tab cannot indent in YAML: use spaces';
+  if (code === 'TAB_AS_INDENT') return 'YAML does not allow tabs for indentation: use spaces';
   if (code === 'BAD_INDENT' || code === 'BLOCK_IN_FLOW') return `not YAML: ${cause}; check the indentation`;
   if (code === 'MISSING_CHAR') return `not YAML: ${cause}; check quotes and brackets`;
   return `not YAML: ${cause}`;
