@@ -361,8 +361,9 @@ class ConvergeEngine implements Engine {
     const { log } = this.#options;
     const id = operation.message.operation_id;
     const detail = error instanceof Error ? error.stack : String(error);
-    const faults = error instanceof JournalFailure ? 0 : (this.#faults.get(id) ?? 0) + 1;
-    const isLast = faults === maxFaults;
+    const isBug = !(error instanceof JournalFailure);
+    const faults = (this.#faults.get(id) ?? 0) + 1;
+    const isLast = isBug && faults === maxFaults;
     const next = isLast ? `giving up after ${maxFaults} failures` : 'will retry';
     log.error({ operation_id: id, error: detail }, `failed to run an operation; ${next}`);
     if (isLast) {
@@ -371,8 +372,8 @@ class ConvergeEngine implements Engine {
       await abandon(operation, this.#context(id), reason).catch(() => {});
       return;
     }
-    if (faults === 0) this.#needsRewrite = true;
-    else this.#faults.set(id, faults);
+    if (isBug) this.#faults.set(id, faults);
+    else this.#needsRewrite = true;
     await this.#pause();
     // The end of the operation is journaled but not reported, and no later event would report it.
     while (operation.state === 'finished' && this.#opened().isBroken && !this.#stopping)
