@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optional, unixSeconds } from './definition/fields.ts';
+import { optional, textMap, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { operatorId } from './operators.ts';
 
@@ -53,7 +53,7 @@ export const channelSchema = z
     id: z.string(),
     name: z.string(),
     channel_type: z.enum(channelTypes),
-    config: z.record(z.string(), z.string()).describe(`configuration, with secrets replaced by ${maskedSecret}`),
+    config: textMap.describe(`configuration, with secrets replaced by ${maskedSecret}`),
     created_at: unixSeconds,
     created_by: z.string(),
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
+import { nameParams, optional, pageQuery, textMap, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { operatorId } from './operators.ts';
 
@@ -178,7 +178,7 @@ export const orderModules = route({
     modules: z.array(z.string().max(128)).min(1).max(256),
     agent: optional(z.string().max(64)).describe('node id, or the name of an approved agent'),
     attributes: optional(z.record(z.string().max(255), z.string().max(4096))),
-    tags: optional(z.record(z.string(), z.string())),
+    tags: optional(textMap),
     parameters: optional(z.record(z.string(), z.record(z.string(), z.json()))),
   }),
   answers: { 200: moduleOrderSchema },
