@@ -175,7 +175,7 @@ test('restores the automatic mode if the group is declared absent', () => {
   expect(diffAlternatives(absent, null).action).toBe('none');
 });
 
-test('reports a missing group, and lists the candidates if the declared path is none of them', () => {
+test('reports a missing group, and lists the candidates if the declared path is not a candidate', () => {
   const message = (body: Partial<ResourceBodies['alternatives']>, seen: LinkGroup | null) =>
     diffAlternatives(declared(body), seen).awaits?.[0]?.message;
   expect(message({}, null)).toMatch(/^there is no link group editor on this machine/);

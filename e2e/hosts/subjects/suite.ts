@@ -25,10 +25,12 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
     describe.each(subjects)('$name', (subject) => {
       let prepared: Prepared | null = null;
       let clean: Record<string, string>;
+      const isFirst = firstOfItsKind(subject, subjects);
 
       providerContract({
         moved: subject.moved,
-        ...deaths(subject, subjects),
+        ...deaths(subject, isFirst),
+        ...(isFirst ? {} : { sample: furtherSample }),
         async begin() {
           // The next test reuses the machine, unless this one left a different state.
           if (prepared !== null && !isDeepStrictEqual(await stateOf(prepared.machine, subject), clean)) prepared = null;
@@ -54,24 +56,19 @@ export function describeSubjects(name: string, subjects: readonly Subject[], ope
   });
 }
 
-/**
- * Returns the steps at which the tests kill the agent, the minimum number of such steps, and the number that `npm test`
- * samples.
- */
-function deaths(
-  subject: Subject,
-  subjects: readonly Subject[],
-): { deadly: (point: string) => boolean; steps: number; sample: number } {
-  const first = firstOfItsKind(subject, subjects);
-  const sample = first ? 4 : 2;
+/** Returns the steps at which the tests kill the agent, and the minimum number of such steps. */
+function deaths(subject: Subject, isFirst: boolean): { deadly: (point: string) => boolean; steps: number } {
   if (subject.slow === true)
-    return { deadly: (point) => point === 'together:after' || unrecordedSteps.has(point), steps: 2, sample };
-  return first ? { deadly, steps: 3, sample } : { deadly: (point) => unrecordedSteps.has(point), steps: 1, sample };
+    return { deadly: (point) => point === 'together:after' || unrecordedSteps.has(point), steps: 2 };
+  return isFirst ? { deadly, steps: 3 } : { deadly: (point) => unrecordedSteps.has(point), steps: 1 };
 }
 
+/** Number of steps that `npm test` samples for each further subject of a kind. */
+const furtherSample = 2;
+
 /**
- * Reports whether the subject is the first one of its kind. The tests kill the agent at every kind of step only for the first
- * one, and more often, because the other subjects differ in their state but not in their steps.
+ * Reports whether the subject is the first one of its kind. The tests kill the agent at every kind of step only for the
+ * first one, and more often, because the other subjects differ in their state but not in their steps.
  */
 const firstOfItsKind = (subject: Subject, subjects: readonly Subject[]): boolean =>
   subjects.find((other) => kindOf(other) === kindOf(subject)) === subject;
