@@ -310,7 +310,7 @@ describe.skipIf(reason !== null)(`metrics${reason === null ? '' : ` (${reason})`
       const source = {
         ...machineSource,
         text: () => '5 1 8:1 / /mnt/far rw - ext4 /dev/sda1 rw',
-        room: (path) => (asked++, machineSource.room(path)),
+        capacity: (path) => (asked++, machineSource.capacity(path)),
       };
       const reader = new DiskReader(source, systemClock);
       const first = await reader.read();

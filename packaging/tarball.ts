@@ -18,17 +18,28 @@ export function writeTarball({ name, files, epoch, level }: Tarball, path: strin
   const work = mkdtempSync(`${path}.tmp-`);
   try {
     for (const [file, what] of Object.entries(files)) {
-      const place = join(work, name, file);
-      mkdirSync(dirname(place), { recursive: true });
-      if ('copy' in what) copyFileSync(what.copy, place);
-      else writeFileSync(place, what.content);
-      chmodSync(place, what.mode ?? 0o644);
+      const path = join(work, name, file);
+      mkdirSync(dirname(path), { recursive: true });
+      if ('copy' in what) copyFileSync(what.copy, path);
+      else writeFileSync(path, what.content);
+      chmodSync(path, what.mode ?? 0o644);
     }
-    const plain = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${epoch}`, '--mode=go=u-w'];
-    execFileSync('tar', [...plain, '--use-compress-program', `gzip -n${level}`, '-cf', join(work, 'tar'), name], {
-      cwd: work,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+    const reproducible = [
+      '--sort=name',
+      '--owner=0',
+      '--group=0',
+      '--numeric-owner',
+      `--mtime=@${epoch}`,
+      '--mode=go=u-w',
+    ];
+    execFileSync(
+      'tar',
+      [...reproducible, '--use-compress-program', `gzip -n${level}`, '-cf', join(work, 'tar'), name],
+      {
+        cwd: work,
+        stdio: ['ignore', 'ignore', 'inherit'],
+      },
+    );
     copyFileSync(join(work, 'tar'), path);
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -45,15 +45,15 @@ describe('the command line', () => {
   });
 
   test('accepts rotate-key with the time for which the former key stays valid', () => {
-    const wish = (...more: string[]) => parseArguments(['rotate-key', ...more]);
-    expect(wish()).toMatchObject({ connect: null, rotateKey: { graceSecs: 86_400, json: false } });
-    expect(wish('--at-once', '--json')).toMatchObject({ rotateKey: { graceSecs: 0, json: true } });
+    const parse = (...more: string[]) => parseArguments(['rotate-key', ...more]);
+    expect(parse()).toMatchObject({ connect: null, rotateKey: { graceSecs: 86_400, json: false } });
+    expect(parse('--at-once', '--json')).toMatchObject({ rotateKey: { graceSecs: 0, json: true } });
     for (const [time, graceSecs] of [
       ['90m', 5400],
       ['30d', 2_592_000],
       ['0s', 0],
     ])
-      expect(wish('--former-good-for', String(time))).toMatchObject({ rotateKey: { graceSecs } });
+      expect(parse('--former-good-for', String(time))).toMatchObject({ rotateKey: { graceSecs } });
   });
 
   test('accepts help and version in any position', () => {

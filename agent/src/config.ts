@@ -76,23 +76,23 @@ export function faultsOfFile(text: string, file: string): string[] {
 }
 
 function faultsOf(issue: z.core.$ZodIssue): string[] {
-  const place = issue.path.join('.');
+  const path = issue.path.join('.');
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map(
       (key) => `${[...issue.path, key].join('.')} is not known${suggestion(key, keysAt(issue.path))}`,
     );
-  return [`${place || 'the file'} ${inWords(issue)}`];
+  return [`${path || 'the file'} ${inWords(issue)}`];
 }
 
 /** Describes the requirement for the author of the file. */
 function inWords(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return `must be ${things[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_type') return `must be ${typeNames[issue.expected] ?? issue.expected}`;
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`;
   if (issue.code === 'too_big')
     return `must be at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
   return `is invalid: ${issue.message}`;
 }
-const things: Readonly<Record<string, string>> = {
+const typeNames: Readonly<Record<string, string>> = {
   boolean: 'true or false',
   int: 'a whole number',
   number: 'a whole number',

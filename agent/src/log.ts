@@ -23,18 +23,18 @@ export function createLog(options: {
   const { format, now, write } = options;
   const at = (level: LogLevel) => (fields: object, message: string) => {
     if (levels.indexOf(level) < levels.indexOf(options.level)) return;
-    const plain = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, plainValue(value)]));
+    const printable = Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, printableValue(value)]));
     const time = new Date(now()).toISOString();
     write(
       format === 'json'
-        ? `${visibleJson(JSON.stringify({ ...('event' in plain && { event: plain.event }), time, level, message, ...plain }))}\n`
-        : `${time} ${level.toUpperCase().padEnd(5)} ${visibleLine(message)}${textFields(plain)}\n`,
+        ? `${visibleJson(JSON.stringify({ ...('event' in printable && { event: printable.event }), time, level, message, ...printable }))}\n`
+        : `${time} ${level.toUpperCase().padEnd(5)} ${visibleLine(message)}${textFields(printable)}\n`,
     );
   };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-function plainValue(value: unknown): unknown {
+function printableValue(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const code = (value as NodeJS.ErrnoException).code;
   return code === undefined || value.message.includes(code) ? value.message : `${value.message} (${code})`;

@@ -6,16 +6,16 @@ export async function withFilesLeft<Result>(left: number, act: () => Promise<Res
   const limit = (...options: string[]) => execFileSync('prlimit', ['--pid', `${process.pid}`, ...options]).toString();
   const before = limit('--nofile', '--output=SOFT', '--noheadings').trim();
   limit('--nofile=500:');
-  const held: number[] = [];
+  const openFds: number[] = [];
   try {
     try {
-      for (;;) held.push(openSync('/dev/null', 'r'));
+      for (;;) openFds.push(openSync('/dev/null', 'r'));
     } catch {
-      for (const fd of held.splice(-left)) closeSync(fd);
+      for (const fd of openFds.splice(-left)) closeSync(fd);
     }
     return await act();
   } finally {
-    for (const fd of held) closeSync(fd);
+    for (const fd of openFds) closeSync(fd);
     limit(`--nofile=${before}:`);
   }
 }

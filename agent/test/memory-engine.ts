@@ -28,7 +28,7 @@ export class MemorySpool implements ReportSpool {
 /** Accepts operations and records all calls; executes nothing. */
 export class MemoryEngine implements Engine {
   readonly spool = new MemorySpool();
-  readonly told: string[] = [];
+  readonly received: string[] = [];
   /** Output that the next calls of `output.take` return, in order. */
   printed: OutputProgress[] = [];
   readonly output = { take: () => this.printed.shift() ?? null };
@@ -40,12 +40,12 @@ export class MemoryEngine implements Engine {
 
   async accept(operation: OperationMessage): Promise<AcceptOutcome> {
     await this.gate;
-    this.told.push(`accept ${operation.operation_id}`);
+    this.received.push(`accept ${operation.operation_id}`);
     return 'accepted';
   }
 
   cancel(operationId: string): void {
-    this.told.push(`cancel ${operationId}`);
+    this.received.push(`cancel ${operationId}`);
   }
 
   openOperations(): OpenOperation[] {
@@ -53,7 +53,7 @@ export class MemoryEngine implements Engine {
   }
 
   settle(operationIds: readonly string[]): void {
-    this.told.push(`settle ${operationIds.join()}`);
+    this.received.push(`settle ${operationIds.join()}`);
   }
 
   busy(): boolean {

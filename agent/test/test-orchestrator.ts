@@ -81,7 +81,7 @@ export class ServedLink {
   }
 
   /** Resolves when the agent has processed everything sent so far. */
-  async settled(): Promise<void> {
+  async untilSettled(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.ws.once('pong', () => resolve());
       this.ws.ping();

@@ -36,7 +36,7 @@ interface Idler {
   end(): Promise<void> | void;
 }
 
-function bareNode(): Idler {
+function idleNode(): Idler {
   const child = spawn(...endingWithStarter(process.execPath, ['-e', 'setInterval(() => {}, 1e9)']), {
     stdio: 'ignore',
   });
@@ -70,9 +70,9 @@ async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAg
 async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
   const folder = scratchDirectory('files');
   const resources = Array.from({ length: files }, (_, at) => {
-    const place = join(folder, `folder-${Math.floor(at / filesOfFolder)}`);
-    mkdirSync(place, { recursive: true });
-    return { resource: { 'file-unix': { path: `${place}/file-${at}`, content: `file ${at}\n`, mode: '0644' } } };
+    const directory = join(folder, `folder-${Math.floor(at / filesOfFolder)}`);
+    mkdirSync(directory, { recursive: true });
+    return { resource: { 'file-unix': { path: `${directory}/file-${at}`, content: `file ${at}\n`, mode: '0644' } } };
   });
   const modules: string[] = [];
   for (let at = 0; at < resources.length; at += filesOfModule) {
@@ -89,7 +89,7 @@ async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAge
 interface Figures {
   rss: number;
   pss: number;
-  mostRss: number;
+  maxRss: number;
   /** CPU time as a share of one core. */
   cpu: number;
 }
@@ -115,7 +115,7 @@ async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
         {
           rss: median(rss),
           pss: median(of.map((usage) => usage.pss)),
-          mostRss: Math.max(...rss),
+          maxRss: Math.max(...rss),
           cpu: (of.at(-1)!.cpuSecs - of[0]!.cpuSecs) / took,
         },
       ];
@@ -125,7 +125,7 @@ async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
 
 const outOfTheBox: RealAgentOptions = { config: null };
 const orchestrator = await OrchestratorProcess.start();
-const bare = bareNode();
+const bare = idleNode();
 const agents = [
   await agent(orchestrator, 'agent', outOfTheBox),
   await agent(orchestrator, 'after a terminal session', {}, (real) => useTerminal(orchestrator, real)),
@@ -147,8 +147,8 @@ try {
     table(
       ['process', 'MB RSS', '× bare', 'MB PSS', '× bare', 'max MB RSS', '% of a core'],
       [bare, ...agents].map((idler) => {
-        const { rss, pss, mostRss, cpu } = found.get(idler)!;
-        return [idler.name, mb(rss), rss / base.rss, mb(pss), pss / base.pss, mb(mostRss), 100 * cpu];
+        const { rss, pss, maxRss, cpu } = found.get(idler)!;
+        return [idler.name, mb(rss), rss / base.rss, mb(pss), pss / base.pss, mb(maxRss), 100 * cpu];
       }),
     ),
   );

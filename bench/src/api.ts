@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { agentExample, listAgents, nodeExample } from '@muster/protocol/http';
 import { AgentFleet } from './load/agent-fleet.ts';
-import type { LoadSeen, LoadWanted } from './load/api-load.ts';
+import type { LoadOptions, LoadSeen } from './load/api-load.ts';
 import { seedAgents } from './load/seed-agents.ts';
 import { benchOptions } from './run/options.ts';
 import { atLeast, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
-import type { ServerWanted } from './servers/api-server.ts';
+import type { ServerOptions } from './servers/api-server.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
@@ -56,11 +56,11 @@ interface Seen extends LoadSeen {
   perCpuSecond: number;
 }
 
-async function serve(wanted: ServerWanted): Promise<Server> {
+async function serve(options: ServerOptions): Promise<Server> {
   const child = start('servers/api-server.ts');
-  child.send(wanted);
+  child.send(options);
   const [port] = (await once(child, 'message')) as [number];
-  return { url: `${wanted.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
+  return { url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
 }
 
 /** Returns the user and system CPU time of a process in seconds. */
@@ -71,7 +71,7 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'] = []): Promise<Seen> {
+async function load(server: Server, seconds: number, wishes: LoadOptions['wishes'] = []): Promise<Seen> {
   const child = start('load/api-load.ts');
   const before = cpuSeconds(server.pid);
   child.send({
@@ -81,7 +81,7 @@ async function load(server: Server, seconds: number, wishes: LoadWanted['wishes'
     connections: options.connections,
     seconds,
     rate: options.rate ? Number(options.rate) : options.url || options.layer ? null : sessions * rateOfSession,
-  } satisfies LoadWanted);
+  } satisfies LoadOptions);
   const [seen] = (await once(child, 'message')) as [LoadSeen];
   return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
 }

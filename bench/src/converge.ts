@@ -27,8 +27,8 @@ const options = benchOptions({
   texts: { peers: null, only: null },
 });
 const everybody = peers.map(({ name }) => name);
-const wanted = options.peers?.split(',').filter(Boolean) ?? (options.smoke ? [] : everybody);
-for (const name of wanted)
+const requested = options.peers?.split(',').filter(Boolean) ?? (options.smoke ? [] : everybody);
+for (const name of requested)
   if (!peers.some((peer) => peer.name === name))
     throw new Error(`--peers: unknown peer "${name}"; choose from ${everybody.join(', ')}`);
 
@@ -40,8 +40,8 @@ const workloads: readonly { workload: Workload; title: string }[] = [
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-function told(title: string, measured: Readonly<Record<string, Measured>>): Verdict[] {
-  const ours = measured.Muster as Measured;
+function judged(title: string, measured: Readonly<Record<string, Measured>>): Verdict[] {
+  const own = measured.Muster as Measured;
   const rows: Cell[][] = [];
   const verdicts: Verdict[] = [];
   for (const [name, { first, again, missing }] of Object.entries(measured)) {
@@ -49,17 +49,15 @@ function told(title: string, measured: Readonly<Record<string, Measured>>): Verd
     else
       rows.push([
         ...[name, median(first), median(again)],
-        ...(name === 'Muster'
-          ? [null, null]
-          : [median(first) / median(ours.first), median(again) / median(ours.again)]),
+        ...(name === 'Muster' ? [null, null] : [median(first) / median(own.first), median(again) / median(own.again)]),
       ]);
     if (name === 'Muster') continue;
     for (const [run, mine, theirs] of [
-      ['first run', ours.first, first],
-      ['second run', ours.again, again],
+      ['first run', own.first, first],
+      ['second run', own.again, again],
     ] as const) {
       const what = `${title}, ${run}, against ${name}`;
-      const why = ours.missing ?? missing;
+      const why = own.missing ?? missing;
       if (why !== null) verdicts.push(notJudged(what, '< 1 ×', why));
       else {
         const value = median(mine) / median(theirs);
@@ -70,7 +68,7 @@ function told(title: string, measured: Readonly<Record<string, Measured>>): Verd
   console.log(`\n${title}: median of ${options.rounds} rounds, in milliseconds; × is the ratio to Muster\n`);
   console.log(table(['', 'first run', 'second run', 'first ×', 'second ×'], rows));
   console.log('');
-  if (ours.missing !== null) verdicts.push(notJudged(`${title}, Muster`, 'runs', ours.missing));
+  if (own.missing !== null) verdicts.push(notJudged(`${title}, Muster`, 'runs', own.missing));
   return verdicts;
 }
 
@@ -79,7 +77,7 @@ if (reason !== null) {
   console.error(`The bench cannot run on this machine: it ${reason}.`);
   process.exit(2);
 }
-const hosts = await TestHosts.open(wanted.length > 0 ? { base: await peersRoot(), inMemory: false } : {});
+const hosts = await TestHosts.open(requested.length > 0 ? { base: await peersRoot(), inMemory: false } : {});
 const verdicts: Verdict[] = [];
 try {
   const machine = await hosts.start('converge');
@@ -88,7 +86,7 @@ try {
     console.error(`${title}:`);
     const session = join(repositoryInside, 'bench/src/peers/converge-session.ts');
     const node = join(repositoryInside, 'node_modules/.bin/node');
-    const child = machine.begin([node, session, workload, String(options.rounds), ...wanted]);
+    const child = machine.begin([node, session, workload, String(options.rounds), ...requested]);
     child.stderr?.pipe(process.stderr);
     let answer = '';
     child.stdout?.on('data', (piece) => {
@@ -98,7 +96,7 @@ try {
     if (code !== 0) throw new Error(`converge-session.ts exited with code ${code}: ${answer}`);
     const { system, measured } = JSON.parse(answer) as { system: string; measured: Record<string, Measured> };
     if (verdicts.length === 0) console.log(`${system} on ${cpus().length} × ${cpus()[0]?.model}`);
-    verdicts.push(...told(title, measured));
+    verdicts.push(...judged(title, measured));
   }
 } finally {
   await hosts.end();

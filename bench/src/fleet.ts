@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listAgents } from '@muster/protocol/http';
 import { transportTo } from '../../e2e/client.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
-import type { SteadyLoadSeen, SteadyLoadWanted } from './load/steady-load.ts';
+import type { SteadyLoadOptions, SteadyLoadSeen } from './load/steady-load.ts';
 import { quantiles } from './run/loop-delay.ts';
 import { benchOptions } from './run/options.ts';
 import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
@@ -38,7 +38,7 @@ const times = 10;
 /** Number of samples in a message. */
 const samplesOfPoll = 2;
 /** Number of agents whose data the client reads. */
-const asked = 500;
+const readAgents = 500;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
 // Seconds. Longer than the bench, so that no agent is reported as lost.
@@ -78,7 +78,8 @@ async function sharesDuring(
 
 const began = performance.now();
 /** Prints progress to standard error, because the bench takes most of an hour. */
-const tell = (text: string) => console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
+const printProgress = (text: string) =>
+  console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
 
 /** Starts an orchestrator and signs in. `readMetric` returns the value of one of its Prometheus metrics. */
 async function begin() {
@@ -100,7 +101,7 @@ async function begin() {
   await sleep(settleSecs * 1000);
   return { server, token, ca, readMetric };
 }
-type Begun = Awaited<ReturnType<typeof begin>>;
+type Started = Awaited<ReturnType<typeof begin>>;
 
 interface Cost {
   agents: number;
@@ -117,14 +118,14 @@ interface Cost {
 }
 
 /** Measures the cost of `count` agents that connect and send samples. Disconnects them at the end. */
-async function cost({ server, readMetric }: Begun, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
+async function cost({ server, readMetric }: Started, count: number): Promise<{ fleet: AgentFleet; cost: Cost }> {
   const before = await server.settledUsage();
   const fleet = new AgentFleet(count);
   const token = await server.enrolmentToken(count);
   const cpuBefore = server.usage.cpuSecs;
   const inSecs = await fleet.connect({ host: '127.0.0.1', ...server.address, token }, atOnce, true);
   const inCpuSecs = server.usage.cpuSecs - cpuBefore;
-  tell(`${count} agents connected after ${inSecs.toFixed(0)} s`);
+  printProgress(`${count} agents connected after ${inSecs.toFixed(0)} s`);
   // Waits until each agent has sent its first samples.
   await sleep((pollSecs * 1.1 + settleSecs) * 1000);
   const memory = (await server.settledUsage()).rss - before.rss;
@@ -132,13 +133,13 @@ async function cost({ server, readMetric }: Begun, count: number): Promise<{ fle
   const shares = await sharesDuring(server, fleet, () => sleep(secs * 1000));
   const samplesPerSecond = ((await readMetric('muster_samples_total')) - storedBefore) / secs;
   const connected = await readMetric('muster_agents_connected');
-  const wanted = (count * samplesOfPoll) / pollSecs;
+  const expected = (count * samplesOfPoll) / pollSecs;
   // Does not verify the number of samples if the measurement is shorter than their interval.
-  if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * wanted))
+  if (connected !== count || (secs >= pollSecs && samplesPerSecond < 0.8 * expected))
     throw new Error(
-      `the measurement is not valid: ${connected} of ${count} agents were connected, and sent ${samplesPerSecond.toFixed(1)} instead of ${wanted.toFixed(1)} samples a second`,
+      `the measurement is not valid: ${connected} of ${count} agents were connected, and sent ${samplesPerSecond.toFixed(1)} instead of ${expected.toFixed(1)} samples a second`,
     );
-  tell(
+  printProgress(
     `${count} agents cost ${(shares.server * 100).toFixed(1)} % of a core and send ${samplesPerSecond.toFixed(1)} samples/s`,
   );
   await fleet.leave();
@@ -148,8 +149,8 @@ async function cost({ server, readMetric }: Begun, count: number): Promise<{ fle
 }
 
 /** Returns the paths of typical reads by operators and programs. */
-async function reads({ server }: Begun): Promise<string[]> {
-  const some = await server.call(listAgents, { query: { limit: String(asked) } });
+async function reads({ server }: Started): Promise<string[]> {
+  const some = await server.call(listAgents, { query: { limit: String(readAgents) } });
   const since = Math.floor(Date.now() / 1000) - 3600;
   return some.flatMap(({ node_id, name }, at) => [
     `/api/v1/agents/${node_id}`,
@@ -162,10 +163,10 @@ async function reads({ server }: Begun): Promise<string[]> {
   ]);
 }
 
-async function load({ server, token, ca }: Begun, paths: string[]): Promise<SteadyLoadSeen> {
+async function load({ server, token, ca }: Started, paths: string[]): Promise<SteadyLoadSeen> {
   const child = fork(join(import.meta.dirname, 'load/steady-load.ts'));
   const answer = nextMessage<SteadyLoadSeen>(child);
-  child.send({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 } satisfies SteadyLoadWanted);
+  child.send({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 } satisfies SteadyLoadOptions);
   const seen = await answer;
   if (seen.failed !== null) throw new Error(seen.failed);
   return seen;
@@ -181,22 +182,22 @@ interface Turn {
 }
 
 /** Measures reads alternately with no agents and with all agents connected. */
-async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
-  const paths = await reads(begun);
+async function inTurns(started: Started, fleet: AgentFleet): Promise<Turn[]> {
+  const paths = await reads(started);
   const turns: Turn[] = [];
   const turn = async (isWith: boolean) => {
     await sleep(settleSecs * 1000);
-    const connected = await begun.readMetric('muster_agents_connected');
+    const connected = await started.readMetric('muster_agents_connected');
     if (connected !== (isWith ? agents : 0))
       throw new Error(`${connected} agents are connected instead of ${isWith ? agents : 0}`);
     let seen: SteadyLoadSeen | undefined;
-    const shares = await sharesDuring(begun.server, fleet, async () => {
-      seen = await load(begun, paths);
+    const shares = await sharesDuring(started.server, fleet, async () => {
+      seen = await load(started, paths);
     });
     const { latencies, resets } = seen!;
     const found = { with: isWith, ...quantiles(latencies), resets, shares };
     turns.push(found);
-    tell(`reads with ${connected} agents: p99 ${found.p99.toFixed(1)} ms, ${resets} connections reset`);
+    printProgress(`reads with ${connected} agents: p99 ${found.p99.toFixed(1)} ms, ${resets} connections reset`);
   };
   for (let round = 0; round < rounds; round++) {
     await turn(false);
@@ -210,16 +211,16 @@ async function inTurns(begun: Begun, fleet: AgentFleet): Promise<Turn[]> {
 const middle = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
 const small = Math.ceil(agents / times);
-const begunSmall = await begin();
-const { fleet: smallFleet, cost: few } = await cost(begunSmall, small);
+const startedSmall = await begin();
+const { fleet: smallFleet, cost: few } = await cost(startedSmall, small);
 await smallFleet.stop();
-await begunSmall.server.stop();
+await startedSmall.server.stop();
 
-const begun = await begin();
-const { fleet, cost: all } = await cost(begun, agents);
-const turns = await inTurns(begun, fleet);
+const started = await begin();
+const { fleet, cost: all } = await cost(started, agents);
+const turns = await inTurns(started, fleet);
 await fleet.stop();
-await begun.server.stop();
+await started.server.stop();
 await database.stop();
 
 console.log(`${options.database}: ${agents} agents, ${secs} s; ${rounds} rounds of ${rate} reads a second\n`);

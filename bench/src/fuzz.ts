@@ -32,7 +32,7 @@ const found = await runFuzz({
   seconds: secs,
   corpus,
   ...(smoke ? { patience: 5, inputs: 150 } : {}),
-  tell: (text) => console.log(`  ${text}`),
+  print: (text) => console.log(`  ${text}`),
 });
 for (const { name, reason, input, seed } of found) {
   const bytes = Buffer.from(input, 'base64');

@@ -119,12 +119,12 @@ const until = performance.now() + minutes * 60_000;
 const goesOn = () => performance.now() < until;
 const answers: number[] = [];
 const applies = { hostile: [] as number[], alone: [] as number[] };
-let most = 0;
-let mostLog = 0;
+let maxRss = 0;
+let maxLogBytes = 0;
 
 /** Sends typical reads of operators in sequence. */
 async function ask(): Promise<void> {
-  const asked = [
+  const requests = [
     () => call(getStatus, {}),
     () => call(listAgents, {}),
     () => call(listOperations, { query: { limit: '50' } }),
@@ -134,7 +134,7 @@ async function ask(): Promise<void> {
   ];
   for (let i = 0; goesOn(); i++) {
     const began = performance.now();
-    await asked[i % asked.length]!();
+    await requests[i % requests.length]!();
     answers.push(performance.now() - began);
     await sleep(askMs);
   }
@@ -142,8 +142,8 @@ async function ask(): Promise<void> {
 
 async function look(): Promise<void> {
   while (goesOn()) {
-    most = Math.max(most, hostile.orchestrator.usage.rss);
-    mostLog = Math.max(mostLog, bytesOf(join(hostile.orchestrator.dataDir, 'muster.db-wal')));
+    maxRss = Math.max(maxRss, hostile.orchestrator.usage.rss);
+    maxLogBytes = Math.max(maxLogBytes, bytesOf(join(hostile.orchestrator.dataDir, 'muster.db-wal')));
     await sleep(lookMs);
   }
 }
@@ -182,10 +182,10 @@ for (const { fleet, orchestrator } of [hostile, alone]) {
   await orchestrator.stop();
 }
 // The orchestrators have stopped, so the databases include the write-ahead logs. A database file never shrinks.
-const [grownBeside, grownAlone] = sizes().map((bytes, i) => bytes - before[i]!) as [number, number];
+const [growthBeside, growthAlone] = sizes().map((bytes, i) => bytes - before[i]!) as [number, number];
 
 const mib = (bytes: number) => bytes / 1024 / 1024;
-const [asked, withHostile, without] = [answers, applies.hostile, applies.alone].map(quantiles);
+const [answerTimes, withHostile, without] = [answers, applies.hostile, applies.alone].map(quantiles);
 console.log(
   `${names.length} hostile agents for ${minutes} min with a budget of ${options['budget-mib']} MiB a day each; ${agents} other agents, ${resources} resources\n`,
 );
@@ -202,7 +202,7 @@ console.log(
   `\n${table(
     ['ms', 'count', 'p50', 'p99', 'max'],
     [
-      ['API responses', answers.length, asked!.p50, asked!.p99, asked!.max],
+      ['API responses', answers.length, answerTimes!.p50, answerTimes!.p99, answerTimes!.max],
       ['applies with hostile agents', applies.hostile.length, withHostile!.p50, withHostile!.p99, withHostile!.max],
       ['applies without hostile agents', applies.alone.length, without!.p50, without!.p99, without!.max],
     ],
@@ -213,13 +213,13 @@ console.log(
   `\nevents: ${refused.length} agent.refused, ${limited.length} agent.limited (${usedUp.toSorted().join(', ')})`,
 );
 console.log(
-  `disk: ${mib(grownBeside).toFixed(1)} MiB with hostile agents, ${mib(grownAlone).toFixed(1)} MiB without; write-ahead log at most ${mib(mostLog).toFixed(1)} MiB`,
+  `disk: ${mib(growthBeside).toFixed(1)} MiB with hostile agents, ${mib(growthAlone).toFixed(1)} MiB without; write-ahead log at most ${mib(maxLogBytes).toFixed(1)} MiB`,
 );
 console.log(ratioLine('apply on other agents, median', withHostile!.p50, without!.p50, 'ms'));
 process.exitCode = conclude('hostile-agent', [
-  atMost('API p99', asked!.p99 / 1000, 1, 's'),
-  atMost('resident memory', mib(most), 600, 'MiB'),
-  atMost('disk growth by hostile agents', mib(grownBeside - grownAlone), mib(budget * names.length), 'MiB'),
-  atMost('write-ahead log', mib(mostLog), maxLogMib, 'MiB'),
+  atMost('API p99', answerTimes!.p99 / 1000, 1, 's'),
+  atMost('resident memory', mib(maxRss), 600, 'MiB'),
+  atMost('disk growth by hostile agents', mib(growthBeside - growthAlone), mib(budget * names.length), 'MiB'),
+  atMost('write-ahead log', mib(maxLogBytes), maxLogMib, 'MiB'),
   atMost('apply on other agents, median', withHostile!.p50 / without!.p50, 1.5, '×'),
 ]);

@@ -48,15 +48,15 @@ const fatal = (reason: Error) => {
 
 /** Writes the samples of a day. @returns bytes on disk, and seconds that the writes took */
 async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
-  const place = {
+  const location = {
     file: join(dataDir, 'muster.db'),
     postgres: database.url === null ? null : { url: database.url, poolSize: 4, statementTimeout: 30 },
   };
   const log = { debug() {}, info() {}, warn() {}, error() {} };
-  const db = await openDatabase(place, { now: () => Date.now(), onFatal: fatal, onMigrated() {}, log });
+  const db = await openDatabase(location, { now: () => Date.now(), onFatal: fatal, onMigrated() {}, log });
   await seedAgentsInto(db, count);
   await db.close();
-  const store = await openSamples(place, dataDir, retentionSecs, { clock: systemClock, log });
+  const store = await openSamples(location, dataDir, retentionSecs, { clock: systemClock, log });
   const end = Math.floor(Date.now() / 1000);
   const began = performance.now();
   for (let minute = minutes - 1; minute >= 0; minute -= minutesAtOnce) {
@@ -154,7 +154,7 @@ const quantile = (sorted: readonly number[], q: number) =>
 const dayOf = (n: number) => `/api/v1/agents/${load.nodes[(n * 37) % count]}/metrics`;
 const many = options.requests;
 const few = Math.ceil(many / 6);
-const asked: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
+const requests: [what: string, times: number, path: (n: number) => string, bearer: string, encoding?: string][] = [
   ['GET /healthz, for comparison', many, () => '/healthz', session],
   ['latest sample of one agent', many, (n) => `${dayOf(n)}/latest`, session],
   ['day of one agent', many, dayOf, session],
@@ -166,7 +166,7 @@ const asked: [what: string, times: number, path: (n: number) => string, bearer: 
 try {
   const senders = await arriving(orchestrator);
   const rows = [];
-  for (const [what, times, path, bearer, encoding] of asked) {
+  for (const [what, times, path, bearer, encoding] of requests) {
     const took: number[] = [];
     let bytes = 0;
     for (let n = -5; n < times; n++) {

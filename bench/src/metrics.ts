@@ -49,16 +49,16 @@ const fatal = (reason: Error) => {
   throw reason;
 };
 
-/** Measures the store. @param place a file, or the URL of a database. @returns samples per second */
-async function stored(place: string): Promise<number> {
+/** Measures the store. @param location a file, or the URL of a database. @returns samples per second */
+async function stored(location: string): Promise<number> {
   const store =
     database.url === null
-      ? await openSqliteSamples({ file: place, retentionSecs: 86_400, onFatal: fatal })
-      : await openPostgresSamples({ url: place, retentionSecs: 86_400 });
-  const begun = performance.now();
+      ? await openSqliteSamples({ file: location, retentionSecs: 86_400, onFatal: fatal })
+      : await openPostgresSamples({ url: location, retentionSecs: 86_400 });
+  const startedAt = performance.now();
   for (let minute = 0; minute < each; minute++)
     await Promise.all(agents.map((agent, n) => store.add(agent, [sampleAt(start + minute * 60, n)])));
-  const took = performance.now() - begun;
+  const took = performance.now() - startedAt;
   await store.close();
   return rateOf(took);
 }
@@ -71,7 +71,7 @@ async function rawOnPostgres(url: string): Promise<number> {
   await client.query(`create table raw_samples (node_id text not null, collected_at bigint not null,
     ${measureNames.map((name) => `${name} ${typeOf(name)}`).join(', ')}, primary key (node_id, collected_at))`);
   const text = `insert into raw_samples select * from unnest(${types.map((type, n) => `$${n + 1}::${type}[]`).join(', ')})`;
-  const begun = performance.now();
+  const startedAt = performance.now();
   let nodes: string[] = [];
   let samples: Sample[] = [];
   const flush = async () => {
@@ -88,7 +88,7 @@ async function rawOnPostgres(url: string): Promise<number> {
       if (samples.length === perTransaction) await flush();
     }
   if (samples.length > 0) await flush();
-  const took = performance.now() - begun;
+  const took = performance.now() - startedAt;
   await client.end();
   return rateOf(took);
 }
@@ -105,7 +105,7 @@ function raw(file: string): number {
     primary key (node_id, collected_at)) strict, without rowid`);
   const marks = Array.from({ length: measureNames.length + 2 }, () => '?').join(', ');
   const insert = db.prepare(`insert into samples values (${marks})`);
-  const begun = performance.now();
+  const startedAt = performance.now();
   let open = 0;
   for (let minute = 0; minute < each; minute++)
     for (const [n, agent] of agents.entries()) {
@@ -118,7 +118,7 @@ function raw(file: string): number {
       }
     }
   if (open > 0) db.exec('commit');
-  const took = performance.now() - begun;
+  const took = performance.now() - startedAt;
   db.close();
   return rateOf(took);
 }

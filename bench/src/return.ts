@@ -33,10 +33,10 @@ const began = performance.now();
 const shares: [share: number, secs: number | null][] = [0.5, 0.9, 0.99, 1].map((share) => [share, null]);
 let slowestMs = 0;
 for (let count = 0; count < before; ) {
-  const asked = performance.now();
+  const requestedAt = performance.now();
   count = await connected();
   const now = performance.now();
-  slowestMs = Math.max(slowestMs, now - asked);
+  slowestMs = Math.max(slowestMs, now - requestedAt);
   for (const each of shares)
     if (each[1] === null && count >= Math.ceil(before * each[0])) each[1] = (now - began) / 1000;
   await sleep(lookMs);

@@ -31,12 +31,12 @@ interface Cost {
 function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise<Cost> {
   const script = `n=0; while [ $n -lt ${inOneGo} ]; do "$@" > /dev/null 2>&1 || exit 1; n=$((n+1)); done; times`;
   return new Promise((resolve, reject) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const child = spawn('sh', ['-c', script, 'sh', ...command], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     let said = '';
     child.stdout.setEncoding('utf8').on('data', (piece: string) => (said += piece));
     child.on('close', (exit) => {
-      const wall = (performance.now() - begun) / inOneGo;
+      const wall = (performance.now() - startedAt) / inOneGo;
       // The second line of `times` has the user and system time of child processes.
       const times = [...(said.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)];
       if (exit !== 0 || times.length !== 2) reject(new Error(`the start of \`${command.join(' ')}\` failed`));

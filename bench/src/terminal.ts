@@ -59,7 +59,7 @@ class Reader {
       if (!isBinary) return;
       this.#read += data.length;
       this.onShown(data);
-      this.#pace();
+      this.#limitRate();
     });
   }
 
@@ -87,7 +87,7 @@ class Reader {
   set rate(bytesPerSecond: number) {
     this.#allow();
     this.#rate = bytesPerSecond;
-    this.#pace();
+    this.#limitRate();
   }
 
   #allow(): void {
@@ -98,7 +98,7 @@ class Reader {
     this.#at = now;
   }
 
-  #pace(): void {
+  #limitRate(): void {
     if (this.#rate === Number.POSITIVE_INFINITY || this.#ws.readyState !== WebSocket.OPEN) return;
     this.#allow();
     if (this.#read <= this.#allowed) {
@@ -106,7 +106,7 @@ class Reader {
       return;
     }
     if (!this.#ws.isPaused) this.#ws.pause();
-    setTimeout(() => this.#pace(), 20);
+    setTimeout(() => this.#limitRate(), 20);
   }
 
   end(): void {
@@ -151,20 +151,20 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   await sleep(1_000);
 
   const before = { orchestrator: (await orchestrator.settledUsage()).rss, agent: shown.usage.rss };
-  const most = { ...before };
+  const max = { ...before };
   const cpu = { orchestrator: orchestrator.usage.cpuSecs, agent: shown.usage.cpuSecs };
   const running = await begin();
   const began = performance.now();
   while (performance.now() - began < secs * 1000) {
     await sleep(250);
-    for (const part of ['orchestrator', 'agent'] as const) most[part] = Math.max(most[part], parts[part].usage.rss);
+    for (const part of ['orchestrator', 'agent'] as const) max[part] = Math.max(max[part], parts[part].usage.rss);
   }
   const took = (performance.now() - began) / 1000;
-  const spent = {
+  const used = {
     orchestrator: orchestrator.usage.cpuSecs - cpu.orchestrator,
     agent: shown.usage.cpuSecs - cpu.agent,
   };
-  const pace = running.reader.bytes / took / 1e6;
+  const throughput = running.reader.bytes / took / 1e6;
 
   const times: { alone: number[]; during: number[] } = { alone: [], during: [] };
   for (let round = 0; round < applies; round++)
@@ -181,11 +181,11 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
     part,
     atFirst[part] / 1e6,
     before[part] / 1e6,
-    most[part] / 1e6,
-    (most[part] - before[part]) / 1e6,
-    spent[part] / took,
+    max[part] / 1e6,
+    (max[part] - before[part]) / 1e6,
+    used[part] / took,
   ];
-  console.log(`endless output of a shell, read at ${pace.toFixed(2)} MB/s for ${took.toFixed(0)} s\n`);
+  console.log(`endless output of a shell, read at ${throughput.toFixed(2)} MB/s for ${took.toFixed(0)} s\n`);
   console.log(
     table(
       ['program', 'MB before warm-up', 'MB after warm-up', 'max MB', 'MB growth', 'cores'],
@@ -196,8 +196,8 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
     `\n${ratioLine(`apply of ${files} files on another agent, with output against without`, median(times.during), median(times.alone), 'ms')}\n`,
   );
   return [
-    atMost('memory growth of the orchestrator', (most.orchestrator - before.orchestrator) / 1e6, 32, 'MB'),
-    atMost('memory growth of the agent', (most.agent - before.agent) / 1e6, 32, 'MB'),
+    atMost('memory growth of the orchestrator', (max.orchestrator - before.orchestrator) / 1e6, 32, 'MB'),
+    atMost('memory growth of the agent', (max.agent - before.agent) / 1e6, 32, 'MB'),
     atMost('apply on another agent during output', median(times.during) / median(times.alone), 1.2, '×'),
   ];
 }

@@ -162,8 +162,8 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
     latencies.push(performance.now() - started);
   };
   const loop = new LoopDelay();
-  const begun = performance.now();
-  const until = begun + seconds * 1000;
+  const startedAt = performance.now();
+  const until = startedAt + seconds * 1000;
   if (perSecond === null) {
     await Promise.all(
       Array.from({ length: contender.inFlight }, async () => {
@@ -178,7 +178,7 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
     const under: Promise<void>[] = [];
     await new Promise<void>((resolve) => {
       const timer = setInterval(() => {
-        const due = Math.floor(((Math.min(performance.now(), until) - begun) * perSecond) / 1000);
+        const due = Math.floor(((Math.min(performance.now(), until) - startedAt) * perSecond) / 1000);
         // Writes that became due while the loop was blocked start together, as requests would. The backlog of a
         // contender that cannot keep up is dropped one second after the end.
         while (next < due && performance.now() < until + 1000) under.push(one());
@@ -190,7 +190,7 @@ async function measure(contender: Contender, perSecond: number | null): Promise<
     });
     await Promise.all(under);
   }
-  const took = (performance.now() - begun) / 1000;
+  const took = (performance.now() - startedAt) / 1000;
   return { perSecond: latencies.length / took, latency: quantiles(latencies), loop: loop.stop() };
 }
 
@@ -233,8 +233,8 @@ console.log(
 );
 const of = (way: Way, delayMs: number, load: number | null) => results.get(`${way} ${delayMs} ${load}`)!;
 for (const delayMs of [0, slowSyncMs]) {
-  const [ours, theirs] = [of('muster', delayMs, null), of('plain', delayMs, null)];
-  console.log(ratioLine(`writes at saturation, +${delayMs} ms per sync`, ours.perSecond, theirs.perSecond, 'writes/s'));
+  const [own, theirs] = [of('muster', delayMs, null), of('plain', delayMs, null)];
+  console.log(ratioLine(`writes at saturation, +${delayMs} ms per sync`, own.perSecond, theirs.perSecond, 'writes/s'));
   const [calm, stalled] = [of('muster', delayMs, rate), of('plain', delayMs, rate)];
   console.log(
     ratioLine(`loop delay p99 at ${rate} writes/s, +${delayMs} ms per sync`, calm.loop.p99, stalled.loop.p99, 'ms'),

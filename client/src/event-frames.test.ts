@@ -25,8 +25,8 @@ describe('event frames', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: bytes.length })), (cuts) => {
         const reader = new EventFrameReader();
-        const places = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
-        const got = places.slice(1).flatMap((to, at) => reader.feed(bytes.subarray(places[at], to)));
+        const offsets = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
+        const got = offsets.slice(1).flatMap((to, at) => reader.feed(bytes.subarray(offsets[at], to)));
         expect(got).toEqual(events);
         expect(reader.lastId).toBe('12');
       }),

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { slugOf } from '../../tools/docs/markdown.ts';
 import { consoleHtml } from '../../tools/site/console-html.ts';
-import { placeOf, siteLink } from '../../tools/site/links.ts';
+import { outputPath, siteLink } from '../../tools/site/links.ts';
 import { llmsFull, llmsIndex } from '../../tools/site/llms.ts';
 import { outline, pagePaths } from '../../tools/site/outline.ts';
 import { root } from '../../tools/suite/cli.ts';
@@ -51,7 +51,7 @@ export default defineConfig({
           if (token.type !== 'link_open') continue;
           const link = siteLink(page, token.attrGet('href') ?? '', isFolder);
           if (link.kind === 'file') {
-            carried.set(placeOf(link.href), link.file);
+            carried.set(outputPath(link.href), link.file);
             token.attrSet('target', '_blank');
           }
           if (link.kind === 'folder') token.attrs = [];

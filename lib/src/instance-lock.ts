@@ -64,12 +64,12 @@ function processIn(name: string, program: Program): ProcessIdentity | null {
 }
 
 function isHeldByOther(directory: string, program: Program, ownName: string): boolean {
-  let held = false;
+  let isHeld = false;
   for (const name of readdirSync(directory)) {
     const holder = name === ownName ? null : processIn(name, program);
     if (holder === null) continue;
-    if (isRunning(holder)) held = true;
+    if (isRunning(holder)) isHeld = true;
     else rmSync(`${directory}/${name}`, { force: true });
   }
-  return held;
+  return isHeld;
 }

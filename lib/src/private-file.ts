@@ -15,9 +15,9 @@ import { dirname, join, resolve } from 'node:path';
 
 /** Other users have access to a file or directory that contains keys. */
 class LoosePermissionsError extends Error {
-  constructor(path: string, mode: number, wanted: string) {
+  constructor(path: string, mode: number, requiredMode: string) {
     const found = (mode & 0o777).toString(8).padStart(4, '0');
-    super(`${path} has mode ${found}, which gives other users access to keys; run: chmod ${wanted} ${path}`);
+    super(`${path} has mode ${found}, which gives other users access to keys; run: chmod ${requiredMode} ${path}`);
     this.name = 'LoosePermissionsError';
   }
 }

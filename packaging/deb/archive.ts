@@ -49,30 +49,32 @@ export function canBuild(): boolean {
  * @param epoch Unix seconds: modification time of all files in the package
  * @throws Error with the output of dpkg-deb
  */
-export function writePackage(wanted: DebianPackage, path: string, epoch: number, compression: Compression): void {
+export function writePackage(contents: DebianPackage, path: string, epoch: number, compression: Compression): void {
   const root = mkdtempSync(join(tmpdir(), 'muster-deb-'));
   try {
     chmodSync(root, 0o755);
     const sums: string[] = [];
     let bytes = 0;
-    for (const [place, file] of Object.entries(wanted.files).sort(byName)) {
-      const target = join(root, place);
-      put(target, file);
+    for (const [path, file] of Object.entries(contents.files).sort(byName)) {
+      const target = join(root, path);
+      writePackaged(target, file);
       bytes += statSync(target).size;
-      if (!wanted.conffiles.includes(place))
-        sums.push(`${createHash('md5').update(readFileSync(target)).digest('hex')}  ${place.slice(1)}\n`);
+      if (!contents.conffiles.includes(path))
+        sums.push(`${createHash('md5').update(readFileSync(target)).digest('hex')}  ${path.slice(1)}\n`);
     }
-    const control: Record<string, string> = { ...wanted.control, 'Installed-Size': String(Math.ceil(bytes / 1024)) };
+    const control: Record<string, string> = { ...contents.control, 'Installed-Size': String(Math.ceil(bytes / 1024)) };
     const { Description = '', ...fields } = control;
     const lines = [...Object.entries(fields), ['Description', Description]].map(
       ([name, value]) => `${name}: ${value}\n`,
     );
-    put(join(root, 'DEBIAN/control'), { content: lines.join('') });
-    put(join(root, 'DEBIAN/md5sums'), { content: sums.join('') });
-    if (wanted.conffiles.length > 0)
-      put(join(root, 'DEBIAN/conffiles'), { content: wanted.conffiles.map((place) => `${place}\n`).join('') });
-    for (const [name, text] of Object.entries(wanted.scripts))
-      put(join(root, 'DEBIAN', name), { content: text, mode: 0o755 });
+    writePackaged(join(root, 'DEBIAN/control'), { content: lines.join('') });
+    writePackaged(join(root, 'DEBIAN/md5sums'), { content: sums.join('') });
+    if (contents.conffiles.length > 0)
+      writePackaged(join(root, 'DEBIAN/conffiles'), {
+        content: contents.conffiles.map((path) => `${path}\n`).join(''),
+      });
+    for (const [name, text] of Object.entries(contents.scripts))
+      writePackaged(join(root, 'DEBIAN', name), { content: text, mode: 0o755 });
     setTimes(root, epoch);
     execFileSync(
       'dpkg-deb',
@@ -96,7 +98,7 @@ export function writePackage(wanted: DebianPackage, path: string, epoch: number,
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1);
 
 /** Sets the mode explicitly, so that it does not depend on the builder's umask. */
-function put(target: string, file: PackagedFile): void {
+function writePackaged(target: string, file: PackagedFile): void {
   makeFolder(dirname(target));
   if ('content' in file) writeFileSync(target, file.content);
   else copyFileSync(file.copy, target);

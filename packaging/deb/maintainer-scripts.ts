@@ -92,8 +92,8 @@ fi
 `;
 
 /** Returns the maintainer scripts of a package with a systemd unit, by name. */
-export const maintainerScripts = (wanted: UnitPackage): Record<ScriptName, string> => ({
-  postinst: postinst(wanted),
-  prerm: prerm(wanted),
-  postrm: postrm(wanted),
+export const maintainerScripts = (unit: UnitPackage): Record<ScriptName, string> => ({
+  postinst: postinst(unit),
+  prerm: prerm(unit),
+  postrm: postrm(unit),
 });

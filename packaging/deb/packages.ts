@@ -11,7 +11,7 @@ import { maintainerScripts } from './maintainer-scripts.ts';
  * agent from the orchestrator.
  */
 
-export interface PackagesWish {
+export interface PackageOptions {
   /** Path of the executable for all roles. */
   executable: string;
   version: string;
@@ -31,7 +31,7 @@ export interface PackagesWish {
 
 const here = import.meta.dirname;
 const root = join(here, '../..');
-const completionPlaces = {
+const completionPaths = {
   bash: '/usr/share/bash-completion/completions/muster',
   zsh: '/usr/share/zsh/vendor-completions/_muster',
   fish: '/usr/share/fish/vendor_completions.d/muster.fish',
@@ -71,11 +71,11 @@ export const packagesIn = (folder: string, version: string, architecture: string
  * Builds the three packages.
  * @returns their paths
  */
-export function buildPackages(wish: PackagesWish): Packages {
-  const { executable, version, architecture, out, epoch, compression = 'xz' } = wish;
+export function buildPackages(options: PackageOptions): Packages {
+  const { executable, version, architecture, out, epoch, compression = 'xz' } = options;
   const paths = packagesIn(out, version, architecture);
   mkdirSync(out, { recursive: true });
-  write(programPackage(wish), paths.muster, epoch, compression);
+  write(programPackage(options), paths.muster, epoch, compression);
   write(agentPackage(version), paths.agent, epoch, 'gzip');
   const served = servedFiles(installFolder(version, executable, [paths.muster, paths.agent]));
   // The packages in it are already compressed.
@@ -105,7 +105,7 @@ function write({ about, files, conffiles, scripts }: Contents, path: string, epo
   writePackage({ control, files: all, conffiles, scripts }, path, epoch, how);
 }
 
-const programPackage = ({ executable, licences, completions = {} }: PackagesWish): Contents => ({
+const programPackage = ({ executable, licences, completions = {} }: PackageOptions): Contents => ({
   about: {
     // Requirements of Node, which Debian 10, Ubuntu 20.04, and later releases meet.
     Depends: 'libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6 (>= 8)',
@@ -117,7 +117,7 @@ const programPackage = ({ executable, licences, completions = {} }: PackagesWish
     '/usr/share/doc/muster/THIRD-PARTY-LICENCES.gz': { content: gzipSync(licences, { level: 9 }) },
     ...Object.fromEntries(
       Object.entries(completions).map(([shell, text]) => [
-        completionPlaces[shell as keyof typeof completionPlaces],
+        completionPaths[shell as keyof typeof completionPaths],
         { content: text },
       ]),
     ),

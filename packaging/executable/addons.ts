@@ -56,8 +56,8 @@ const faultOf = (folder: string): string | null => unguarded(stepsTo(folder), pr
 function ownFolder(directory: string, cache: () => string): string {
   const faults: string[] = [];
   // The path of the cache is computed only if needed, because a service user may have no home directory.
-  for (const place of isOwn(directory) ? [() => directory, cache] : [cache]) {
-    const folder = join(place(), 'addons');
+  for (const parentOf of isOwn(directory) ? [() => directory, cache] : [cache]) {
+    const folder = join(parentOf(), 'addons');
     const fault = faultOf(folder);
     if (fault === null) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });

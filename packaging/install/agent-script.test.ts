@@ -67,11 +67,11 @@ function run(
 }
 
 const key = 'ab'.repeat(32);
-const usual = ['--from', 'https://m.example:4748', '--pin', 'sha256//x=', '--to', 'm.example:4747', '--key', key];
+const defaults = ['--from', 'https://m.example:4748', '--pin', 'sha256//x=', '--to', 'm.example:4747', '--key', key];
 
 describe('the installation script of the agent', () => {
   test('downloads with the pinned key, verifies, installs, and hides the token', () => {
-    const { status, shown, called } = run(usual);
+    const { status, shown, called } = run(defaults);
     expect({ status, shown }).toMatchObject({ status: 0, shown: expect.stringContaining('the agent is connected') });
     const fetched = called.filter((line) => line.startsWith('curl'));
     expect(fetched).toHaveLength(2);
@@ -79,11 +79,13 @@ describe('the installation script of the agent', () => {
     expect(called.find((line) => line.startsWith('dpkg'))).toMatch(
       /muster_1\.2\.3_amd64\.deb \S+muster-agent_1\.2\.3_all\.deb$/,
     );
-    const told = called.indexOf(`muster agent connect m.example:4747 --orchestrator-key ${key} --token - --save`);
-    expect(called[told + 1]).toBe('mt_secret');
+    const connectCall = called.indexOf(
+      `muster agent connect m.example:4747 --orchestrator-key ${key} --token - --save`,
+    );
+    expect(called[connectCall + 1]).toBe('mt_secret');
     expect(called.filter((line) => line.includes('mt_secret'))).toEqual(['mt_secret']);
-    expect(called.indexOf('systemctl stop muster-agent')).toBeLessThan(told);
-    expect(called.lastIndexOf('systemctl restart muster-agent')).toBeGreaterThan(told);
+    expect(called.indexOf('systemctl stop muster-agent')).toBeLessThan(connectCall);
+    expect(called.lastIndexOf('systemctl restart muster-agent')).toBeGreaterThan(connectCall);
   });
 
   test('verifies certificates without a pin, and does not wait for approval', () => {
@@ -96,7 +98,7 @@ describe('the installation script of the agent', () => {
     const other = mkdtempSync(join(tmpdir(), 'muster-script-'));
     for (const name of ['muster_1.2.3_amd64.deb', 'muster-agent_1.2.3_all.deb'])
       writeFileSync(join(other, name), 'evil');
-    const { status, shown, called } = run(usual, { env: { SERVED: other } });
+    const { status, shown, called } = run(defaults, { env: { SERVED: other } });
     expect({ status, shown }).toMatchObject({ status: 1, shown: expect.stringContaining('has a wrong checksum') });
     expect(called.some((line) => /^(dpkg|systemctl|muster)/.test(line))).toBe(false);
     rmSync(other, { recursive: true });
@@ -112,7 +114,7 @@ describe('the installation script of the agent', () => {
     for (const { env = {}, letIn, status } of failures) {
       writeFileSync(known, 'old');
       if (letIn !== undefined) program('grep', letIn);
-      const result = run(usual, { env });
+      const result = run(defaults, { env });
       expect(result).toMatchObject({
         status,
         shown: expect.stringContaining('running again with its former orchestrator'),
@@ -121,21 +123,21 @@ describe('the installation script of the agent', () => {
       expect(result.called.filter((line) => line.startsWith('systemctl')).at(-1)).toBe('systemctl start muster-agent');
     }
     writeFileSync(join(bin(), 'grep'), grep);
-    expect(run(usual).status).toBe(0);
+    expect(run(defaults).status).toBe(0);
     expect(readFileSync(known, 'utf8')).toBe('new\n');
     expect(existsSync(`${known}.former`)).toBe(false);
     rmSync(known);
   });
 
   test('waits while another program installs packages', () => {
-    expect(run(usual, { env: { LOCKED: '1' } })).toMatchObject({
+    expect(run(defaults, { env: { LOCKED: '1' } })).toMatchObject({
       status: 0,
       shown: expect.stringContaining('waiting until it has finished'),
     });
   });
 
   test('reports a used token immediately, and a missing connection after a timeout', () => {
-    const refused = run(usual, {
+    const refused = run(defaults, {
       env: { SAYS: 'ERROR the orchestrator refused this agent code=token_invalid reason="x"' },
     });
     expect(refused).toMatchObject({
@@ -143,19 +145,19 @@ describe('the installation script of the agent', () => {
       shown: expect.stringContaining('new command on the orchestrator with: muster agents enroll'),
     });
     expect(refused.called.filter((line) => line.startsWith('sleep'))).toEqual([]);
-    const silent = run(usual, { env: { SAYS: 'INFO not connected reason="connect ECONNREFUSED"' } });
+    const silent = run(defaults, { env: { SAYS: 'INFO not connected reason="connect ECONNREFUSED"' } });
     expect(silent).toMatchObject({ status: 1, shown: expect.stringMatching(/ECONNREFUSED[\s\S]*can reach that port/) });
     expect(silent.called.filter((line) => line.startsWith('sleep'))).toHaveLength(60);
   });
 
   test.each([
     [[], {}, 'usage'],
-    [usual.slice(0, -2), {}, 'usage'],
-    [[...usual, '--more'], {}, 'usage'],
-    [[...usual, '--more', 'x'], {}, 'usage'],
-    [['--from', 'ftp://x', ...usual.slice(2)], {}, 'usage'],
-    [usual, { MUSTER_TOKEN: '' }, 'usage'],
-    [usual, { MACHINE: 'riscv64' }, 'no agent for riscv64 processors'],
+    [defaults.slice(0, -2), {}, 'usage'],
+    [[...defaults, '--more'], {}, 'usage'],
+    [[...defaults, '--more', 'x'], {}, 'usage'],
+    [['--from', 'ftp://x', ...defaults.slice(2)], {}, 'usage'],
+    [defaults, { MUSTER_TOKEN: '' }, 'usage'],
+    [defaults, { MACHINE: 'riscv64' }, 'no agent for riscv64 processors'],
   ] as [string[], Record<string, string>, string][])(
     'changes nothing with the arguments %j and the environment %j',
     (args, env, words) => {
@@ -167,7 +169,7 @@ describe('the installation script of the agent', () => {
 
   test('does nothing if the script is incomplete', () => {
     for (const bytes of [500, 1500, 3000, 5000, script.length - 12]) {
-      const { called } = run(usual, { bytes });
+      const { called } = run(defaults, { bytes });
       expect(called.filter((line) => line !== '')).toEqual([]);
     }
   });

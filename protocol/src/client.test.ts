@@ -4,28 +4,28 @@ import { listModules } from './http/modules.ts';
 
 /** Creates a transport that lists `count` items, two per page. */
 function pages(count: number, link = (offset: number) => `</api/v1/modules?limit=2&offset=${offset}>; rel="next"`) {
-  const asked: string[] = [];
+  const urls: string[] = [];
   const client = createClient({
     url: 'http://muster.test/',
     transport: async ({ url }) => {
-      asked.push(url);
+      urls.push(url);
       const offset = Number(new URL(url).searchParams.get('offset') ?? 0);
       const more = offset + 2 < count;
       return {
-        status: asked.length > 9 ? 500 : 200,
+        status: urls.length > 9 ? 500 : 200,
         header: (name) => (name === 'link' && more ? link(offset + 2) : null),
         text: async () => JSON.stringify(Array.from({ length: Math.min(2, count - offset) }, (_, i) => offset + i)),
       };
     },
   });
-  return { asked, client };
+  return { urls, client };
 }
 
 describe('client lists', () => {
   test('reads all pages with `all`', async () => {
-    const { asked, client } = pages(5);
+    const { urls, client } = pages(5);
     expect(await client(listModules, { all: true })).toEqual([0, 1, 2, 3, 4]);
-    expect(asked).toEqual([
+    expect(urls).toEqual([
       'http://muster.test/api/v1/modules',
       'http://muster.test/api/v1/modules?limit=2&offset=2',
       'http://muster.test/api/v1/modules?limit=2&offset=4',
@@ -33,19 +33,19 @@ describe('client lists', () => {
   });
 
   test('reads pages until there are `atMost` items', async () => {
-    const { asked, client } = pages(9);
+    const { urls, client } = pages(9);
     expect(await client(listModules, { query: { limit: '3' }, atMost: 3 })).toEqual([0, 1, 2]);
-    expect(asked).toHaveLength(2);
+    expect(urls).toHaveLength(2);
     expect(await pages(5).client(listModules, { atMost: 500 })).toEqual([0, 1, 2, 3, 4]);
     const exact = pages(9);
     expect(await exact.client(listModules, { atMost: 2 })).toEqual([0, 1]);
-    expect(exact.asked).toHaveLength(1);
+    expect(exact.urls).toHaveLength(1);
   });
 
   test('reads one page without `all` or `atMost`', async () => {
-    const { asked, client } = pages(5);
+    const { urls, client } = pages(5);
     expect(await client(listModules, {})).toEqual([0, 1]);
-    expect(asked).toHaveLength(1);
+    expect(urls).toHaveLength(1);
   });
 
   test('fails if the link to the next page leads to another address', async () => {

@@ -123,18 +123,18 @@ export function createClient(options: ClientOptions): Client {
       return text === '' ? undefined : JSON.parse(text);
     };
     const first = await read();
-    const most = all ? Number.POSITIVE_INFINITY : (atMost ?? 0);
-    if (most === 0 || !route.paged || !Array.isArray(first)) return first as never;
+    const max = all ? Number.POSITIVE_INFINITY : (atMost ?? 0);
+    if (max === 0 || !route.paged || !Array.isArray(first)) return first as never;
     const items: unknown[] = first;
     for (
       let next = nextPath(answer.header('link'), path);
-      next !== null && items.length < most;
+      next !== null && items.length < max;
       next = nextPath(answer.header('link'), path)
     ) {
       answer = await send(next);
       for (const item of (await read()) as unknown[]) items.push(item);
     }
-    return (items.length > most ? items.slice(0, most) : items) as never;
+    return (items.length > max ? items.slice(0, max) : items) as never;
   };
 }
 

@@ -44,7 +44,7 @@ export const nameLengths = { module: 128, id: 256, type: 64, identity: 4096 } as
  * Converts a name for a result or an output: makes it well-formed, replaces U+0000, and cuts it to `length`. Agent and
  * orchestrator both use this function, so that names in reports and in operations can be compared.
  */
-export function toldName(text: string, length: number): string {
+export function boundedName(text: string, length: number): string {
   const whole = (text.isWellFormed() ? text : text.toWellFormed()).replaceAll('\u0000', '\ufffd');
   return whole.length > length ? `${whole.slice(0, length - 1).toWellFormed()}…` : whole;
 }

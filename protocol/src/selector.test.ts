@@ -125,18 +125,18 @@ describe('selectors', () => {
       .string({ maxLength: 256, unit: 'grapheme' })
       .filter((text) => tagValueSchema.safeParse(text).success);
     fc.assert(
-      fc.property(key, value, value, (name, held, other) => {
+      fc.property(key, value, value, (name, stored, other) => {
         expect(tagKeySchema.safeParse(name).success).toBe(true);
-        const quoted = `"${held.replace(/[\\"]/g, '\\$&')}"`;
+        const quoted = `"${stored.replace(/[\\"]/g, '\\$&')}"`;
         const check = (text: string, tags: Record<string, string>): boolean => {
           const parsed = parseSelector(text);
           return parsed.ok && matchesSelector(parsed.selector, { tags, attributes: {} });
         };
-        expect(check(`${name}=${quoted}`, { [name]: held })).toBe(true);
-        expect(check(`${name}=${quoted}`, { [name]: other })).toBe(held === other);
-        expect(check(`${name}!=${quoted}`, { [name]: other })).toBe(held !== other);
-        expect(check(`${name} in (x, ${quoted})`, { [name]: held })).toBe(true);
-        expect(check(`${name} notin (${quoted})`, { [name]: held })).toBe(false);
+        expect(check(`${name}=${quoted}`, { [name]: stored })).toBe(true);
+        expect(check(`${name}=${quoted}`, { [name]: other })).toBe(stored === other);
+        expect(check(`${name}!=${quoted}`, { [name]: other })).toBe(stored !== other);
+        expect(check(`${name} in (x, ${quoted})`, { [name]: stored })).toBe(true);
+        expect(check(`${name} notin (${quoted})`, { [name]: stored })).toBe(false);
       }),
     );
   });

@@ -65,9 +65,9 @@ export const attributesOf = ({ terms }: Selector): string[] => [
 ];
 
 export const matchesSelector = (selector: Selector, labels: Labels): boolean =>
-  selector.terms.every((term) => holds(term, labels));
+  selector.terms.every((term) => matchesTerm(term, labels));
 
-function holds(term: Term, labels: Labels): boolean {
+function matchesTerm(term: Term, labels: Labels): boolean {
   const source = term.attribute ? labels.attributes : labels.tags;
   // Agents and operators choose the keys, so a key may be the name of an inherited property.
   const value = Object.hasOwn(source, term.key) ? source[term.key] : undefined;
@@ -95,7 +95,7 @@ class SelectorFault extends Error {
 
 const blank = /[ \t\r\n]*/y;
 const keyCharacters = /[A-Za-z0-9._/:-]+/y;
-const bareValue = /[^\s()"',=!]+/y;
+const unquotedValue = /[^\s()"',=!]+/y;
 const listOperators = ['in', 'notin'] as const;
 
 class SelectorReader {
@@ -172,7 +172,7 @@ class SelectorReader {
   #value(): string {
     const start = this.#position;
     const quote = this.#text[start];
-    const value = quote === '"' || quote === "'" ? this.#quoted(quote) : this.#read(bareValue);
+    const value = quote === '"' || quote === "'" ? this.#quoted(quote) : this.#read(unquotedValue);
     if (value === '' && this.#position === start) {
       this.#fail(`expected a value, not ${this.#here()}; the empty value is written ""`);
     }

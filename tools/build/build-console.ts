@@ -26,7 +26,7 @@ const sources = join(root, 'console');
 /** Contains a folder for each version of the sources, and `current` with the name of the latest. */
 const cache = join(root, '.cache', 'console');
 /** Maximum number of builds of other versions to keep, in addition to the latest. */
-const kept = 2;
+const maxOlder = 2;
 /** Name of the list of served files, in the same folder. orchestrator/src/http/console/console-files.ts reads it. */
 const listing = 'console.json';
 /** Name of the list of the packages whose code is in the console. Used to include their licenses. */
@@ -199,7 +199,7 @@ function isCurrent(name: string): boolean {
 function forgetOld(newest: string): void {
   const folders = readdirSync(cache).filter((name) => /^[0-9a-f]{16}$/.test(name) && name !== newest);
   const withAge = folders.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
-  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(kept))
+  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(maxOlder))
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 

@@ -25,7 +25,7 @@ const root = join(import.meta.dirname, '../..');
 /** Contains a folder of programs for each version of the sources, and `current` with the name of the latest. */
 const cache = join(root, '.cache', 'bundles');
 /** Maximum number of bundles of other versions to keep, in addition to the latest. */
-const kept = 3;
+const maxOlder = 3;
 
 /** Programs by name: main programs, worker threads, and code that few processes need. */
 export const programs = {
@@ -203,7 +203,7 @@ async function bundle(outdir: string): Promise<void> {
 function forgetOld(newest: string): void {
   const folders = readdirSync(cache).filter((name) => /^[0-9a-f]{16}$/.test(name) && name !== newest);
   const withAge = folders.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
-  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(kept))
+  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(maxOlder))
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 

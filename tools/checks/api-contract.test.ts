@@ -116,9 +116,9 @@ describe('docs/api.md', () => {
       expect(section).toContain(`\`${described.operationId}\``);
       expect(section).toContain(route.access === 'operator' ? 'any operator' : route.access);
       const names = fieldNames(section);
-      for (const { name, in: place } of described.parameters ?? []) {
+      for (const { name, in: location } of described.parameters ?? []) {
         expect(names).toContain(name);
-        expect(section).toMatch(new RegExp(`^\\| \`${name}\`\\?? \\| ${place} \\|`, 'm'));
+        expect(section).toMatch(new RegExp(`^\\| \`${name}\`\\?? \\| ${location} \\|`, 'm'));
       }
       const body = contentOf(described.requestBody?.content);
       if (body && !body.$ref) for (const { path } of fieldsOf(body)) expect(names).toContain(path);

@@ -116,9 +116,9 @@ const confined: { app: string; layers: readonly string[]; modules: readonly stri
  * @returns null for an allowed import, otherwise the rule and the remedy
  */
 export function judge(from: string, specifier: string): string | null {
-  const source = placeOf(from);
+  const source = locationOf(from);
   if (anywhere.includes(source.workspace)) return null;
-  if (specifier.startsWith('.')) return judgeFile(source, placeOf(posix.join(posix.dirname(from), specifier)));
+  if (specifier.startsWith('.')) return judgeFile(source, locationOf(posix.join(posix.dirname(from), specifier)));
   if (specifier.startsWith('@muster/')) {
     const target = specifier.split('/')[1] as string;
     return judgeWorkspace(source, target);
@@ -132,7 +132,7 @@ export function judge(from: string, specifier: string): string | null {
  * @returns null for an allowed call, otherwise the rule and the remedy
  */
 export function judgeBrowserCall(from: string, name: string): string | null {
-  const { workspace, layer, test } = placeOf(from);
+  const { workspace, layer, test } = locationOf(from);
   if (workspace !== 'console' || layer === null || test) return null;
   const where = `console/${layer || posix.basename(from)} → ${name}`;
   if (!isNetwork(name)) return `${where}: agents and operators send text; create elements, and set their text`;
@@ -149,12 +149,12 @@ const ownershipFile = 'agent/src/host/files/ownership.ts';
  * @returns null for an allowed call, otherwise the rule and the remedy
  */
 export function judgeOwnershipCall(from: string, name: string): string | null {
-  const { workspace, layer, test } = placeOf(from);
+  const { workspace, layer, test } = locationOf(from);
   if (workspace !== 'agent' || layer === null || test || from === ownershipFile) return null;
   return `${from} → ${name}: only ${ownershipFile} sets owners and permissions; decide them in decideOwnership and call that function`;
 }
 
-interface Place {
+interface Location {
   path: string;
   /** First folder; empty for files at the root. */
   workspace: string;
@@ -164,7 +164,7 @@ interface Place {
   entry: boolean;
 }
 
-function placeOf(path: string): Place {
+function locationOf(path: string): Location {
   const parts = path.split('/');
   const workspace = parts.length > 1 ? (parts[0] as string) : '';
   const inSource = parts[1] === 'src';
@@ -177,7 +177,7 @@ function placeOf(path: string): Place {
   };
 }
 
-function judgeFile(from: Place, to: Place): string | null {
+function judgeFile(from: Location, to: Location): string | null {
   const fault = from.workspace === to.workspace ? null : judgeWorkspace(from, to.workspace, to.path);
   if (fault !== null) return fault;
   if (from.test) return null;
@@ -190,7 +190,8 @@ function judgeFile(from: Place, to: Place): string | null {
 
   const rules = layers[from.workspace];
   if (!rules || from.layer === to.layer) return null;
-  const isShared = ({ workspace, layer }: Place) => layer === '' || shared[workspace]?.includes(layer ?? '') === true;
+  const isShared = ({ workspace, layer }: Location) =>
+    layer === '' || shared[workspace]?.includes(layer ?? '') === true;
   // package.json belongs to no layer.
   if (isShared(to) || to.path === `${to.workspace}/package.json`) return null;
   const where = `${from.workspace}/${from.layer || 'src'} → ${to.workspace}/${to.layer ?? to.path}`;
@@ -203,7 +204,7 @@ function judgeFile(from: Place, to: Place): string | null {
   return `${where}: ${from.layer} may import ${allowed.length === 0 ? 'no other layer' : allowed.join(', ')}; reverse the import, or pass the function in from compose`;
 }
 
-function judgeWorkspace(from: Place, target: string, path?: string): string | null {
+function judgeWorkspace(from: Location, target: string, path?: string): string | null {
   const arrow = `${from.workspace || 'the root'} → ${path ?? target}`;
   if (from.workspace === 'protocol')
     return target === 'protocol' && path === undefined
@@ -228,7 +229,7 @@ function judgeWorkspace(from: Place, target: string, path?: string): string | nu
   return null;
 }
 
-function judgePackage(from: Place, specifier: string): string | null {
+function judgePackage(from: Location, specifier: string): string | null {
   if (from.test) return null;
   if (from.workspace === 'protocol') {
     if (protocolPackages.includes(packageOf(specifier))) return null;

@@ -37,20 +37,20 @@ export function cyclesOf(graph: ImportGraph): string[][] {
  * the child folders together.
  */
 export function folderGraph(graph: ImportGraph, folder: string): ImportGraph {
-  const roomOf = (file: string) => {
+  const subfolderOf = (file: string) => {
     if (!file.startsWith(`${folder}/`)) return null;
-    const [room, ...rest] = file.slice(folder.length + 1).split('/');
-    return rest.length > 0 ? (room as string) : null;
+    const [subfolder, ...rest] = file.slice(folder.length + 1).split('/');
+    return rest.length > 0 ? (subfolder as string) : null;
   };
   const rooms = new Map<string, Set<string>>();
   for (const [file, targets] of graph) {
-    const room = roomOf(file);
-    if (room === null) continue;
-    const imported = rooms.get(room) ?? new Set();
-    rooms.set(room, imported);
+    const subfolder = subfolderOf(file);
+    if (subfolder === null) continue;
+    const imported = rooms.get(subfolder) ?? new Set();
+    rooms.set(subfolder, imported);
     for (const target of targets) {
-      const other = roomOf(target);
-      if (other !== null && other !== room) imported.add(other);
+      const other = subfolderOf(target);
+      if (other !== null && other !== subfolder) imported.add(other);
     }
   }
   return rooms;

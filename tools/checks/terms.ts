@@ -16,7 +16,7 @@ const page = 'docs/glossary.md';
 /** Reads the terms of the glossary. A row may have several spellings, separated by commas. */
 export function termsOf(markdown: string): { terms: Set<string>; repeated: string[]; misplaced: string[] } {
   const rows = [...markdown.matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)].map(([, names = '']) => names).slice(1);
-  const all = rows.flatMap((names) => names.split(', ')).map(plain);
+  const all = rows.flatMap((names) => names.split(', ')).map(normalized);
   const firsts = rows.map((names) => names.split(', ')[0] as string);
   return {
     terms: new Set(all),
@@ -25,11 +25,11 @@ export function termsOf(markdown: string): { terms: Set<string>; repeated: strin
   };
 }
 
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
+const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, ' ');
 
 /** Reports whether a name is a term or the plural of a term, such as `enrolment-tokens`. */
 export function isTerm(name: string, terms: ReadonlySet<string>): boolean {
-  const words = plain(name);
+  const words = normalized(name);
   return terms.has(words) || (words.endsWith('s') && terms.has(words.slice(0, -1)));
 }
 
@@ -54,10 +54,10 @@ if (import.meta.main) {
     ...repeated.map((name) => `${page}  ${name} has two definitions; keep one`),
     ...nounFaults(namesIn(root)),
     ...misplaced.map((name) => `${page}  ${name} is out of alphabetical order`),
-    ...names().flatMap(([place, list]) =>
+    ...names().flatMap(([path, list]) =>
       list
         .filter((name) => !isTerm(name, terms))
-        .map((name) => `${place}: ${name} is not a term of ${page}; use one that is, or define it there`),
+        .map((name) => `${path}: ${name} is not a term of ${page}; use one that is, or define it there`),
     ),
   ];
   for (const fault of faults) console.error(fault);

@@ -82,12 +82,12 @@ function inputs(operation: Operation): string[] {
     lines.push(
       '| parameter | in | value | description |',
       '|---|---|---|---|',
-      ...parameters.map(({ in: place, name, required, description, schema }) => {
+      ...parameters.map(({ in: location, name, required, description, schema }) => {
         const fallback = schema.default === undefined ? '' : `; default \`${schema.default}\``;
         return cellRow([
           required ? `\`${name}\`` : `\`${name}\`?`,
-          place,
-          typeText(plainQuery(schema)) + fallback,
+          location,
+          typeText(withoutPattern(schema)) + fallback,
           description ?? '',
         ]);
       }),
@@ -104,27 +104,27 @@ function inputs(operation: Operation): string[] {
 }
 
 /** Removes the pattern of an integer query parameter: the type implies it. */
-const plainQuery = ({ pattern, ...schema }: JsonSchema): JsonSchema =>
+const withoutPattern = ({ pattern, ...schema }: JsonSchema): JsonSchema =>
   schema.type === 'integer' || pattern === undefined ? schema : { ...schema, pattern };
 
 function answers(route: Route, operation: Operation): string[] {
   const lines: string[] = [];
-  const told: string[] = [];
+  const answerLines: string[] = [];
   for (const [status, schema] of Object.entries(route.answers)) {
     const contents = Object.entries(operation.responses[status]?.content ?? {});
-    if (schema === null || contents.length === 0) told.push(`${status} without a body`);
+    if (schema === null || contents.length === 0) answerLines.push(`${status} without a body`);
     else {
       const other = contents.map(([media]) => media).filter((media) => media !== 'application/json');
       const [, { schema: shown = {} }] = contents[0] as [string, Content];
       const form = other.length === 0 ? '' : ` as ${other.map((media) => `\`${media}\``).join(' or ')}`;
-      told.push(`${status}${form}: ${describedBy(shown)}`);
+      answerLines.push(`${status}${form}: ${describedBy(shown)}`);
       if (shapeOf(shown) === null && lines.length === 0 && !(shown.items && shapeOf(shown.items)))
         lines.push(...(fieldsOf(shown).length > 0 ? fieldTable(fieldsOf(shown)) : []));
     }
   }
   const errors = ownErrors(route).map((code) => `\`${code}\` (${errorKinds[code as 'internal'].status})`);
   return [
-    `Answers ${told.join('; ')}.`,
+    `Answers ${answerLines.join('; ')}.`,
     '',
     ...lines,
     ...(errors.length > 0 ? [`Specific errors: ${errors.join(', ')}.`, ''] : []),

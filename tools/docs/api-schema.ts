@@ -117,9 +117,9 @@ export function fieldsOf(schema: JsonSchema, prefix = ''): FieldRow[] {
   const found = objectIn(schema);
   if (!found) return [];
   const { object, by } = found;
-  const place = `${prefix}${by}`;
+  const parent = `${prefix}${by}`;
   return Object.entries(object.properties ?? {}).flatMap(([name, field]) => {
-    const path = place === '' ? name : `${place}.${name}`.replace(/^\./, '');
+    const path = parent === '' ? name : `${parent}.${name}`.replace(/^\./, '');
     const row: FieldRow = {
       path,
       required: object.required?.includes(name) ?? false,

@@ -23,7 +23,7 @@ export interface CliDescription {
 }
 
 /** Escapes text so that Markdown does not interpret it as HTML or as the end of a table cell. */
-const plain = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+const escaped = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Returns all verbs without subcommands, in the order of the help. */
@@ -34,14 +34,14 @@ const optionTable = (options: CliVerb['options']): string[] => [
   '|---|---|---|',
   ...options.map(
     (option) =>
-      `| \`${option.flags}\` | ${plain(option.description)} | ${option.default === null ? '' : `\`${option.default}\``} |`,
+      `| \`${option.flags}\` | ${escaped(option.description)} | ${option.default === null ? '' : `\`${option.default}\``} |`,
   ),
 ];
 
 /** Returns a short description of the allowed values, with links to the objects of docs/api.md. */
 function shapeText(schema: JsonSchema, known: ReadonlySet<string>, definitions: Record<string, JsonSchema>): string {
   const inner = (each: JsonSchema) => shapeText(each, known, definitions);
-  const note = schema.description === undefined ? '' : ` (${plain(schema.description)})`;
+  const note = schema.description === undefined ? '' : ` (${escaped(schema.description)})`;
   const name = schema.$ref?.replace('#/$defs/', '');
   if (name !== undefined) {
     if (known.has(name)) return `[${name}](api.md#${name.toLowerCase()}-object)${note}`;
@@ -85,10 +85,10 @@ function verbSection(verb: CliVerb, known: ReadonlySet<string>): string[] {
     `muster ${verb.words} ${verb.launched ? '[options]' : verb.usage}`,
     '```',
     '',
-    ...explained.map(({ name, description }) => `- \`${name}\`: ${plain(description)}`),
+    ...explained.map(({ name, description }) => `- \`${name}\`: ${escaped(description)}`),
     ...(explained.length === 0 ? [] : ['']),
     ...(verb.options.length === 0 || verb.launched ? [] : [...optionTable(verb.options), '']),
-    ...(prose === '' ? [] : [plain(prose.replaceAll('\n\n', '\u0000')).replaceAll('\u0000', '\n\n'), '']),
+    ...(prose === '' ? [] : [escaped(prose.replaceAll('\n\n', '\u0000')).replaceAll('\u0000', '\n\n'), '']),
     ...(verb.examples.length === 0 ? [] : ['```sh', ...verb.examples, '```', '']),
     ...jsonText(verb, known),
   ];
@@ -108,10 +108,10 @@ export function cliPage({ program, exits }: CliDescription, apiPage: string): st
     '',
     ...nouns.map((noun) =>
       noun.verbs.length === 0
-        ? `- ${linkTo(noun, noun.words)}: ${plain(noun.description)}`
+        ? `- ${linkTo(noun, noun.words)}: ${escaped(noun.description)}`
         : `- ${noun.words} (${leavesOf(noun)
             .map((verb) => linkTo(verb, verb.words.slice(noun.words.length + 1)))
-            .join(', ')}): ${plain(noun.description)}`,
+            .join(', ')}): ${escaped(noun.description)}`,
     ),
     '',
   ]);

@@ -127,13 +127,13 @@ export function compareOutput(
   shown: readonly string[],
   known: Samples,
 ): { fault: string } | { fault: null; samples: Samples } {
-  const wanted = expected.filter((line) => line.trim() !== '');
+  const expectedLines = expected.filter((line) => line.trim() !== '');
   const lines = shown.filter((line) => line.trim() !== '');
   // The last position that any attempt has reached.
   let farthest = { wanted: 0, line: 0 };
   const from = (at: number, line: number, samples: Samples): Samples | null => {
     if (line + at > farthest.line + farthest.wanted) farthest = { wanted: at, line };
-    const next = wanted[at];
+    const next = expectedLines[at];
     if (next === undefined) return line === lines.length ? samples : null;
     if (next.trim() === '…') {
       for (let to = line; to <= lines.length; to++) {
@@ -148,7 +148,7 @@ export function compareOutput(
   };
   const samples = from(0, 0, known);
   if (samples) return { fault: null, samples };
-  const missing = wanted[farthest.wanted];
+  const missing = expectedLines[farthest.wanted];
   const stopped = lines[farthest.line];
   if (missing === undefined) return { fault: `the output has more lines than the page: ${JSON.stringify(stopped)}` };
   const instead = stopped === undefined ? 'nothing more' : JSON.stringify(stopped);

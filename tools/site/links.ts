@@ -41,4 +41,4 @@ export function siteLink(page: string, href: string, isFolder: (path: string) =>
 }
 
 /** Returns the path of a served file in the site's output folder. */
-export const placeOf = (href: string): string => href.replace(/^\//, '');
+export const outputPath = (href: string): string => href.replace(/^\//, '');

@@ -60,12 +60,12 @@ export function headOf(markdown: string): { title: string; summary: string } {
   const title = /^# (.+)$/m.exec(body)?.[1] ?? '';
   const [, afterTitle = body] = body.split(/^# .+$/m);
   const paragraph = afterTitle.split(/\n\s*\n/).find((text) => !/^\s*([#|<>]|```|[*-]\s|$)/.test(text)) ?? '';
-  const plain = paragraph
+  const paragraphText = paragraph
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/[`*]/g, '')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  const sentences = plain.match(/.+?[.:!?](?=\s|$)/g) ?? [plain];
+  const sentences = paragraphText.match(/.+?[.:!?](?=\s|$)/g) ?? [paragraphText];
   let summary = sentences[0] ?? '';
   for (const sentence of sentences.slice(1)) if (summary.length + sentence.length < 200) summary += sentence;
   return { title: title.replaceAll(/`/g, ''), summary: summary.replace(/:$/, '.') };

@@ -6,7 +6,7 @@ import { muster, root } from '../suite/cli.ts';
 import { ProgramError } from '../suite/program.ts';
 import { makeFolder } from './folder.ts';
 import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local.ts';
-import { tellingLines } from './log-lines.ts';
+import { informativeLines } from './log-lines.ts';
 import { ProgramGroup } from './program-group.ts';
 
 /** Differs from the API port of `npm start`, so that both can run at the same time. */
@@ -82,7 +82,7 @@ try {
     await Promise.race([programs.stopRequested, programs.failure]);
   }
 } catch (error) {
-  const lastLines = error instanceof ProgramError ? tellingLines(error.program.lastLines(50)).slice(-12) : [];
+  const lastLines = error instanceof ProgramError ? informativeLines(error.program.lastLines(50)).slice(-12) : [];
   console.error([error instanceof Error ? error.message : String(error), ...lastLines].join('\n'));
   process.exitCode = 1;
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { tellingLines } from './log-lines.ts';
+import { informativeLines } from './log-lines.ts';
 
 test('returns the errors of a log, and all text outside the log', () => {
   expect(
-    tellingLines([
+    informativeLines([
       '{"level":30,"msg":"GET /x"}',
       '{"level":60,"err":{"message":"disk gone"},"msg":"the database writer is lost"}',
       '{"level":"warn","message":"slow"}',

@@ -3,7 +3,7 @@
  * @param lines JSON lines of the log, and other text
  * @returns readable lines, the oldest first
  */
-export function tellingLines(lines: readonly string[]): string[] {
+export function informativeLines(lines: readonly string[]): string[] {
   return lines.flatMap((line) => {
     const entry = parse(line);
     if (entry === null) return line.trim() === '' ? [] : [line];
@@ -11,8 +11,8 @@ export function tellingLines(lines: readonly string[]): string[] {
     const { level, msg, message, err, error } = entry;
     if (!(level === 'error' || (typeof level === 'number' && level >= 50))) return [];
     const cause = typeof err === 'object' && err !== null ? (err as { message?: unknown }).message : error;
-    const told = [msg ?? message, cause].filter((part) => typeof part === 'string');
-    return [told.length === 0 ? line : told.join(': ')];
+    const parts = [msg ?? message, cause].filter((part) => typeof part === 'string');
+    return [parts.length === 0 ? line : parts.join(': ')];
   });
 }
 

@@ -33,11 +33,11 @@ export interface KnownProfile {
  * @param fingerprint with or without colons
  */
 export function profileFor(profiles: readonly KnownProfile[], url: string, fingerprint: string | null): string {
-  const bare = (text: string | null) => text?.replaceAll(':', '').toLowerCase() ?? null;
-  const wanted = bare(fingerprint);
+  const normalized = (text: string | null) => text?.replaceAll(':', '').toLowerCase() ?? null;
+  const expected = normalized(fingerprint);
   for (let number = 1; ; number++) {
     const name = number === 1 ? 'local' : `local-${number}`;
     const taken = profiles.find((profile) => profile.name === name);
-    if (!taken || taken.url === url || (wanted !== null && bare(taken.fingerprint) === wanted)) return name;
+    if (!taken || taken.url === url || (expected !== null && normalized(taken.fingerprint) === expected)) return name;
   }
 }

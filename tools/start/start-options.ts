@@ -54,9 +54,9 @@ function parse(args: readonly string[]) {
         .find((arg) => arg.startsWith('--'))
         ?.slice(2)
         .split('=')[0] ?? '';
-    const meant = typed === '' || Object.hasOwn(flags, typed) ? '' : suggestion(typed, Object.keys(flags));
+    const suggested = typed === '' || Object.hasOwn(flags, typed) ? '' : suggestion(typed, Object.keys(flags));
     // Only the first sentence is for users; the others are for programmers.
-    throw new StartUsageError(`${(error as Error).message.split('. ')[0]}${meant} See: npm start -- --help`);
+    throw new StartUsageError(`${(error as Error).message.split('. ')[0]}${suggested} See: npm start -- --help`);
   }
 }
 

@@ -9,7 +9,7 @@ import { CliFailure, muster, root } from '../suite/cli.ts';
 import { type Program, ProgramError } from '../suite/program.ts';
 import { makeFolder } from './folder.ts';
 import { approvedAgent, enrolmentToken, nameProfile, operatorKey } from './local.ts';
-import { tellingLines } from './log-lines.ts';
+import { informativeLines } from './log-lines.ts';
 import { nameFrom } from './names.ts';
 import { portMessage, whyNotListen } from './ports.ts';
 import { ProgramGroup, StoppedWhileStarting } from './program-group.ts';
@@ -55,11 +55,11 @@ function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>
 
 async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Promise<void> {
   if (apiPort !== 0 && apiPort === agentPort) throw new StartUsageError('The API and the agents need different ports.');
-  const wanted = [
+  const requested = [
     { host: '127.0.0.1', port: apiPort },
     { host: agentHost, port: agentPort },
   ];
-  for (const { host, port } of wanted) {
+  for (const { host, port } of requested) {
     const reason = port === 0 && host === '127.0.0.1' ? null : await whyNotListen(host, port);
     if (reason === 'EADDRNOTAVAIL' || reason === 'ENOTFOUND')
       throw new StartError(`This machine has no address ${host} that agents could connect to; see --agent-host.`);
@@ -84,7 +84,7 @@ async function prepareConsole(): Promise<void> {
   }
 }
 
-function tell(lines: string[]): void {
+function print(lines: string[]): void {
   console.log(lines.join('\n'));
 }
 
@@ -105,7 +105,7 @@ function announce({ ready, suffix, self, made, username, dataDir, agentHost }: R
   const shown = inside === '' || inside.startsWith('..') ? dataDir : inside;
   const isRoot = process.getuid?.() === 0;
   const opened = !isLoopback(agentHost);
-  tell([
+  print([
     'Muster is running.',
     '',
     `  orchestrator  ${ready.api_url}`,
@@ -178,9 +178,9 @@ async function start(options: StartOptions): Promise<void> {
       announce({ ...up, made, username, dataDir, agentHost: options.agentHost });
       await Promise.race([programs.stopRequested, programs.failure]);
     }
-    tell(['', 'Stopping …']);
+    print(['', 'Stopping …']);
     if (!(await programs.stop())) throw new StartError(`A program did not stop cleanly; see ${join(dataDir, 'log')}`);
-    tell(['Stopped.']);
+    print(['Stopped.']);
   } catch (error) {
     await programs.stop();
     throw error;
@@ -189,7 +189,7 @@ async function start(options: StartOptions): Promise<void> {
 
 function explain(error: unknown): string {
   if (error instanceof ProgramError) {
-    const lines = tellingLines(error.program.lastLines(50))
+    const lines = informativeLines(error.program.lastLines(50))
       .slice(-12)
       .map((line) => `  ${line}`);
     const wasUp = ['ready', 'connected'].some((name) => error.program.events(name).length > 0);

@@ -1,18 +1,18 @@
 import { createWriteStream, renameSync, type WriteStream } from 'node:fs';
 
 /**
- * A log in two files. When the current file reaches `most` bytes, it replaces the previous file, `PATH.1`, and a new
- * file starts. Keeps at least the latest `most` bytes and at most twice as many.
+ * A log in two files. When the current file reaches `max` bytes, it replaces the previous file, `PATH.1`, and a new
+ * file starts. Keeps at least the latest `max` bytes and at most twice as many.
  */
 export class BoundedLog {
   readonly #path: string;
-  readonly #most: number;
+  readonly #max: number;
   #stream: WriteStream;
   #written = 0;
 
-  constructor(path: string, most: number) {
+  constructor(path: string, max: number) {
     this.#path = path;
-    this.#most = most;
+    this.#max = max;
     this.#stream = this.#open();
   }
 
@@ -24,7 +24,7 @@ export class BoundedLog {
   write(line: string): void {
     this.#stream.write(`${line}\n`);
     this.#written += Buffer.byteLength(line) + 1;
-    if (this.#written < this.#most) return;
+    if (this.#written < this.#max) return;
     this.#written = 0;
     const full = this.#stream;
     try {

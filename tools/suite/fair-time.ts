@@ -5,14 +5,14 @@ import { availableParallelism } from 'node:os';
  * Minimum share of a processor. Processes outside a container may be counted although they do not compete, and a hang
  * must end within the test's time limit.
  */
-const leastShare = 0.1;
+const minShare = 0.1;
 
 /**
  * Returns the share of a processor that each process gets.
  * @param runnable number of processes and threads that run or wait for a processor
  */
 export const fairShare = (runnable: number, processors: number): number =>
-  Math.max(leastShare, Math.min(1, processors / Math.max(1, runnable)));
+  Math.max(minShare, Math.min(1, processors / Math.max(1, runnable)));
 
 /** Returns the number of processes and threads of this machine that run or wait for a processor; 1 except on Linux. */
 function runnableNow(): number {

@@ -33,7 +33,7 @@ export interface ProgramOptions {
   logFile?: string;
 }
 
-const linesKept = 20_000;
+const maxLines = 20_000;
 const logBytes = 64 * 1024 * 1024;
 const setpriv = '/usr/bin/setpriv';
 
@@ -93,7 +93,7 @@ export class Program {
   #read(line: string): void {
     this.#log?.write(line);
     this.#lines.push(line);
-    if (this.#lines.length > linesKept) this.#lines.shift();
+    if (this.#lines.length > maxLines) this.#lines.shift();
     if (!line.startsWith('{')) return;
     try {
       const event = JSON.parse(line);

@@ -17,7 +17,7 @@ const pattern = /^muster-run-(\d+)-(\w+)$/;
  * Creates the folders of this run, and removes those of killed runs.
  * @param parents parent folders; by default, the usual temporary directories
  */
-export function openScratch(parents: { onDisk: string; inMemory: string } = usual()): Scratch {
+export function openScratch(parents: { onDisk: string; inMemory: string } = defaults()): Scratch {
   const name = `muster-run-${process.pid}-${startOf(process.pid)}`;
   const made = [...new Set([parents.onDisk, parents.inMemory])].map((parent) => {
     for (const other of readdirSync(parent)) if (isLeftOver(other)) removeAll(join(parent, other));
@@ -31,7 +31,7 @@ export function openScratch(parents: { onDisk: string; inMemory: string } = usua
   return { onDisk, inMemory, remove: () => made.forEach(removeAll) };
 }
 
-const usual = () => ({ onDisk: tmpdir(), inMemory: existsSync(memory) ? memory : tmpdir() });
+const defaults = () => ({ onDisk: tmpdir(), inMemory: existsSync(memory) ? memory : tmpdir() });
 
 /** Returns the start time of a process, which distinguishes it from a later process with the same PID. */
 function startOf(pid: number): string {

@@ -24,14 +24,19 @@ const tier = (name: string) => async () => {
 
 const tiers = ['unit', 'contract', 'e2e'];
 
-/** Runs a command until it exits. Prints its output, or collects it in `kept`. */
-async function run(command: string, args: string[], env: Record<string, string> = {}, kept: Buffer[] | null = null) {
+/** Runs a command until it exits. Prints its output, or collects it in `captured`. */
+async function run(
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+  captured: Buffer[] | null = null,
+) {
   const child = spawn(command, args, {
-    ...{ cwd: root, stdio: ['inherit', kept ? 'pipe' : 'inherit', kept ? 'pipe' : 'inherit'] },
+    ...{ cwd: root, stdio: ['inherit', captured ? 'pipe' : 'inherit', captured ? 'pipe' : 'inherit'] },
     // Killed tests leave files in the scratch folders. The end of this run or the start of the next one removes them.
     env: { ...process.env, TMPDIR: scratch.onDisk, MUSTER_TEST_MEMORY: scratch.inMemory, ...env },
   });
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => kept?.push(piece));
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (piece: Buffer) => captured?.push(piece));
   const ran = await new Promise<boolean>((resolve) => {
     child.on('error', (error) => {
       console.error(`${command}: ${error.message}`);
@@ -47,11 +52,11 @@ async function run(command: string, args: string[], env: Record<string, string> 
  * @returns a function that waits for its end and prints its output
  */
 function check(name: string): Act {
-  const kept: Buffer[] = [];
-  const running = run('npm', ['run', '--silent', `check:${name}`], {}, kept);
+  const captured: Buffer[] = [];
+  const running = run('npm', ['run', '--silent', `check:${name}`], {}, captured);
   return async () => {
     const { ran } = await running;
-    process.stdout.write(Buffer.concat(kept));
+    process.stdout.write(Buffer.concat(captured));
     return { ran, tally: null };
   };
 }
@@ -82,19 +87,19 @@ function prepareConsole(): void {
 }
 
 const known = [...checks, ...tiers];
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !known.includes(name));
+const requested = process.argv.slice(2);
+const unknown = requested.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
   console.error(`no step ${unknown.join(', ')}; there are: ${known.join(', ')}`);
   process.exit(2);
 }
 
-const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
-const hosts = isWanted('e2e') ? prepareTestHosts() : null;
-if (isWanted('e2e')) prepareConsole();
+const isRequested = (name: string) => requested.length === 0 || requested.includes(name);
+const hosts = isRequested('e2e') ? prepareTestHosts() : null;
+if (isRequested('e2e')) prepareConsole();
 const steps: [string, Act][] = [
-  ...checks.filter(isWanted).map((name): [string, Act] => [name, check(name)]),
-  ...tiers.filter(isWanted).map((name): [string, Act] => [name, tier(name)]),
+  ...checks.filter(isRequested).map((name): [string, Act] => [name, check(name)]),
+  ...tiers.filter(isRequested).map((name): [string, Act] => [name, tier(name)]),
 ];
 const outcomes: Outcome[] = [];
 for (const [step, act] of steps) {

@@ -7,8 +7,8 @@ import { hash } from 'node:crypto';
  */
 export function draw<Value>(values: readonly Value[], count: number, seed: number): Value[] {
   const drawn = values
-    .map((_, place) => ({ place, rank: hash('sha256', `${seed} ${place}`) }))
+    .map((_, position) => ({ position, rank: hash('sha256', `${seed} ${position}`) }))
     .toSorted((a, b) => (a.rank < b.rank ? -1 : 1))
     .slice(0, count);
-  return drawn.toSorted((a, b) => a.place - b.place).map(({ place }) => values[place]!);
+  return drawn.toSorted((a, b) => a.position - b.position).map(({ position }) => values[position]!);
 }

@@ -27,8 +27,8 @@ const notWords = /`[^`]*`|https?:\S+|[\w.-]*[/\\_@=<>{}]\S*|\S*\d\S*|\$\S+|--?[a
  * numbers.
  */
 export function wordsOf(text: string): string[] {
-  const plain = text.replaceAll(notWords, ' ');
-  return [...plain.matchAll(/(?<![\p{L}\p{M}.'’…])\p{L}[\p{L}\p{M}'’]*(?![\p{L}\p{M}'’…]|\.\w)/gu)].map(
+  const words = text.replaceAll(notWords, ' ');
+  return [...words.matchAll(/(?<![\p{L}\p{M}.'’…])\p{L}[\p{L}\p{M}'’]*(?![\p{L}\p{M}'’…]|\.\w)/gu)].map(
     ([word]) => word,
   );
 }

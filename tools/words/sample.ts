@@ -30,13 +30,13 @@ const texts = git('ls-files', '*.ts', '*.tsx').flatMap((file): WrittenText[] =>
   textsOf(file, readFileSync(join(root, file), 'utf8')),
 );
 
-const asked: [TextKind, string][] = [
+const requested: [TextKind, string][] = [
   ['comment', values.comments],
   ['message', values.messages],
   ['log', values.logs],
   ['test', values.tests],
 ];
-for (const [kind, count] of asked) {
+for (const [kind, count] of requested) {
   const all = texts.filter((text) => text.kind === kind);
   console.log(`\n## ${kind}: ${count} of ${all.length}\n`);
   for (const { file, line, text } of draw(all, Number(count), Number(values.seed)))

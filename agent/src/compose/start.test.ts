@@ -109,7 +109,7 @@ test('stops cleanly if messages arrive late, and resumes accepted operations at 
 
 describe('an agent without a known orchestrator', () => {
   const configPath = () => join(dataDir, 'agent.yml');
-  const kept = async () => JSON.parse(await readFile(join(dataDir, 'orchestrator.json'), 'utf8'));
+  const readStored = async () => JSON.parse(await readFile(join(dataDir, 'orchestrator.json'), 'utf8'));
 
   async function startLost(discovery: { enabled?: boolean; port: number }) {
     await writeFile(configPath(), JSON.stringify({ discovery }));
@@ -156,12 +156,12 @@ describe('an agent without a known orchestrator', () => {
     await announce(() => announcer.datagram({ port: orchestrator.port }), port, welcomed);
     const { link, hello } = await welcomed;
     expect(hello).toMatchObject({ pin_source: 'discovery', token: null });
-    await link.settled();
+    await link.untilSettled();
     expect(logged).toContainEqual({
       level: 'warn',
       message: expect.stringContaining('trusting the one announced on the network'),
     });
-    expect(await kept()).toEqual({
+    expect(await readStored()).toEqual({
       host: '127.0.0.1',
       port: orchestrator.port,
       orchestrator_key: announcer.hex,
@@ -196,15 +196,15 @@ describe('an agent without a known orchestrator', () => {
         }, 20);
       }),
     );
-    await expect(kept()).rejects.toThrow('ENOENT');
+    await expect(readStored()).rejects.toThrow('ENOENT');
     const announcer = new TestAnnouncer(orchestrator.privateKey);
     await announce(() => announcer.datagram({ port: orchestrator.port }), port, dialled);
     const link = await dialled;
     link.challenge(orchestrator.publicKey);
     await link.next('hello');
     link.welcome();
-    await link.settled();
-    expect((await kept()).orchestrator_key).toBe(announcer.hex);
+    await link.untilSettled();
+    expect((await readStored()).orchestrator_key).toBe(announcer.hex);
     await agent.stop('SIGTERM');
   });
 
@@ -242,8 +242,8 @@ describe('an agent without a known orchestrator', () => {
     const welcomed = orchestrator.welcomed();
     await announce(() => own.datagram({ port: orchestrator.port }), port, welcomed);
     expect((await welcomed).hello).toMatchObject({ pin_source: 'flag', token: 'secret' });
-    await (await welcomed).link.settled();
-    expect(await kept()).toMatchObject({ port: orchestrator.port });
+    await (await welcomed).link.untilSettled();
+    expect(await readStored()).toMatchObject({ port: orchestrator.port });
     expect(await Promise.race([lured, new Promise((resolve) => setTimeout(() => resolve('stayed'), 200))])).toBe(
       'stayed',
     );

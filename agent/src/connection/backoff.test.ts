@@ -68,19 +68,19 @@ describe('the backoff', () => {
 
   test('waits at least 2.5 s for a busy orchestrator, and always at least half of the maximum delay', () => {
     const code = fc.constantFrom(null, 'hello_timeout', 'unavailable', 'draining', 'rejected', 'rate_exceeded');
-    const asked = fc.option(fc.double({ min: 0, max: 600, noNaN: true }), { nil: null });
+    const retryAfter = fc.option(fc.double({ min: 0, max: 600, noNaN: true }), { nil: null });
     const waits = fc.record({ attempts: fc.nat(5_000), shortLinks: fc.nat(20), linkedAt: fc.option(fc.nat(1e6)) });
     const random = fc.double({ min: 0, max: almostOne, noNaN: true });
     fc.assert(
-      fc.property(waits, code, asked, random, fc.nat(1e6), (before, refused, retryAfterSecs, chance, later) => {
+      fc.property(waits, code, retryAfter, random, fc.nat(1e6), (before, refused, retryAfterSecs, chance, later) => {
         const end = { livedMs: 0, retryAfterSecs, refused } as LinkEnd;
         const { waitMs } = backOff(before, end, chance, (before.linkedAt ?? 0) + later);
         const isBusy = refused === 'hello_timeout' || refused === 'unavailable' || refused === 'draining';
         if (isBusy) expect(waitMs).toBeGreaterThanOrEqual(limits.recentReconnectCapMs / 2);
         else if (retryAfterSecs === null) expect(waitMs).toBeGreaterThanOrEqual(limits.reconnectBaseMs / 2);
         if (retryAfterSecs !== null) expect(waitMs).toBeGreaterThanOrEqual(retryAfterSecs * 1000);
-        const most = Math.max(limits.reconnectCapMs, (retryAfterSecs ?? 0) * 1100);
-        expect(waitMs).toBeLessThanOrEqual(most);
+        const maxWaitMs = Math.max(limits.reconnectCapMs, (retryAfterSecs ?? 0) * 1100);
+        expect(waitMs).toBeLessThanOrEqual(maxWaitMs);
       }),
     );
   });

@@ -53,7 +53,7 @@ export function backOff(before: Waits, end: LinkEnd, random: number, now: number
   const floor = isBusy ? limits.recentReconnectCapMs : limits.reconnectBaseMs;
   const ceiling = Math.min(cap, Math.max(floor, limits.reconnectBaseMs * 2 ** Math.min(attempts, 30)));
   const own = (ceiling * (1 + random)) / 2;
-  const asked = end.retryAfterSecs === null ? null : end.retryAfterSecs * 1000 * (1 + random / 10);
-  const waitMs = asked === null ? own : isBusy ? Math.max(asked, own) : asked;
+  const requestedMs = end.retryAfterSecs === null ? null : end.retryAfterSecs * 1000 * (1 + random / 10);
+  const waitMs = requestedMs === null ? own : isBusy ? Math.max(requestedMs, own) : requestedMs;
   return { waitMs, waits: { attempts: attempts + 1, shortLinks, linkedAt } };
 }

@@ -125,21 +125,21 @@ describe('live output', () => {
     expect((await link.next('report')).seq).toBe(1);
     connection.outputReady();
     clock.advance(5_000);
-    await link.settled();
+    await link.untilSettled();
     expect(link.unread).toBe(0);
     link.send({ type: 'output_taken' });
-    await link.settled();
+    await link.untilSettled();
     clock.advance(199);
-    await link.settled();
+    await link.untilSettled();
     expect(link.unread).toBe(0);
     clock.advance(1);
     expect((await link.next('output_progress')).stdout?.text).toBe('two');
     link.send({ type: 'output_taken' });
-    await link.settled();
+    await link.untilSettled();
     engine.printed = [printed('three')];
     connection.outputReady();
     clock.advance(999);
-    await link.settled();
+    await link.untilSettled();
     expect(link.unread).toBe(0);
     clock.advance(1);
     expect((await link.next('output_progress')).stdout?.text).toBe('three');
@@ -155,13 +155,13 @@ describe('live output', () => {
     await until(() => has('connected'));
     connection.outputReady();
     clock.advance(10_000);
-    await old.settled();
+    await old.untilSettled();
     expect(old.unread).toBe(0);
     old.ws.terminate();
     await until(() => clock.next !== null && has('not connected'));
     clock.advance(60_000);
     const { link } = await orchestrator.welcomed();
-    await link.settled();
+    await link.untilSettled();
     clock.advance(200);
     expect((await link.next('output_progress')).stdout?.text).toBe('early');
   });
@@ -186,10 +186,10 @@ describe('live output', () => {
     engine.printed = [printed('late')];
     connection.outputReady();
     clock.advance(200);
-    await link.settled();
+    await link.untilSettled();
     expect(link.unread).toBe(0);
     link.send({ type: 'ack', seq: 1 });
-    await link.settled();
+    await link.untilSettled();
     clock.advance(1_000);
     expect((await link.next('output_progress')).stdout?.text).toBe('late');
   });
@@ -211,7 +211,7 @@ describe('samples', () => {
       settled_operations: [],
       ...welcome,
     });
-    await link.settled();
+    await link.untilSettled();
     return link;
   };
 
@@ -230,7 +230,7 @@ describe('samples', () => {
     clock.advance(30_000);
     expect((await second.next('metrics')).samples).toEqual([at(10), at(20), at(30)]);
     second.send({ type: 'metrics_stored', collected_at: 30 });
-    await second.settled();
+    await second.untilSettled();
     expect(samples.first).toBe(samples.end);
     clock.advance(59_000);
     samples.push(at(40));
@@ -245,7 +245,7 @@ describe('samples', () => {
     clock.advance(30_000);
     await link.next('metrics');
     link.send({ type: 'metrics_refused', retry_after_secs: 20 });
-    await link.settled();
+    await link.untilSettled();
     clock.advance(30_000);
     expect((await link.next('metrics')).samples).toEqual([at(10)]);
   });
@@ -255,10 +255,10 @@ describe('samples', () => {
     samples.push(at(10));
     const pending = await come({ status: 'pending', name: null, metrics_interval: 60 });
     clock.advance(60_000);
-    await pending.settled();
+    await pending.untilSettled();
     expect(pending.unread).toBe(0);
     pending.send({ type: 'status', status: 'approved', name: 'web', tags: {} });
-    await pending.settled();
+    await pending.untilSettled();
     clock.advance(30_000);
     expect((await pending.next('metrics')).samples).toEqual([at(10)]);
     pending.ws.terminate();
@@ -268,7 +268,7 @@ describe('samples', () => {
     // The agent sent no message that this could answer.
     old.send({ type: 'metrics_stored', collected_at: 10 });
     clock.advance(60_000);
-    await old.settled();
+    await old.untilSettled();
     expect(old.unread).toBe(0);
     expect(samples.end - samples.first).toBe(1);
   });
@@ -295,7 +295,7 @@ describe('connecting', () => {
     engine.spool.add([accepted(2)]);
     link.welcome(1, [operation.operation_id]);
     expect(await link.next('report')).toEqual({ type: 'report', seq: 2, reports: [accepted(2)] });
-    expect(engine.told).toEqual([`settle ${operation.operation_id}`]);
+    expect(engine.received).toEqual([`settle ${operation.operation_id}`]);
     expect(engine.spool.entries.map(({ seq }) => seq)).toEqual([2]);
     expect(entry('connected')?.fields).toMatchObject({ event: 'connected', node_id: identity.nodeId });
     // The token was used, so the file no longer contains it.
@@ -345,11 +345,11 @@ describe('connecting', () => {
   });
 
   test('refuses a peer without TLS 1.3', async () => {
-    const plain = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
-    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
-    connect({ port: (plain.address() as { port: number }).port });
+    const sshServer = createServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'));
+    await new Promise<void>((resolve) => sshServer.listen(0, '127.0.0.1', resolve));
+    connect({ port: (sshServer.address() as { port: number }).port });
     await until(() => has('not connected'));
-    plain.close();
+    sshServer.close();
   });
 
   test('trusts the first key with a warning if none is known, and pins it', async () => {
@@ -358,7 +358,7 @@ describe('connecting', () => {
     expect(hello.pin_source).toBe('first_use');
     const shown = orchestrator.publicKey.toString('hex');
     expect(entry('trusting the first one seen')).toMatchObject({ level: 'warn', fields: { orchestrator_key: shown } });
-    await link.settled();
+    await link.untilSettled();
     expect(new OrchestratorFile(dir).read()?.orchestrator_key).toBe(shown);
     link.ws.close();
     await until(() => has('not connected'));
@@ -379,9 +379,9 @@ describe('connecting', () => {
   test('disconnects if no challenge arrives for a minute', async () => {
     connect();
     const link = await orchestrator.nextLink();
-    await link.settled();
+    await link.untilSettled();
     clock.advance(59_000);
-    await link.settled();
+    await link.untilSettled();
     clock.advance(61_000);
     await link.closed;
     await until(() => has('not connected'));
@@ -416,10 +416,10 @@ describe('an open link', () => {
     });
     link.send(operation);
     link.send({ type: 'cancel', operation_id: operation.operation_id });
-    await link.settled();
+    await link.untilSettled();
     journaled();
-    await until(() => engine.told.length === 3);
-    expect(engine.told.slice(1)).toEqual([`accept ${operation.operation_id}`, `cancel ${operation.operation_id}`]);
+    await until(() => engine.received.length === 3);
+    expect(engine.received.slice(1)).toEqual([`accept ${operation.operation_id}`, `cancel ${operation.operation_id}`]);
     attributes = { platform: 'linux', kernel: '6' };
     connection.attributesChanged();
     expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes, clock_ms: clock.now() });
@@ -476,7 +476,7 @@ describe('an open link', () => {
     const { link } = await orchestrator.welcomed();
     for (let i = 0; i < 5; i++) {
       clock.advance(30_000);
-      await link.settled();
+      await link.untilSettled();
     }
     expect(has('not connected')).toBe(false);
     clock.advance(130_000);
@@ -630,9 +630,9 @@ describe('reconnecting', () => {
   test('tries the addresses of a name in turn until it reaches the orchestrator', async () => {
     const { port } = orchestrator;
     const impostor = await TestOrchestrator.start('ed25519', port, '127.0.0.2');
-    const asked: string[] = [];
+    const names: string[] = [];
     connect({ host: 'muster.example' }, null, (name, _options, done) => {
-      asked.push(name);
+      names.push(name);
       done(null, [
         { address: '127.0.0.2', family: 4 },
         { address: '127.0.0.1', family: 4 },
@@ -648,14 +648,14 @@ describe('reconnecting', () => {
     await until(() => logged.filter(({ message }) => message === 'not connected').length === 2);
     clock.advance(5_000);
     await orchestrator.welcomed();
-    expect(asked).toEqual(Array(3).fill('muster.example'));
+    expect(names).toEqual(Array(3).fill('muster.example'));
     await impostor.stop();
   });
 
   test('sends a bye and does not reconnect when it is stopped', async () => {
     const connection = connect();
     const { link } = await orchestrator.welcomed();
-    await link.settled();
+    await link.untilSettled();
     const stopped = connection.stop('SIGTERM');
     expect(await link.next('bye')).toEqual({ type: 'bye', reason: 'SIGTERM' });
     await stopped;
@@ -692,7 +692,7 @@ describe('a new key', () => {
     await until(() => has('agent key changed'));
     expect(hex((await loadAgentIdentity(dir)).current)).toBe(hex(key));
     connection.keysChanged();
-    await second.link.settled();
+    await second.link.untilSettled();
     expect(second.link.unread).toBe(0);
   });
 
@@ -762,7 +762,7 @@ describe('a new key', () => {
     makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
     expect(has('the orchestrator does not support key changes')).toBe(true);
-    await link.settled();
+    await link.untilSettled();
     expect(link.unread).toBe(0);
     link.ws.terminate();
     await until(() => has('not connected'));
@@ -779,7 +779,7 @@ describe('a new key', () => {
     const { key } = makeNextKey(dir, identity.current, 60, seconds);
     connection.keysChanged();
     expect(has('key change delayed until all terminals are closed')).toBe(true);
-    await link.settled();
+    await link.untilSettled();
     expect(link.unread).toBe(0);
     terminals.open = 0;
     connection.keysChanged();
@@ -807,7 +807,7 @@ describe('a new key', () => {
     expect(first.hello.public_key).toBe(hex(key));
     first.link.welcome(0, [], 4, { node_id: identity.nodeId });
     await until(() => has('failed to save the new key'));
-    await first.link.settled();
+    await first.link.untilSettled();
     expect(first.link.unread).toBe(0);
     await rmdir(join(dir, 'agent-keys.json'));
     connection.keysChanged();

@@ -45,7 +45,7 @@ function link(intervalMs = 60_000): MetricsSender {
       window += bytes;
     },
   });
-  sender.setWanted(true);
+  sender.setEnabled(true);
   return sender;
 }
 const sentTimes = () => sent.map(({ times }) => times);
@@ -107,7 +107,7 @@ describe('samples on a link', () => {
         reserve: () => true,
         release: () => {},
       });
-      sender.setWanted(true);
+      sender.setEnabled(true);
       time.advance(3 * 60_000);
     }
     const perSecond = new Array<number>(180).fill(0);
@@ -195,9 +195,9 @@ describe('samples on a link', () => {
     const sender = link();
     // These answers belong to no message.
     sender.refused(1);
-    sender.setWanted(false);
+    sender.setEnabled(false);
     sender.refused(1);
-    sender.setWanted(true);
+    sender.setEnabled(true);
     add(1);
     clock.advance(29_999);
     expect(sent).toEqual([]);
@@ -232,13 +232,13 @@ describe('samples on a link', () => {
   test('sends samples only after the agent is approved', () => {
     const sender = link();
     add(1);
-    sender.setWanted(false);
+    sender.setEnabled(false);
     clock.advance(600_000);
     expect(sent).toEqual([]);
-    sender.setWanted(true);
+    sender.setEnabled(true);
     clock.advance(30_000);
     expect(sentTimes()).toEqual([[1]]);
-    sender.setWanted(false);
+    sender.setEnabled(false);
     expect(window).toBe(limits.unacknowledgedBytes);
     expect(clock.next).toBeNull();
     sender.stored(1);

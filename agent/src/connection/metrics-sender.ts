@@ -43,7 +43,7 @@ export interface MetricsSenderOptions {
  */
 export class MetricsSender {
   readonly #options: MetricsSenderOptions;
-  #isWanted = false;
+  #isEnabled = false;
   /** Index after the last sample of the unanswered message; null if there is none. */
   #unanswered: number | null = null;
   #reserved = 0;
@@ -58,12 +58,12 @@ export class MetricsSender {
 
   /**
    * Starts or stops sending.
-   * @param isWanted whether the agent is approved; the orchestrator wants no samples from other agents
+   * @param isEnabled whether the agent is approved; the orchestrator wants no samples from other agents
    */
-  setWanted(isWanted: boolean): void {
-    if (isWanted === this.#isWanted) return;
-    this.#isWanted = isWanted;
-    if (isWanted) {
+  setEnabled(isEnabled: boolean): void {
+    if (isEnabled === this.#isEnabled) return;
+    this.#isEnabled = isEnabled;
+    if (isEnabled) {
       const { random, intervalMs } = this.#options;
       // Starts at a random moment of the interval, because all agents reconnect together after a restart of the
       // orchestrator.
@@ -78,7 +78,7 @@ export class MetricsSender {
   /** Handles an answer: samples up to this time are stored or will never be wanted. */
   stored(collectedAt: number): void {
     const { buffer } = this.#options;
-    if (this.#unanswered === null || !this.#isWanted) return;
+    if (this.#unanswered === null || !this.#isEnabled) return;
     let done = buffer.first;
     while (done < this.#unanswered && done < buffer.end && buffer.timeOf(done) <= collectedAt) done++;
     // The answer belongs to an earlier message. The answer to the last message may still come.
@@ -92,7 +92,7 @@ export class MetricsSender {
 
   /** Handles a refusal. Retries after one to two times this delay, because many agents receive the refusal together. */
   refused(afterMs: number): void {
-    if (this.#unanswered === null || !this.#isWanted) return;
+    if (this.#unanswered === null || !this.#isEnabled) return;
     this.#unanswered = null;
     this.#release();
     this.#next(afterMs * (1 + this.#options.random()));
@@ -100,7 +100,7 @@ export class MetricsSender {
 
   /** Stops sending. Call it when the link has ended. */
   end(): void {
-    this.#isWanted = false;
+    this.#isEnabled = false;
     this.#cancelNext();
     this.#cancelRead();
   }

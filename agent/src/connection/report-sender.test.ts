@@ -83,26 +83,26 @@ describe('the report sender', () => {
             (text) => receiver.take(text),
             () => expect.unreachable(),
           );
-          const wanted = texts.map((text) => [output(text)]);
-          for (const reports of wanted) spool.add(reports);
+          const expected = texts.map((text) => [output(text)]);
+          for (const reports of expected) spool.add(reports);
           sender.pump();
           while (receiver.open.length > 0) {
             const credit = receiver.open.find((frame) => frame.part !== null);
-            const whole = receiver.open.filter((frame) => frame.part === null);
+            const unsplit = receiver.open.filter((frame) => frame.part === null);
             // Acknowledges some complete reports or one piece.
-            if (credit && (whole.length === 0 || choices.next().value === 0)) {
+            if (credit && (unsplit.length === 0 || choices.next().value === 0)) {
               receiver.open = receiver.open.filter((frame) => frame !== credit);
               sender.credited(credit.seq, credit.part!);
             } else {
-              const seq = whole[choices.next().value % whole.length]!.seq;
+              const seq = unsplit[choices.next().value % unsplit.length]!.seq;
               receiver.open = receiver.open.filter((frame) => frame.seq > seq);
               sender.acknowledged(seq);
             }
           }
           expect(receiver.received.map(({ reports }) => reports)).toEqual(
-            wanted.map((reports) => JSON.parse(JSON.stringify(reports))),
+            expected.map((reports) => JSON.parse(JSON.stringify(reports))),
           );
-          expect(receiver.received.map(({ seq }) => seq)).toEqual(wanted.map((_, i) => i + 1));
+          expect(receiver.received.map(({ seq }) => seq)).toEqual(expected.map((_, i) => i + 1));
           expect(receiver.worst).toBeLessThanOrEqual(8_192);
           expect(spool.entries).toEqual([]);
         },

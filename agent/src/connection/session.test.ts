@@ -40,16 +40,16 @@ test('stops reading from a peer that does not read the answers', async () => {
   await link.next('bye');
   link.welcome(0, [], 3);
 
-  const wish = { session_id: '0'.repeat(26), cols: 80, rows: 24, shell: null, operator: 'ann' };
+  const request = { session_id: '0'.repeat(26), cols: 80, rows: 24, shell: null, operator: 'ann' };
   let channel = 0;
-  let most = 0;
+  let maxUnsent = 0;
   asking.pause();
-  while (!ws.isPaused && most < 3 * 1024 * 1024) {
-    for (let more = 0; more < 200; more++) link.send({ type: 'terminal_open', channel: ++channel, ...wish });
+  while (!ws.isPaused && maxUnsent < 3 * 1024 * 1024) {
+    for (let more = 0; more < 200; more++) link.send({ type: 'terminal_open', channel: ++channel, ...request });
     while (socket.writableLength > 0 && !ws.isPaused) await new Promise((resolve) => setImmediate(resolve));
-    most = Math.max(most, ws.bufferedAmount);
+    maxUnsent = Math.max(maxUnsent, ws.bufferedAmount);
   }
-  expect(most).toBeLessThan(2 * 1024 * 1024);
+  expect(maxUnsent).toBeLessThan(2 * 1024 * 1024);
   asking.resume();
   await link.until(() => link.unread === channel);
   asking.terminate();

@@ -73,7 +73,7 @@ export class Session {
   /** Null before the link is up, or if the orchestrator does not want samples. */
   private metricsSender: MetricsSender | null = null;
   private phase: 'challenge' | 'welcome' | 'open' | 'over' = 'challenge';
-  private heardAt: number;
+  private receivedAt: number;
   /** Version of the protocol, known after the welcome. */
   version = 1;
   private welcomedAt: number | null = null;
@@ -88,7 +88,7 @@ export class Session {
   constructor(options: SessionOptions) {
     this.options = options;
     this.ws = options.dialled.ws;
-    this.heardAt = options.clock.monotonic();
+    this.receivedAt = options.clock.monotonic();
     this.over = new Promise((resolve) => {
       this.ws.on('close', (code, reason) => resolve(this.ended(code, reason.toString())));
     });
@@ -102,7 +102,7 @@ export class Session {
         this.end('internal error', 1011);
       }
     });
-    this.ws.on('ping', () => this.heard());
+    this.ws.on('ping', () => this.noteReceived());
     this.ws.on('error', (error) => {
       this.reason ??= error.message;
     });
@@ -180,8 +180,8 @@ export class Session {
     this.ws.close(code, closeReason(reason));
   }
 
-  private heard(): void {
-    this.heardAt = this.options.clock.monotonic();
+  private noteReceived(): void {
+    this.receivedAt = this.options.clock.monotonic();
   }
 
   /**
@@ -201,9 +201,9 @@ export class Session {
   private watch(): void {
     const { clock } = this.options;
     const allowed = this.phase === 'open' ? silenceMs : handshakeTimeoutMs;
-    this.cancelWatch = clock.after(Math.max(1, allowed - (clock.monotonic() - this.heardAt)), () => {
+    this.cancelWatch = clock.after(Math.max(1, allowed - (clock.monotonic() - this.receivedAt)), () => {
       const limit = this.phase === 'open' ? silenceMs : handshakeTimeoutMs;
-      const silent = clock.monotonic() - this.heardAt;
+      const silent = clock.monotonic() - this.receivedAt;
       if (silent < limit) return this.watch();
       this.reason ??= `the orchestrator has been silent for ${Math.round(silent / 1000)} s`;
       return this.ws.terminate();
@@ -212,7 +212,7 @@ export class Session {
 
   private receive(data: Buffer, isBinary: boolean): void {
     if (this.phase === 'over') return;
-    this.heard();
+    this.noteReceived();
     if (isBinary && this.terminals !== null && this.phase === 'open') {
       const frame = decodeTerminalFrame(data);
       if (frame === null || !this.terminals.type(frame.channel, frame.bytes)) this.end('not a terminal frame', 1008);
@@ -317,7 +317,7 @@ export class Session {
         reserve: (bytes) => sender.reserve(bytes),
         release: (bytes) => sender.release(bytes),
       });
-    this.metricsSender?.setWanted(message.status === 'approved');
+    this.metricsSender?.setEnabled(message.status === 'approved');
     this.options.welcomed(message);
     this.sender.pump();
     // Sends output from before the link.
@@ -350,7 +350,7 @@ export class Session {
         this.metricsSender?.refused(message.retry_after_secs * 1000);
         break;
       case 'status':
-        this.metricsSender?.setWanted(message.status === 'approved');
+        this.metricsSender?.setEnabled(message.status === 'approved');
         this.options.statusChanged(message);
         break;
       case 'terminal_open':
@@ -370,9 +370,9 @@ export class Session {
         if (this.phase === 'open') this.send(message);
       },
       sendFrame: (frame) => {
-        if (this.phase === 'open') this.ws.send(frame, () => this.terminals?.roomAgain());
+        if (this.phase === 'open') this.ws.send(frame, () => this.terminals?.resume());
       },
-      hasRoom: () => this.ws.bufferedAmount < terminalBacklogBytes,
+      hasSpace: () => this.ws.bufferedAmount < terminalBacklogBytes,
     };
   }
 

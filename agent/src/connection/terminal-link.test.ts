@@ -64,7 +64,7 @@ const shownOn = (link: ServedLink, channel: number): string =>
     }),
   ).toString();
 
-const wish = {
+const request = {
   type: 'terminal_open',
   session_id: '0'.repeat(26),
   cols: 80,
@@ -75,7 +75,7 @@ const wish = {
 
 async function opened(channel = 1, version = 3): Promise<ServedLink> {
   const { link } = await orchestrator.welcomed(0, version);
-  link.send({ ...wish, channel });
+  link.send({ ...request, channel });
   return link;
 }
 
@@ -89,7 +89,7 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     // Input for an ended terminal is not a violation.
     link.ws.send(encodeTerminalFrame(7, Buffer.from('late')));
     link.send({ type: 'terminal_resize', channel: 7, cols: 1, rows: 1 });
-    await link.settled();
+    await link.untilSettled();
   });
 
   test('ends all terminals when the link ends', async () => {
@@ -107,7 +107,7 @@ describe.skipIf(process.platform !== 'linux')('terminals on a link', () => {
     ['an invalid frame', (link: ServedLink) => link.ws.send(Buffer.from([1, 0, 0, 0, 1]))],
     ['a frame of an unknown kind', (link: ServedLink) => link.ws.send(Buffer.from([2, 0, 0, 0, 1, 65]))],
     ['a frame of an unknown terminal', (link: ServedLink) => link.ws.send(encodeTerminalFrame(2, Buffer.from('x')))],
-    ['a request to open a channel that is already open', (link: ServedLink) => link.send({ ...wish, channel: 1 })],
+    ['a request to open a channel that is already open', (link: ServedLink) => link.send({ ...request, channel: 1 })],
   ])('closes the link after %s', async (_name, send) => {
     const link = await opened();
     await link.next('terminal_opened');

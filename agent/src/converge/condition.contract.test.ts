@@ -134,8 +134,8 @@ describe('an earlier resource', () => {
 
   test('names in a plan the earlier resource that may create the path', async () => {
     const maker = (apply: string) => script('maker', { apply, check: `test -e ${root}/done` });
-    const wanted = [maker(`touch ${root}/there ${root}/done`), conditioned()];
-    expect((await plan(wanted)).results[1]).toMatchObject({
+    const desired = [maker(`touch ${root}/there ${root}/done`), conditioned()];
+    expect((await plan(desired)).results[1]).toMatchObject({
       status: 'would_change',
       message: `${root}/there does not exist now: skipped unless it is created by \`maker\` (\`only_if\`)`,
     });
@@ -144,10 +144,10 @@ describe('an earlier resource', () => {
       'skipped',
     ]);
     rmSync(`${root}/done`);
-    expect(statuses((await apply(wanted)).results)).toEqual(['changed', 'changed']);
+    expect(statuses((await apply(desired)).results)).toEqual(['changed', 'changed']);
     // No resource changes, so no resource creates the path.
     rmSync(`${root}/there`);
-    expect(statuses((await plan(wanted)).results)).toEqual(['unchanged', 'skipped']);
+    expect(statuses((await plan(desired)).results)).toEqual(['unchanged', 'skipped']);
   });
 
   test('applies a resource whose condition is a path that the same apply removes', async () => {
@@ -207,9 +207,11 @@ describe('an agent that is cut off at any step', () => {
     };
     await begin();
     const planned = statuses((await plan(desired())).results);
-    const { points, reported: whole } = await agent.killedAt(operation('apply', desired()), 0);
+    const { points, reported: undisturbed } = await agent.killedAt(operation('apply', desired()), 0);
     const after = await snapshot();
-    expect(statuses(whole.results)).toEqual(planned.map((status) => (status === 'would_change' ? 'changed' : status)));
+    expect(statuses(undisturbed.results)).toEqual(
+      planned.map((status) => (status === 'would_change' ? 'changed' : status)),
+    );
     const steps = points
       .map((point, i): JournalStep => ({ point, nth: points.slice(0, i + 1).filter((one) => one === point).length }))
       .filter(({ point }) => isStep(point));
@@ -220,7 +222,7 @@ describe('an agent that is cut off at any step', () => {
       expect([at, reported.finished.status, statuses(reported.results)]).toEqual([
         at,
         'succeeded',
-        statuses(whole.results),
+        statuses(undisturbed.results),
       ]);
       expect(await snapshot()).toEqual(after);
     }

@@ -52,15 +52,15 @@ test('marks a script as corrective if its check fails, but not if it always runs
 
 test('treats the manual removal of a package as drift, but not a newer available version', () => {
   const body = { name: 'nginx', version: 'latest' };
-  const wanted: ResolvedResource = {
+  const declared: ResolvedResource = {
     ...file('/x'),
     type: 'package-apt',
     key: 'package-apt:nginx',
     identity: 'nginx',
     body,
   };
-  const record = { resource: wanted, succeeded: wanted, before: null, ordinal: 1 };
-  const step = { position: 0, kind: 'apply', resource: wanted, record } as const;
+  const record = { resource: declared, succeeded: declared, before: null, ordinal: 1 };
+  const step = { position: 0, kind: 'apply', resource: declared, record } as const;
   const seen = (state: string, version: string | null) => ({
     seen: {
       ...{ state, version, whole: true, held: false, auto: false },

@@ -43,19 +43,19 @@ const first = () => [
 ];
 
 /** Checks the state after a kill: exactly one end, each step executed exactly once, and no mixed states. */
-function expectWhole(told: Reported, died: string): void {
-  expect(told.results.length, died).toBe(6);
-  const triggered = told.results.find(({ id }) => id === 'triggered');
+function expectComplete(reported: Reported, died: string): void {
+  expect(reported.results.length, died).toBe(6);
+  const triggered = reported.results.find(({ id }) => id === 'triggered');
   const ran = existsSync(`${root}/triggered`) ? readFileSync(`${root}/triggered`, 'utf8') : '';
   if (triggered?.status === 'unknown') {
-    expect(told.finished.status, died).toBe('failed');
+    expect(reported.finished.status, died).toBe('failed');
     expect(['', 'x\n'], died).toContain(ran);
   } else {
-    expect(told.finished.status, died).toBe('succeeded');
+    expect(reported.finished.status, died).toBe('succeeded');
     expect(triggered, died).toMatchObject({ action: 'run', status: 'changed', triggered_by: ['there'] });
     expect(ran, died).toBe('x\n');
   }
-  for (const result of told.results)
+  for (const result of reported.results)
     if (result !== triggered) expect(result.status, `${died} ${result.identity}`).toBe('changed');
   expect(readFileSync(`${root}/checked`, 'utf8'), died).toBe('x\n');
   expect(readFileSync(`${root}/there`, 'utf8'), died).toBe('new\n');
@@ -88,7 +88,7 @@ describe('an agent that is killed at a durable step', () => {
       // The orchestrator sends an operation again until it receives the end of the operation.
       const outcome = await agent.engine.accept(apply);
       if (points.at(-1) !== 'accepted:before') expect(outcome, died).toBe('known');
-      expectWhole(await agent.ended(apply.operation_id), died);
+      expectComplete(await agent.ended(apply.operation_id), died);
       expect(agent.engine.openOperations(), died).toEqual([{ operation_id: apply.operation_id, state: 'finished' }]);
       agent.engine.spool.acknowledge(agent.engine.spool.lastSeq());
       expect(agent.engine.openOperations(), died).toEqual([]);
@@ -114,8 +114,8 @@ describe('an agent that is killed at a durable step', () => {
       await planner.stop();
       return { ...operation('apply', first()), plan_digest: finished.plan_digest as string };
     };
-    const whole = await planned();
-    const steps = await killedOff(dataDir, [whole], 0);
+    const undisturbed = await planned();
+    const steps = await killedOff(dataDir, [undisturbed], 0);
     expect(steps.points.at(-1)).toBe('done');
     const total = steps.points.length - 1;
     expect(total).toBeGreaterThan(20);
@@ -126,7 +126,7 @@ describe('an agent that is killed at a durable step', () => {
       expect(killed, died).toBe(true);
       const agent = await startAgent(dataDir);
       await agent.engine.accept(apply);
-      expectWhole(await agent.ended(apply.operation_id), died);
+      expectComplete(await agent.ended(apply.operation_id), died);
       await agent.stop();
     }
   });
@@ -145,15 +145,15 @@ describe('an agent that is killed at a durable step', () => {
       expect(killed, died).toBe(true);
       const agent = await startAgent(dataDir);
       await agent.engine.accept(removal);
-      const told = await agent.ended(removal.operation_id);
-      expect(told.results.length, died).toBe(6);
-      const doubtful = told.results.filter(({ status }) => status === 'unknown');
+      const reported = await agent.ended(removal.operation_id);
+      expect(reported.results.length, died).toBe(6);
+      const doubtful = reported.results.filter(({ status }) => status === 'unknown');
       expect(
         doubtful.every(({ id }) => id === 'triggered'),
         died,
       ).toBe(true);
       expect(
-        told.results.filter(({ action, status }) => action === 'remove' && status === 'changed').length,
+        reported.results.filter(({ action, status }) => action === 'remove' && status === 'changed').length,
         died,
       ).toBe(6 - doubtful.length);
       await agent.stop();
@@ -178,9 +178,9 @@ describe('an agent that is killed at a durable step', () => {
     expect((await killedOff(dataDir, [apply], 0)).killed).toBe(true);
     expect(existsSync(`${root}/count`)).toBe(false);
     const agent = await startAgent(dataDir);
-    const told = await agent.ended(apply.operation_id);
+    const reported = await agent.ended(apply.operation_id);
     await agent.stop();
-    expect(told.results).toMatchObject([
+    expect(reported.results).toMatchObject([
       { action: 'run', status: 'changed', message: expect.stringContaining('reports that it was applied') },
       { status: 'changed' },
     ]);
@@ -191,17 +191,17 @@ describe('an agent that is killed at a durable step', () => {
     const slow = () => [
       script('slow', { check: `test -e ${root}/count`, apply: `sleep 0.2; echo x >> ${root}/count` }),
     ];
-    const whole = await killedOff(dataDir, [operation('apply', slow())], 0);
-    const begun = whole.points.indexOf('process:before') + 1;
-    expect(begun).toBeGreaterThan(0);
+    const undisturbed = await killedOff(dataDir, [operation('apply', slow())], 0);
+    const started = undisturbed.points.indexOf('process:before') + 1;
+    expect(started).toBeGreaterThan(0);
     removeDirectory(home);
     fresh();
     const apply = operation('apply', slow());
-    expect((await killedOff(dataDir, [apply], begun)).killed).toBe(true);
+    expect((await killedOff(dataDir, [apply], started)).killed).toBe(true);
     const agent = await startAgent(dataDir);
-    const told = await agent.ended(apply.operation_id);
+    const reported = await agent.ended(apply.operation_id);
     await agent.stop();
-    expect(told.results).toMatchObject([{ action: 'run', status: 'changed' }]);
+    expect(reported.results).toMatchObject([{ action: 'run', status: 'changed' }]);
     await sleep(500);
     expect(readFileSync(`${root}/count`, 'utf8')).toBe('x\n');
   });

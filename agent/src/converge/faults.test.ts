@@ -7,7 +7,7 @@ import { useAgent } from './test/harness.ts';
 import { snapshotTree } from './test/tree.ts';
 
 const h = useAgent();
-const nobody = 65534;
+const nobodyUid = 65534;
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 /** Ends the wait before a retry immediately. */
 const clock = {
@@ -32,7 +32,7 @@ describe('an operation with faults', () => {
   test.runIf(process.geteuid?.() === 0)('finishes an operation even if a directory becomes a link', async () => {
     mkdirSync(`${h.root}/u/d`, { recursive: true });
     mkdirSync(`${h.root}/elsewhere`);
-    for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobody, nobody);
+    for (const path of ['u', 'u/d']) chownSync(`${h.root}/${path}`, nobodyUid, nobodyUid);
     writeFileSync(`${h.root}/g`, 'before\n');
     let swapped = false;
     await h.restart({

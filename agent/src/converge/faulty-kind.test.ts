@@ -38,7 +38,7 @@ const members = [
   'observe',
   'diff',
   'inBrief',
-  'canTell',
+  'revealsCompletion',
   'weight',
   'remember',
   'apply',
@@ -47,13 +47,13 @@ const members = [
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
 /** Methods in which a fault does not affect the resource. */
-const harmless = new Set(['weight', 'canTell']);
+const harmless = new Set(['weight', 'revealsCompletion']);
 
 describe('a bug in the code of one kind', () => {
   test.each(members)('fails only resources of a kind with a bug in %s', async (member) => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
-    const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
-    const desired = [file(`${h.root}/a`), ours, file(`${h.root}/b`)];
+    const declared = block(`${h.root}/text`, 'm', { content: 'ours\n' });
+    const desired = [file(`${h.root}/a`), declared, file(`${h.root}/b`)];
     const statusOf = async (kind: 'plan' | 'apply', resources: typeof desired) => {
       const { results, finished } = await h.agent.run(operation(kind, resources));
       expect(finished.error ?? '').not.toContain('could not execute the operation');
@@ -79,9 +79,9 @@ describe('a bug in the code of one kind', () => {
       h.agent.engine.applied();
       const drift = await h.agent.run(operation('drift', []));
       expect(drift.finished.error ?? '').not.toContain('could not execute the operation');
-      const gone = await statusOf('apply', []);
-      const asked = ofRemoval || ['path', 'watched', 'brings', 'check'].includes(member);
-      expect(gone?.status).toBe(asked ? 'failed' : 'changed');
+      const removed = await statusOf('apply', []);
+      const isCalled = ofRemoval || ['path', 'watched', 'brings', 'check'].includes(member);
+      expect(removed?.status).toBe(isCalled ? 'failed' : 'changed');
       expect(existsSync(`${h.root}/a`)).toBe(false);
     } finally {
       fault.member = null;
@@ -92,13 +92,13 @@ describe('a bug in the code of one kind', () => {
 
   test('fails the resource after a bug in a method that runs without a change', async () => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
-    const ours = block(`${h.root}/text`, 'm', { content: 'ours\n' });
-    await h.agent.run(operation('apply', [ours]));
+    const declared = block(`${h.root}/text`, 'm', { content: 'ours\n' });
+    await h.agent.run(operation('apply', [declared]));
     const text = readFileSync(`${h.root}/text`);
     await h.agent.run(operation('apply', []));
     writeFileSync(`${h.root}/text`, text);
     fault.member = 'claim';
-    const { results } = await h.agent.run(operation('apply', [ours, file(`${h.root}/b`)]));
+    const { results } = await h.agent.run(operation('apply', [declared, file(`${h.root}/b`)]));
     fault.member = null;
     expect(results.map(({ status }) => status)).toEqual(['failed', 'changed']);
   });

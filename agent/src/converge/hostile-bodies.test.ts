@@ -29,22 +29,22 @@ const fieldsOf = (type: ResourceType): string[] => {
   return [...Object.keys(kind.required), ...Object.keys(kind.optional)];
 };
 
-const strangeText = fc.oneof(
+const invalidText = fc.oneof(
   fc.constantFrom('', '/', '/..', '/a/../b', 'relative', '\0', '/\0', '//x', '/x/', '-', '😀\ud800', '__proto__'),
   fc.constantFrom('0644', '99999', 'root', 'present', 'absent', 'perhaps', 'x'.repeat(5_000), '/x', 'nobody'),
   fc.string({ maxLength: 10 }),
 );
-const strange = fc.oneof({ weight: 9, arbitrary: strangeText }, fc.jsonValue({ maxDepth: 2 }));
+const invalidValue = fc.oneof({ weight: 9, arbitrary: invalidText }, fc.jsonValue({ maxDepth: 2 }));
 /** Returns a body with some fields of the kind, with any values, and perhaps other fields. */
 const bodyOf = (type: ResourceType): fc.Arbitrary<Record<string, unknown>> =>
   fc
     .tuple(
-      fc.dictionary(fc.constantFrom(...fieldsOf(type)), strange),
-      fc.dictionary(fc.constantFrom('newer_field', '__proto__', 'constructor', 'toString', 'symlink'), strange, {
+      fc.dictionary(fc.constantFrom(...fieldsOf(type)), invalidValue),
+      fc.dictionary(fc.constantFrom('newer_field', '__proto__', 'constructor', 'toString', 'symlink'), invalidValue, {
         maxKeys: 1,
       }),
       // Most bodies are complete, because a missing field hides all other faults.
-      fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, strangeText]))),
+      fc.record(Object.fromEntries(Object.keys(kinds[type].required).map((name) => [name, invalidText]))),
       fc.nat(9),
     )
     // Serializes the body as the link does.
@@ -76,7 +76,7 @@ describe('a body from the wire', () => {
         expect(['string', 'null']).toContain(provider.path(hostile) === null ? 'null' : typeof provider.path(hostile));
         expect(Array.isArray(provider.brings(hostile))).toBe(true);
         expect(Array.isArray(watchedPaths(hostile))).toBe(true);
-        expect(typeof provider.canTell(hostile)).toBe('boolean');
+        expect(typeof provider.revealsCompletion(hostile)).toBe('boolean');
         try {
           provider.check(hostile);
         } catch (error) {

@@ -299,7 +299,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   const statusOf = (id: string) => results.find((result) => result.id === id)?.status;
   const isBlocked = '/blocked/x' in set && machine.base['/blocked'] !== undefined;
   for (const { id, status, identity, message } of results) {
-    const wanted =
+    const expected =
       id === '/blocked/x' && isBlocked
         ? /^failed$/
         : id === 'dependent' && isBlocked
@@ -307,7 +307,7 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
           : id === 'triggered' || id === 'checked'
             ? /^(unchanged|changed|unknown)$/
             : /^(unchanged|changed)$/;
-    expect(status, `${identity}: ${message}`).toMatch(wanted);
+    expect(status, `${identity}: ${message}`).toMatch(expected);
   }
   const placed = { ...set };
   if (isBlocked) {

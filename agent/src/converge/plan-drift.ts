@@ -54,12 +54,12 @@ export async function planDigestNow(progress: Progress, steps: readonly Step[]):
 export async function measureDrift(progress: Progress): Promise<void> {
   const { snapshot } = progress.context.journal.state;
   progress.begin([]);
-  const wanted = progress.operation.message.snapshot_operation_id;
-  if (snapshot === null || (wanted !== null && wanted !== snapshot.operationId)) {
+  const requestedId = progress.operation.message.snapshot_operation_id;
+  if (snapshot === null || (requestedId !== null && requestedId !== snapshot.operationId)) {
     const has = snapshot === null ? 'none' : `the snapshot of ${snapshot.operationId}`;
     return progress.finish(
       0,
-      `the drift check expects the snapshot of apply ${wanted ?? ''}, but this agent has ${has}; apply again`,
+      `the drift check expects the snapshot of apply ${requestedId ?? ''}, but this agent has ${has}; apply again`,
     );
   }
   const { managed } = progress.context.journal.state;

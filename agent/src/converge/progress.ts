@@ -63,12 +63,12 @@ export interface Attempt {
   /** Whether this process already tried the operation and met a fault. */
   isRetry: boolean;
   /** Position of a step that certainly did not start, although the journal may contain its start. */
-  notBegun: number | null;
+  notStarted: number | null;
   /** Result of a step that cannot be observed again, kept until it is journaled. */
   ended: { position: number; result: ResourceResult; outputs: Report[]; before: Json | null } | null;
 }
 
-export const firstAttempt = (): Attempt => ({ isRetry: false, notBegun: null, ended: null });
+export const firstAttempt = (): Attempt => ({ isRetry: false, notStarted: null, ended: null });
 
 /** The agent stops. The operation resumes at the next start. */
 export class Stopped extends Error {}

@@ -106,15 +106,15 @@ class Machine {
       }
     const keep_modules = keep.filter((module) => !names.includes(module));
     const message = operation('apply', [...desired.values()], { keep_modules });
-    const wanted = [...desired.values()];
+    const expected = [...desired.values()];
     const removed = [...this.record].filter(([key, module]) => !desired.has(key) && !keep_modules.includes(module));
     const outcome = await this.#run(message, how, at);
-    expect(outcome.results.slice(0, wanted.length).map(({ identity }) => identity)).toEqual(
-      wanted.map(({ identity }) => identity),
+    expect(outcome.results.slice(0, expected.length).map(({ identity }) => identity)).toEqual(
+      expected.map(({ identity }) => identity),
     );
-    const removals = outcome.results.slice(wanted.length);
+    const removals = outcome.results.slice(expected.length);
     expect(removals.map(keyOf).sort()).toEqual(removed.map(([key]) => key).sort());
-    wanted.forEach(({ key, module, type }, i) => {
+    expected.forEach(({ key, module, type }, i) => {
       const { status } = outcome.results[i] as ResourceResult;
       const isWell = status === 'changed' || status === 'unchanged';
       // A failed script may have made changes. A file behind an obstacle is unchanged.

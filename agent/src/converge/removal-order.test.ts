@@ -27,8 +27,8 @@ describe('removals run in the reverse order of the declaration', () => {
     const { results } = await h.agent.run(operation('apply', [a, c]));
     expect(results.at(-1)).toMatchObject({ identity: 's', status: 'failed' });
     rmSync(`${h.root}/busy`);
-    const gone = (await h.agent.run(operation('apply', []))).results;
-    expect(gone.map(({ identity }) => identity)).toEqual([c.identity, 's', a.identity]);
+    const removed = (await h.agent.run(operation('apply', []))).results;
+    expect(removed.map(({ identity }) => identity)).toEqual([c.identity, 's', a.identity]);
   });
 
   test('removes resources in reverse order after one module was applied again without the other', async () => {

@@ -62,7 +62,7 @@ const packages: Provider<Seen, Json> = {
       : { action: 'create', changes: [{ field: 'ensure', from: 'absent', to: 'present' }], diff: null };
   },
   inBrief: (seen) => ({ ...seen }),
-  canTell: () => true,
+  revealsCompletion: () => true,
   weight: () => 0,
   async remember(_resource, { there }, _difference, before) {
     return before ?? { there };
@@ -174,24 +174,24 @@ test('applies adjacent resources in one transaction, and reads the database once
   const desired = [pack('a'), pack('there'), pack('b'), pack('c')];
   const planned = await plan(desired);
   expect(reads).toBe(1);
-  const told = await apply(desired);
+  const reported = await apply(desired);
   expect(transactions()).toEqual(['apply a b c']);
-  expect(told.results).toMatchObject([
+  expect(reported.results).toMatchObject([
     { identity: 'a', action: 'create', status: 'changed', message: 'a was dealt with' },
     { identity: 'there', action: 'none', status: 'unchanged' },
     { identity: 'b', status: 'changed' },
     { identity: 'c', status: 'changed' },
   ]);
-  expect(told.results.map(({ action, changes }) => ({ action, changes }))).toEqual(
+  expect(reported.results.map(({ action, changes }) => ({ action, changes }))).toEqual(
     planned.results.map(({ action, changes }) => ({ action, changes })),
   );
   reads = 0;
   expect((await apply(desired)).finished.summary).toMatchObject({ unchanged: 4 });
   expect(reads).toBe(1);
   expect(transactions()).toHaveLength(1);
-  const gone = await apply([pack('c')]);
+  const removed = await apply([pack('c')]);
   expect(transactions()).toEqual(['apply a b c', 'remove b a']);
-  expect(gone.results).toMatchObject([
+  expect(removed.results).toMatchObject([
     { identity: 'c' },
     { status: 'changed' },
     { action: 'none' },
@@ -201,34 +201,34 @@ test('applies adjacent resources in one transaction, and reads the database once
 });
 
 test('applies a dependent in its own transaction, and skips it if its dependency fails', async () => {
-  const told = await apply([
+  const reported = await apply([
     pack('broken'),
     pack('fine'),
     pack('on-broken', { depends_on: ['package-brew:broken'] }),
     pack('on-fine', { depends_on: ['package-brew:fine'] }),
   ]);
-  expect(told.results).toMatchObject([
+  expect(reported.results).toMatchObject([
     { status: 'failed', message: 'it does not install' },
     { status: 'changed' },
     { status: 'skipped', message: expect.stringContaining('`broken` failed') },
     { status: 'changed' },
   ]);
   expect(transactions()).toEqual(['apply broken fine', 'apply on-fine']);
-  expect(told.outputs).toMatchObject([{ resource: 'site/broken', stderr: 'no such thing' }]);
+  expect(reported.outputs).toMatchObject([{ resource: 'site/broken', stderr: 'no such thing' }]);
 });
 
 test('manages a failed resource only if it left something behind', async () => {
   await apply([pack('half'), pack('broken')]);
-  const told = await apply([]);
-  expect(told.results.map(({ identity, status }) => ({ identity, status }))).toEqual([
+  const reported = await apply([]);
+  expect(reported.results.map(({ identity, status }) => ({ identity, status }))).toEqual([
     { identity: 'half', status: 'changed' },
   ]);
   expect(installed()).toEqual([]);
 });
 
 test('fails every resource of a refused batch, and applies the other resources', async () => {
-  const told = await apply([pack('a'), pack('locked'), file(`${root}/f`, { content: 'x' }), pack('b')]);
-  expect(told.results).toMatchObject([
+  const reported = await apply([pack('a'), pack('locked'), file(`${root}/f`, { content: 'x' }), pack('b')]);
+  expect(reported.results).toMatchObject([
     { status: 'failed', message: 'the list is locked' },
     { status: 'failed', message: 'the list is locked' },
     { status: 'changed' },
@@ -254,8 +254,8 @@ test('expects a unit in a plan only if a changing package may install it', async
     { status: 'would_change' },
     { status: 'failed' },
   ]);
-  const told = await apply([pack('daemon'), service]);
-  expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
+  const reported = await apply([pack('daemon'), service]);
+  expect(reported.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
@@ -271,8 +271,8 @@ test('expects a package to provide a source only to its dependents', async () =>
   const failed = { status: 'failed', message: 'nobody offers extra' };
   expect((await plan([release, pack('extra')])).results).toMatchObject([{ status: 'would_change' }, failed]);
   expect((await plan([dependent])).results).toMatchObject([failed]);
-  const told = await apply([release, dependent]);
-  expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
+  const reported = await apply([release, dependent]);
+  expect(reported.results).toMatchObject([{ status: 'changed' }, { status: 'changed' }]);
   expect(transactions()).toEqual(['apply release', 'apply extra']);
   // An installed package that needs no change provides nothing.
   rmSync(`${root}/packages/extra`);
@@ -284,27 +284,30 @@ test('expects a package to provide a source only to its dependents', async () =>
 
 test('expects in a plan that a package creates a path that is declared absent', async () => {
   const daemon = pack('daemon');
-  const gone = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
-  expect((await plan([daemon, gone([])])).results).toMatchObject([{ status: 'would_change' }, { status: 'unchanged' }]);
-  expect((await plan([daemon, gone([daemon.key])])).results).toMatchObject([
+  const absentFile = (dependsOn: string[]) => file(`${root}/brought`, { ensure: 'absent' }, { depends_on: dependsOn });
+  expect((await plan([daemon, absentFile([])])).results).toMatchObject([
+    { status: 'would_change' },
+    { status: 'unchanged' },
+  ]);
+  expect((await plan([daemon, absentFile([daemon.key])])).results).toMatchObject([
     { status: 'would_change' },
     { status: 'would_change', action: 'remove', changes: [{ field: 'ensure', from: 'present', to: 'absent' }] },
   ]);
-  const told = await apply([daemon, gone([daemon.key])]);
-  expect(told.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
-  expect((await plan([daemon, gone([daemon.key])])).results).toMatchObject([
+  const reported = await apply([daemon, absentFile([daemon.key])]);
+  expect(reported.results).toMatchObject([{ status: 'changed' }, { status: 'unchanged' }]);
+  expect((await plan([daemon, absentFile([daemon.key])])).results).toMatchObject([
     { status: 'unchanged' },
     { status: 'unchanged' },
   ]);
 });
 
 test('observes files again if an earlier file of the run provides the missing unit', async () => {
-  const told = await apply([
+  const reported = await apply([
     file(`${root}/f`, { content: 'x' }),
     pack('daemon'),
     unit('from-package', [`path:${root}/f`]),
   ]);
-  expect(told.results.map(({ action, status }) => `${action} ${status}`)).toEqual([
+  expect(reported.results.map(({ action, status }) => `${action} ${status}`)).toEqual([
     'create changed',
     'create changed',
     'restart changed',
@@ -344,8 +347,8 @@ test('finishes with one transaction and one restart after a kill at any step', a
       },
     });
     const applied = operation('apply', desired());
-    const whole = doomed.run(applied).catch(() => null);
-    const outcome = await Promise.race([died.then(() => 'cut'), whole.then(() => 'whole')]);
+    const run = doomed.run(applied).catch(() => null);
+    const outcome = await Promise.race([died.then(() => 'cut'), run.then(() => 'whole')]);
     if (outcome === 'whole') {
       await doomed.stop();
       agent = await startAgent(`${home}/data`);
@@ -354,10 +357,13 @@ test('finishes with one transaction and one restart after a kill at any step', a
     cut++;
     agent = await startAgent(`${home}/data`);
     await agent.engine.accept(applied);
-    const told = await agent.ended(applied.operation_id);
-    expect(told.finished, `${at} ${name}`).toMatchObject({ status: 'succeeded', summary: { total: 6, changed: 6 } });
+    const reported = await agent.ended(applied.operation_id);
+    expect(reported.finished, `${at} ${name}`).toMatchObject({
+      status: 'succeeded',
+      summary: { total: 6, changed: 6 },
+    });
     expect(
-      told.results.map(({ action }) => action),
+      reported.results.map(({ action }) => action),
       name,
     ).toEqual(['create', 'create', 'create', 'restart', 'restart', 'create']);
     expect(transactions(), name).toEqual(['apply a b', 'apply c']);

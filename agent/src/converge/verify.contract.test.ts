@@ -164,12 +164,12 @@ describe('verify', () => {
   });
 
   test('reports an earlier problem if the timeout cut off the last attempt', async () => {
-    let asked = 0;
+    let requests = 0;
     const port = await serve((_request, response) => {
-      if (asked++ === 0) response.writeHead(503).end();
+      if (requests++ === 0) response.writeHead(503).end();
     });
     expect((await apply(http(`http://127.0.0.1:${port}/`, { timeout: 5 }))).error).toMatch(/answered 503, not 200/);
-    expect(asked).toBe(2);
+    expect(requests).toBe(2);
   });
 
   test('stops waiting for a server that never answers', async () => {

@@ -11,25 +11,25 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-const put = (path: string, text: string, mode = 0o644): void => {
+const writeFact = (path: string, text: string, mode = 0o644): void => {
   mkdirSync(`${root}${path.slice(0, path.lastIndexOf('/'))}`, { recursive: true });
   writeFileSync(root + path, text);
   chmodSync(root + path, mode);
 };
 
 test('reads os-release with quoted values, from /usr/lib if /etc has none', () => {
-  put('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
+  writeFact('/usr/lib/os-release', "NAME='x'\nID=fedora\nVERSION_ID=41\n");
   expect(osRelease(root)).toEqual({ distro: 'fedora', version: '41' });
-  put('/etc/os-release', 'PRETTY_NAME="Debian"\nID=debian\nVERSION_ID="13"\n');
+  writeFact('/etc/os-release', 'PRETTY_NAME="Debian"\nID=debian\nVERSION_ID="13"\n');
   expect(osRelease(root)).toEqual({ distro: 'debian', version: '13' });
 });
 
 test('detects the running init system before the installed one', () => {
-  put('/etc/init.d/x', '');
+  writeFact('/etc/init.d/x', '');
   expect(initSystem(root)).toBe('init.d');
-  put('/usr/lib/systemd/systemd', '');
+  writeFact('/usr/lib/systemd/systemd', '');
   expect(initSystem(root)).toBe('systemd');
-  put('/run/openrc/softlevel', 'default');
+  writeFact('/run/openrc/softlevel', 'default');
   expect(initSystem(root)).toBe('openrc');
   mkdirSync(`${root}/run/systemd/system`, { recursive: true });
   expect(initSystem(root)).toBe('systemd');
@@ -41,15 +41,15 @@ test('maps architectures to the names that modules use', () => {
 
 test('detects virtualization and the time zone', () => {
   expect(virtualization(root)).toBe('none');
-  put('/sys/class/dmi/id/sys_vendor', 'QEMU\n');
+  writeFact('/sys/class/dmi/id/sys_vendor', 'QEMU\n');
   expect(virtualization(root)).toBe('qemu');
-  put('/sys/devices/system/clocksource/clocksource0/available_clocksource', 'kvm-clock tsc acpi_pm\n');
+  writeFact('/sys/devices/system/clocksource/clocksource0/available_clocksource', 'kvm-clock tsc acpi_pm\n');
   expect(virtualization(root)).toBe('kvm');
-  put('/sys/class/dmi/id/sys_vendor', '');
+  writeFact('/sys/class/dmi/id/sys_vendor', '');
   expect(virtualization(root)).toBe('none');
-  put('/proc/cpuinfo', 'flags\t\t: fpu hypervisor lahf_lm\n');
+  writeFact('/proc/cpuinfo', 'flags\t\t: fpu hypervisor lahf_lm\n');
   expect(virtualization(root)).toBe('kvm');
-  put('/.dockerenv', '');
+  writeFact('/.dockerenv', '');
   expect(virtualization(root)).toBe('docker');
   expect(timezone(root)).toBe('UTC');
   mkdirSync(`${root}/etc`);
@@ -64,13 +64,13 @@ test('returns a value for each built-in attribute by which modules choose varian
 });
 
 test('adds flattened attributes of facts.d, and skips only faulty files', async () => {
-  put('/facts.d/10-site.yaml', 'rack: { row: 4, unit: 12 }\nroles: [web, db]\nplatform: windows\n');
-  put('/facts.d/20-run', '#!/bin/sh\necho "serial: A1"\n', 0o755);
-  put('/facts.d/30-broken.yaml', 'a: [');
-  put('/facts.d/40-open.yaml', 'open: true\n', 0o666);
-  put('/facts.d/50-fails', '#!/bin/sh\nexit 3\n', 0o755);
-  put('/facts.d/60-proto.yaml', '__proto__: { polluted: yes }\n');
-  put('/facts.d/README', 'not a fact\n');
+  writeFact('/facts.d/10-site.yaml', 'rack: { row: 4, unit: 12 }\nroles: [web, db]\nplatform: windows\n');
+  writeFact('/facts.d/20-run', '#!/bin/sh\necho "serial: A1"\n', 0o755);
+  writeFact('/facts.d/30-broken.yaml', 'a: [');
+  writeFact('/facts.d/40-open.yaml', 'open: true\n', 0o666);
+  writeFact('/facts.d/50-fails', '#!/bin/sh\nexit 3\n', 0o755);
+  writeFact('/facts.d/60-proto.yaml', '__proto__: { polluted: yes }\n');
+  writeFact('/facts.d/README', 'not a fact\n');
   const warned: string[] = [];
   const facts = await gatherFacts({
     factsDir: `${root}/facts.d`,
@@ -90,8 +90,8 @@ test('adds flattened attributes of facts.d, and skips only faulty files', async 
 });
 
 test('ignores a facts directory that other users can write to', async () => {
-  put('/facts.d/10-site.yaml', 'rack: 4\n');
-  put('/facts.d/20-run', `#!/bin/sh\ntouch ${root}/ran\n`, 0o755);
+  writeFact('/facts.d/10-site.yaml', 'rack: 4\n');
+  writeFact('/facts.d/20-run', `#!/bin/sh\ntouch ${root}/ran\n`, 0o755);
   const warned: string[] = [];
   const gather = () =>
     gatherFacts({
@@ -110,8 +110,8 @@ test('ignores a facts directory that other users can write to', async () => {
 });
 
 test('cuts values that are too long', async () => {
-  put('/facts.d/a.yaml', `${Array.from({ length: 600 }, (_, i) => `k${i}: v`).join('\n')}\n`);
-  put('/facts.d/0.yaml', `long: ${'x'.repeat(5000)}\n`);
+  writeFact('/facts.d/a.yaml', `${Array.from({ length: 600 }, (_, i) => `k${i}: v`).join('\n')}\n`);
+  writeFact('/facts.d/0.yaml', `long: ${'x'.repeat(5000)}\n`);
   const facts = await gatherFacts({ factsDir: `${root}/facts.d`, clock: systemClock, warn: () => {} });
   expect(Object.keys(facts).length).toBe(512);
   expect(facts.long?.length).toBe(1024);
@@ -119,7 +119,7 @@ test('cuts values that are too long', async () => {
 
 test('keeps all built-in attributes, and warns about custom attributes that do not fit', async () => {
   const facts = (lines: string[]) => {
-    put('/facts.d/a.yaml', `${lines.join('\n')}\n`);
+    writeFact('/facts.d/a.yaml', `${lines.join('\n')}\n`);
     const warned: string[] = [];
     const warn = (_file: string, problem: string) => warned.push(problem);
     return gatherFacts({ factsDir: `${root}/facts.d`, hostname: 'web-1', clock: systemClock, warn }).then(

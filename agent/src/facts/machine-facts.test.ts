@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-const put = (name: string, text: string | Buffer, mode = 0o644): void =>
+const writeFact = (name: string, text: string | Buffer, mode = 0o644): void =>
   writeFileSync(`${root}/facts.d/${name}`, text, { mode });
 const start = async (): Promise<void> => {
   await facts.gather();
@@ -44,9 +44,9 @@ test('notices changed facts within seconds, even in a directory that is created 
   await start();
   expect(facts.attributes).toMatchObject({ distro: 'debian', timezone: 'Europe/Paris' });
   mkdirSync(`${root}/facts.d`);
-  put('a.yaml', 'rack: 1\n');
+  writeFact('a.yaml', 'rack: 1\n');
   await expect.poll(() => facts.attributes.rack).toBe('1');
-  put('a.yaml', 'rack: 2\n');
+  writeFact('a.yaml', 'rack: 2\n');
   await expect.poll(() => facts.attributes.rack).toBe('2');
   rmSync(`${root}/facts.d/a.yaml`);
   await expect.poll(() => facts.attributes.rack).toBeUndefined();
@@ -66,12 +66,12 @@ test('notices a new time zone and a new release of the system', async () => {
 test('does not rerun a program after its own writes', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
-  put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\necho "n: $(wc -c < ${root}/facts.d/runs)"\n`, 0o755);
+  writeFact('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\necho "n: $(wc -c < ${root}/facts.d/runs)"\n`, 0o755);
   await start();
   expect(runs()).toBe(1);
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(runs()).toBe(1);
-  put('b.yaml', 'b: 1\n');
+  writeFact('b.yaml', 'b: 1\n');
   await expect.poll(() => facts.attributes.b).toBe('1');
   expect(runs()).toBe(2);
 });
@@ -79,7 +79,7 @@ test('does not rerun a program after its own writes', async () => {
 test('reruns a slow program that writes to its own directory at increasing intervals', async () => {
   mkdirSync(`${root}/facts.d`);
   const runs = (): number => readFileSync(`${root}/facts.d/runs`, 'utf8').length;
-  put('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\nsleep 0.6\necho n: 1\n`, 0o755);
+  writeFact('p', `#!/bin/sh\nprintf x >> ${root}/facts.d/runs\nsleep 0.6\necho n: 1\n`, 0o755);
   await start();
   facts.refresh();
   await new Promise((resolve) => setTimeout(resolve, 3_500));
@@ -91,7 +91,7 @@ test('reruns a slow program that writes to its own directory at increasing inter
 test('notices system changes that happen while a program runs', async () => {
   mkdirSync(`${root}/facts.d`);
   symlinkSync('/usr/share/zoneinfo/Asia/Tokyo', `${root}/etc/new`);
-  put(
+  writeFact(
     'p',
     `#!/bin/sh\nsleep 0.2\nmv ${root}/etc/new ${root}/etc/localtime 2> /dev/null\nsleep 0.3\necho n: 1\n`,
     0o755,
@@ -103,9 +103,9 @@ test('notices system changes that happen while a program runs', async () => {
 
 test('logs a problem once, and again if it recurs', async () => {
   mkdirSync(`${root}/facts.d`);
-  put('a.yaml', 'platform: plan9\nok: 1\n');
-  put('b.yaml', Buffer.from([0x61, 0x3a, 0x20, 0xff, 0x0a]));
-  put('c.yaml', `c: ${'x'.repeat(300 * 1024)}\n`);
+  writeFact('a.yaml', 'platform: plan9\nok: 1\n');
+  writeFact('b.yaml', Buffer.from([0x61, 0x3a, 0x20, 0xff, 0x0a]));
+  writeFact('c.yaml', `c: ${'x'.repeat(300 * 1024)}\n`);
   await facts.gather();
   await facts.gather();
   expect(facts.attributes).toMatchObject({ platform: 'linux', ok: '1' });
@@ -117,14 +117,14 @@ test('logs a problem once, and again if it recurs', async () => {
   ]);
   rmSync(`${root}/facts.d/c.yaml`);
   await facts.gather();
-  put('c.yaml', `c: ${'x'.repeat(300 * 1024)}\n`);
+  writeFact('c.yaml', `c: ${'x'.repeat(300 * 1024)}\n`);
   await facts.gather();
   expect(warned).toHaveLength(4);
 });
 
 test('collects attributes on request, one collection at a time', async () => {
   mkdirSync(`${root}/facts.d`);
-  put('p', `#!/bin/sh\nprintf x >> ${root}/runs\necho "n: $(wc -c < ${root}/runs)"\n`, 0o755);
+  writeFact('p', `#!/bin/sh\nprintf x >> ${root}/runs\necho "n: $(wc -c < ${root}/runs)"\n`, 0o755);
   await start();
   for (let i = 0; i < 5; i++) facts.refresh();
   await expect.poll(() => facts.attributes.n).toBe('3');

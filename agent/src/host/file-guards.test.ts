@@ -45,7 +45,7 @@ afterEach(() => {
 });
 const uid = process.geteuid?.() ?? 0;
 const gid = process.getegid?.() ?? 0;
-const ours = { uid, gid, mode: 0o600 };
+const own = { uid, gid, mode: 0o600 };
 
 describe.each([
   ['sticky', 0o1777],
@@ -71,7 +71,7 @@ describe.each([
 
 describe('writing a file', () => {
   const write = (name = 'f', beforeRename = async () => {}) =>
-    writeFileAtomically(parent, name, { content: { bytes: Buffer.from('new') }, ...ours, beforeRename });
+    writeFileAtomically(parent, name, { content: { bytes: Buffer.from('new') }, ...own, beforeRename });
 
   test('syncs a new file before its rename, and the directory after it', async () => {
     const order: string[] = [];
@@ -91,7 +91,7 @@ describe('writing a file', () => {
         real(fd);
       }),
     ];
-    restore = () => restores.forEach((put) => void put());
+    restore = () => restores.forEach((undo) => void undo());
     await write();
     syncDirectory(parent);
     expect(order).toEqual(['sync 3 600', 'rename', 'sync directory']);
@@ -126,8 +126,8 @@ describe('writing a file', () => {
     await write();
     const name = temporary.slice(temporary.lastIndexOf('/') + 1);
     writeFileSync(`${directory}/victim`, 'precious');
-    for (const put of [symlinkSync, linkSync]) {
-      put(`${directory}/victim`, `${directory}/${name}`);
+    for (const link of [symlinkSync, linkSync]) {
+      link(`${directory}/victim`, `${directory}/${name}`);
       await write();
       expect(readFileSync(`${directory}/victim`, 'utf8')).toBe('precious');
       expect(statSync(`${directory}/f`).nlink).toBe(1);
@@ -148,11 +148,11 @@ describe('writing a file', () => {
 });
 
 describe('observing a file that another process replaces', () => {
-  const replacing = (times: number, put: (path: string) => void) => {
+  const replacing = (times: number, create: (path: string) => void) => {
     let left = times;
     restore = replaceCall('openSync', (real) => (path, ...rest) => {
       if (String(path).endsWith('/f') && left-- > 0) {
-        put(`${directory}/new`);
+        create(`${directory}/new`);
         renameSync(`${directory}/new`, `${directory}/f`);
       }
       return real(path, ...rest);

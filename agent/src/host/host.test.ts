@@ -149,7 +149,7 @@ describe('the output of a program', () => {
 
   test('keeps only a bounded part of the output in memory', async () => {
     const before = liveBytes();
-    let [passed, most] = [0, 0];
+    let [passed, maxBytes] = [0, 0];
     const result = await runCommand(
       {
         program: 'sh',
@@ -159,7 +159,7 @@ describe('the output of a program', () => {
         printed(_stream, piece) {
           // Measures once for each megabyte.
           if (Math.floor(passed / 1e6) !== Math.floor((passed + piece.length) / 1e6))
-            most = Math.max(most, liveBytes() - before);
+            maxBytes = Math.max(maxBytes, liveBytes() - before);
           passed += piece.length;
         },
       },
@@ -168,8 +168,8 @@ describe('the output of a program', () => {
     expect(result.stdout.length).toBeLessThan(1100);
     expect(result).toMatchObject({ exitCode: 0, truncated: true, stdout: expect.stringMatching(/end\n$/) });
     expect(passed).toBe(64_000_004);
-    expect(most).toBeGreaterThan(0);
-    expect(most).toBeLessThan(8_000_000);
+    expect(maxBytes).toBeGreaterThan(0);
+    expect(maxBytes).toBeLessThan(8_000_000);
   });
 
   test('throws an error when no more files can be opened', async () => {

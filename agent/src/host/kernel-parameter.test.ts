@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parameterName, parameterPath, plainValue } from './kernel-parameter.ts';
+import { normalizedValue, parameterName, parameterPath } from './kernel-parameter.ts';
 
 test('uses the first "." or "/" in a key as the separator', () => {
   expect(parameterPath('net.ipv4.ip_forward')).toBe('net/ipv4/ip_forward');
@@ -29,5 +29,5 @@ test('refuses keys that lead out of /proc/sys', () => {
 });
 
 test('normalizes white space between numbers', () => {
-  expect(plainValue(' 4096\t131072   6291456\n')).toBe('4096 131072 6291456');
+  expect(normalizedValue(' 4096\t131072   6291456\n')).toBe('4096 131072 6291456');
 });

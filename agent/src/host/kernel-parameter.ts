@@ -21,7 +21,7 @@ export const parameterName = (path: string): string =>
   path.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
 
 /** Normalizes white space, because the kernel separates numbers with tabs, but operators use spaces. */
-export const plainValue = (text: string): string => text.trim().replace(/\s+/g, ' ');
+export const normalizedValue = (text: string): string => text.trim().replace(/\s+/g, ' ');
 
 /**
  * Reads a parameter.
@@ -36,7 +36,7 @@ export function readParameter(path: string): string | null {
     if (stats === undefined) return null;
     if (stats.isDirectory())
       throw new HostFailure(`${parameterName(path)} is a directory of parameters, not a parameter`);
-    return plainValue(readFileSync(file, 'latin1'));
+    return normalizedValue(readFileSync(file, 'latin1'));
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return null;
     if (errnoOf(error) === 'EACCES' || errnoOf(error) === 'EIO' || errnoOf(error) === 'EINVAL')
@@ -66,7 +66,7 @@ export function writeParameter(path: string, value: string): void {
     if (code === 'EINVAL' || code === 'ERANGE') throw new HostFailure(`the kernel rejected this value for ${name}`);
     throw hostFailure(error, `set the kernel parameter ${name}`);
   }
-  if (readParameter(path) !== plainValue(value))
+  if (readParameter(path) !== normalizedValue(value))
     throw new HostFailure(
       `the kernel changed or limited the declared value of ${name}; declare the value that the kernel uses`,
     );

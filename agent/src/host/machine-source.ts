@@ -2,7 +2,7 @@ import { readdirSync, statfs } from 'node:fs';
 import { exists, readText } from './read-system.ts';
 
 /** Capacity of a file system, in bytes. */
-export interface Room {
+export interface Capacity {
   total: number;
   free: number;
 }
@@ -18,7 +18,7 @@ export interface MachineSource {
   names(path: string): readonly string[];
   exists(path: string): boolean;
   /** Returns the capacity of the file system mounted at `path` (latin1). May never settle if the disk hangs. */
-  room(path: string): Promise<Room>;
+  capacity(path: string): Promise<Capacity>;
 }
 
 export const machineSource: MachineSource = {
@@ -31,7 +31,7 @@ export const machineSource: MachineSource = {
     }
   },
   exists,
-  room: (path) =>
+  capacity: (path) =>
     new Promise((resolve, reject) => {
       statfs(Buffer.from(path, 'latin1'), (error, { frsize, bsize, blocks, bfree } = {} as never) => {
         if (error !== null) return reject(error);

@@ -46,11 +46,11 @@ test('reads all complete lines of a file truncated at any byte, and appends afte
   const { log } = reopen();
   for (let i = 0; i < 3; i++) log.append({ i });
   await log.close();
-  const whole = readFileSync(only());
-  const ends = [...whole].flatMap((byte, i) => (byte === 10 ? [i + 1] : []));
+  const content = readFileSync(only());
+  const ends = [...content].flatMap((byte, i) => (byte === 10 ? [i + 1] : []));
   await fc.assert(
-    fc.asyncProperty(fc.nat(whole.length), async (cut) => {
-      writeFileSync(only(), whole);
+    fc.asyncProperty(fc.nat(content.length), async (cut) => {
+      writeFileSync(only(), content);
       truncateSync(only(), cut);
       const torn = reopen();
       expect(torn.lines.length).toBe(ends.filter((end) => end <= cut).length);

@@ -183,13 +183,13 @@ function recordEnd(state: JournalState, event: EventOf<'ended'>): void {
         ? (state.managed.get(resource.key)?.succeeded ?? [])
         : [resource],
     );
-    const kept = [...state.managed.values()].filter(
+    const retained = [...state.managed.values()].filter(
       ({ resource, succeeded }) =>
         succeeded !== null && !desired.has(resource.key) && keep_modules.includes(resource.module),
     );
     state.snapshot = {
       operationId: event.id,
-      resources: [...applied, ...kept.map(({ succeeded }) => succeeded as ResolvedResource)],
+      resources: [...applied, ...retained.map(({ succeeded }) => succeeded as ResolvedResource)],
     };
   }
   if (operation.message.kind === 'apply') {

@@ -8,22 +8,22 @@ import { Journal } from './journal.ts';
 const h = useAgent();
 
 /** Returns all files of the agent with their modes. */
-const kept = () =>
+const storedFiles = () =>
   readdirSync(h.dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
-const holding = (text: string) => kept().filter((path) => readFileSync(path, 'utf8').includes(text));
+const holding = (text: string) => storedFiles().filter((path) => readFileSync(path, 'utf8').includes(text));
 
 test('removes a secret from the journal when the journal is rewritten after the removal of the resource', async () => {
   const declared = file(`${h.root}/f`, { content: 'password=hunter2\n' }, { sensitive_fields: ['content'] });
   await h.agent.run(operation('apply', [declared]));
   expect(holding('hunter2')).not.toEqual([]);
-  for (const path of kept()) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
+  for (const path of storedFiles()) expect([path, statSync(path).mode & 0o077]).toEqual([path, 0]);
   for (const path of [h.dataDir, `${h.dataDir}/state`, `${h.dataDir}/state/before`])
     expect([path, statSync(path).mode & 0o777]).toEqual([path, 0o700]);
 
   // Drift is measured against the snapshot, so the rewritten journal still contains the secret.
-  await writeAnew();
+  await rewriteJournal();
   expect(holding('hunter2')).not.toEqual([]);
   await h.restart();
   await h.agent.run(operation('apply', []));
@@ -31,13 +31,13 @@ test('removes a secret from the journal when the journal is rewritten after the 
   h.agent.engine.spool.acknowledge(Math.max(...[...h.agent.engine.spool.pending(0)].map(({ seq }) => seq)));
   await h.restart();
   expect(holding('hunter2')).not.toEqual([]);
-  await writeAnew();
+  await rewriteJournal();
   expect(holding('hunter2')).toEqual([]);
   await h.restart();
 });
 
 /** Rewrites the journal, as the agent does after the journal has grown. */
-async function writeAnew(): Promise<void> {
+async function rewriteJournal(): Promise<void> {
   await h.agent.stop();
   const journal = await Journal.open(h.dataDir, () => {}, console.error);
   await journal.compact();

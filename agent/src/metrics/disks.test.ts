@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../lib/test/manual-clock.ts';
-import type { MachineSource, Room } from '../host/machine-source.ts';
+import type { Capacity, MachineSource } from '../host/machine-source.ts';
 import { DiskReader, sumRooms } from './disks.ts';
 
 /** Disks with answers that the test controls. */
 class TestDisks {
   readonly clock = new ManualClock();
   mounts = '';
-  readonly asked: string[] = [];
-  readonly open = new Map<string, { answer: (room: Room) => void; fail: (code: string) => void }>();
-  readonly answers = new Map<string, Room | string>();
+  readonly queried: string[] = [];
+  readonly open = new Map<string, { answer: (room: Capacity) => void; fail: (code: string) => void }>();
+  readonly answers = new Map<string, Capacity | string>();
   readonly reader: DiskReader;
 
   constructor(...paths: string[]) {
@@ -18,8 +18,8 @@ class TestDisks {
       text: () => this.mounts,
       names: () => [],
       exists: () => false,
-      room: (path) => {
-        this.asked.push(path);
+      capacity: (path) => {
+        this.queried.push(path);
         return new Promise((resolve, reject) => {
           const fail = (code: string) => reject(Object.assign(new Error(code), { code }));
           this.open.set(path, { answer: resolve, fail });
@@ -41,19 +41,19 @@ class TestDisks {
   }
 }
 
-const room = (total: number, free: number): Room => ({ total, free });
+const capacity = (total: number, free: number): Capacity => ({ total, free });
 
 describe('the capacity of all disks', () => {
   test('sums total and used space', async () => {
     const disks = new TestDisks('/', '/srv');
-    disks.answers.set('/', room(100, 40)).set('/srv', room(1000, 900));
+    disks.answers.set('/', capacity(100, 40)).set('/srv', capacity(1000, 900));
     expect(await disks.reader.read()).toEqual({ total: 1100, used: 160 });
     expect(disks.clock.next).toBeNull();
   });
 
   test('skips unmounted and inaccessible disks, and returns null if a disk fails or none is left', async () => {
     const disks = new TestDisks('/', '/srv');
-    disks.answers.set('/', room(100, 40));
+    disks.answers.set('/', capacity(100, 40));
     for (const code of ['EACCES', 'ENOENT', 'ENOTDIR']) {
       disks.answers.set('/srv', code);
       expect(await disks.reader.read()).toEqual({ total: 100, used: 60 });
@@ -67,7 +67,7 @@ describe('the capacity of all disks', () => {
 
   test('returns null after a disk hangs for two seconds, and queries no disk until it answers', async () => {
     const disks = new TestDisks('/', '/hung', '/srv');
-    disks.answers.set('/', room(100, 40)).set('/srv', room(10, 5));
+    disks.answers.set('/', capacity(100, 40)).set('/srv', capacity(10, 5));
     const reading = disks.reader.read();
     await disks.ticks();
     disks.clock.advance(1_999);
@@ -80,17 +80,17 @@ describe('the capacity of all disks', () => {
     disks.clock.advance(1);
     expect(await reading).toBeNull();
     for (let times = 0; times < 5; times++) expect(await disks.reader.read()).toBeNull();
-    expect(disks.asked).toEqual(['/', '/hung']);
+    expect(disks.queried).toEqual(['/', '/hung']);
 
-    disks.open.get('/hung')!.answer(room(20, 20));
+    disks.open.get('/hung')!.answer(capacity(20, 20));
     await disks.ticks();
-    disks.answers.set('/hung', room(20, 20));
+    disks.answers.set('/hung', capacity(20, 20));
     expect(await disks.reader.read()).toEqual({ total: 130, used: 65 });
   });
 
   test('returns values after a hanging disk is unmounted, but not while two queries are pending', async () => {
     const disks = new TestDisks('/a', '/b', '/c');
-    disks.answers.set('/b', room(5, 5)).set('/c', room(5, 5));
+    disks.answers.set('/b', capacity(5, 5)).set('/c', capacity(5, 5));
     const hang = async () => {
       const reading = disks.reader.read();
       await disks.ticks();
@@ -103,9 +103,9 @@ describe('the capacity of all disks', () => {
     disks.answers.delete('/b');
     expect(await hang()).toBeNull();
     disks.mount('/c');
-    const before = disks.asked.length;
+    const before = disks.queried.length;
     expect(await disks.reader.read()).toBeNull();
-    expect(disks.asked).toHaveLength(before);
+    expect(disks.queried).toHaveLength(before);
     disks.open.get('/a')!.fail('EIO');
     await disks.ticks();
     expect(await disks.reader.read()).toEqual({ total: 5, used: 0 });
@@ -114,15 +114,15 @@ describe('the capacity of all disks', () => {
   test('counts the shared free space of a pool once', () => {
     const pool = 'tank';
     const rooms = [
-      { ...room(1000, 900), pool },
-      { ...room(950, 900), pool },
+      { ...capacity(1000, 900), pool },
+      { ...capacity(950, 900), pool },
       // This file system has a quota.
-      { ...room(60, 20), pool },
-      { ...room(500, 100), pool: 'rpool' },
-      { ...room(7, 2), pool: null },
+      { ...capacity(60, 20), pool },
+      { ...capacity(500, 100), pool: 'rpool' },
+      { ...capacity(7, 2), pool: null },
     ];
     expect(sumRooms(rooms)).toEqual({ total: 190 + 900 + 500 + 7, used: 190 + 400 + 5 });
-    expect(sumRooms([{ ...room(5, 9), pool: null }])).toBeNull();
-    expect(sumRooms([{ ...room(2 ** 60, 0), pool: null }])).toBeNull();
+    expect(sumRooms([{ ...capacity(5, 9), pool: null }])).toBeNull();
+    expect(sumRooms([{ ...capacity(2 ** 60, 0), pool: null }])).toBeNull();
   });
 });

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../lib/src/clock.ts';
-import type { MachineSource, Room } from '../host/machine-source.ts';
+import type { Capacity, MachineSource } from '../host/machine-source.ts';
 import { type FileSystem, fileSystems, parseMounts } from './mounts.ts';
 
 /** Timeout for all disks together. */
@@ -31,14 +31,14 @@ export class DiskReader {
   /** Reads the capacity within `timeoutMs`. @returns null if there are no disks or a disk does not answer */
   async read(): Promise<Disks | null> {
     const systems = this.#mounted();
-    const rooms: (Room & { pool: string | null })[] = [];
+    const rooms: (Capacity & { pool: string | null })[] = [];
     const deadline = this.#clock.monotonic() + timeoutMs;
     if (this.#unanswered.size >= maxUnanswered || systems.some(({ path }) => this.#unanswered.has(path))) return null;
     for (const { path, pool } of systems) {
       const left = deadline - this.#clock.monotonic();
-      const room = left > 0 ? await this.#query(path, left) : 'unknown';
-      if (room === 'unknown') return null;
-      if (room !== 'hidden') rooms.push({ ...room, pool });
+      const capacity = left > 0 ? await this.#query(path, left) : 'unknown';
+      if (capacity === 'unknown') return null;
+      if (capacity !== 'hidden') rooms.push({ ...capacity, pool });
     }
     return sumRooms(rooms);
   }
@@ -53,17 +53,17 @@ export class DiskReader {
   }
 
   /** Queries one disk. @returns `hidden` if the disk was unmounted meanwhile or is not accessible to this user */
-  #query(path: string, limitMs: number): Promise<Room | 'hidden' | 'unknown'> {
+  #query(path: string, limitMs: number): Promise<Capacity | 'hidden' | 'unknown'> {
     return new Promise((resolve) => {
       this.#unanswered.add(path);
       const cancelTimeout = this.#clock.after(limitMs, () => resolve('unknown'));
-      const answered = (answer: Room | 'hidden' | 'unknown') => {
+      const answered = (answer: Capacity | 'hidden' | 'unknown') => {
         this.#unanswered.delete(path);
         cancelTimeout();
         resolve(answer);
       };
       this.#source
-        .room(path)
+        .capacity(path)
         .then(answered, (error: NodeJS.ErrnoException) =>
           answered(['EACCES', 'ENOENT', 'ENOTDIR'].includes(error.code ?? '') ? 'hidden' : 'unknown'),
         );
@@ -75,14 +75,14 @@ export class DiskReader {
  * Sums the space of file systems. Counts the free space of a pool once, and the used space of each of its file systems.
  * Returns null if there is nothing to sum.
  */
-export function sumRooms(rooms: readonly (Room & { pool: string | null })[]): Disks | null {
+export function sumRooms(rooms: readonly (Capacity & { pool: string | null })[]): Disks | null {
   let used = 0;
   let free = 0;
   const freeOfPools = new Map<string, number>();
-  for (const room of rooms) {
-    used += room.total - room.free;
-    if (room.pool === null) free += room.free;
-    else freeOfPools.set(room.pool, Math.max(room.free, freeOfPools.get(room.pool) ?? 0));
+  for (const capacity of rooms) {
+    used += capacity.total - capacity.free;
+    if (capacity.pool === null) free += capacity.free;
+    else freeOfPools.set(capacity.pool, Math.max(capacity.free, freeOfPools.get(capacity.pool) ?? 0));
   }
   for (const shared of freeOfPools.values()) free += shared;
   const total = used + free;

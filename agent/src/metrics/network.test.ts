@@ -23,8 +23,8 @@ describe('traffic', () => {
     const text = `${head}${line('eth0', 'x', 1)}${line('eth1', 1, '-1')}${line('eth2', 2 ** 60, 1)}   eth3: 1 2\n${line('eth4', 3, 4)}`;
     expect([...parseTraffic(text).keys()]).toEqual(['eth4']);
     fc.assert(
-      fc.property(fc.string(), fc.nat(200), (put, at) => {
-        const mangled = `${text.slice(0, at)}${put}${text.slice(at)}`;
+      fc.property(fc.string(), fc.nat(200), (inserted, at) => {
+        const mangled = `${text.slice(0, at)}${inserted}${text.slice(at)}`;
         const sum = sumTraffic(parseTraffic(mangled), [...parseTraffic(mangled).keys()]);
         expect(sum === null || (Number.isSafeInteger(sum.received) && sum.sent >= 0)).toBe(true);
       }),

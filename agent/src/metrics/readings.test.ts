@@ -14,7 +14,7 @@ const hostile = (text: string) =>
     fc.string(),
     fc
       .tuple(fc.nat(text.length), fc.nat(40), fc.string({ maxLength: 30 }))
-      .map(([at, length, put]) => [text.slice(0, at), put, text.slice(at + length)].join('')),
+      .map(([at, length, inserted]) => [text.slice(0, at), inserted, text.slice(at + length)].join('')),
     fc.stringMatching(/^[\d .:a-zA-Z\n-]{0,80}$/).map((tail) => `${text.slice(0, 30)}${tail}`),
   );
 

@@ -36,9 +36,9 @@ export function parseCpuTimes(text: string): CpuTimes | null {
  * @returns null if no time has passed
  */
 export function cpuUsage(before: CpuTimes, after: CpuTimes): number | null {
-  const grown = (from: number | undefined, to: number) => Math.max(0, to - (from ?? 0));
-  const idle = grown(before.idle, after.idle) + grown(before.iowait, after.iowait);
-  const busy = after.busy.reduce((sum, ticks, kind) => sum + grown(before.busy[kind], ticks), 0);
+  const increase = (from: number | undefined, to: number) => Math.max(0, to - (from ?? 0));
+  const idle = increase(before.idle, after.idle) + increase(before.iowait, after.iowait);
+  const busy = after.busy.reduce((sum, ticks, kind) => sum + increase(before.busy[kind], ticks), 0);
   const all = idle + busy;
   return all > 0 ? Math.round((10_000 * busy) / all) / 100 : null;
 }

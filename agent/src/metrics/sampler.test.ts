@@ -15,7 +15,7 @@ let files: Record<string, string>;
 let logged: { fields: object; message: string }[];
 /** Network cards, and interfaces above other interfaces. */
 let interfaces: Record<string, 'card' | 'upper' | 'loose'>;
-let room: MachineSource['room'];
+let capacity: MachineSource['capacity'];
 let changes: number;
 
 const netOf = (values: Record<string, [number, number]>) =>
@@ -30,7 +30,7 @@ beforeEach(() => {
   logged = [];
   changes = 0;
   interfaces = { eth0: 'card', br0: 'upper' };
-  room = async () => ({ total: 100, free: 30 });
+  capacity = async () => ({ total: 100, free: 30 });
   files = {
     '/proc/stat': 'cpu  0 0 0 0 0 0 0 0 0 0\n',
     '/proc/meminfo': 'MemTotal: 8 kB\nMemAvailable: 3 kB\nSwapTotal: 4 kB\nSwapFree: 2 kB\n',
@@ -50,7 +50,7 @@ const source: MachineSource = {
   },
   exists: (path) =>
     Object.entries(interfaces).some(([name, kind]) => kind === 'card' && path.includes(`/${name}/device`)),
-  room: (path) => room(path),
+  capacity: (path) => capacity(path),
 };
 
 function start(given: MachineSource = source): Sampler {
@@ -111,7 +111,7 @@ describe('samples', () => {
   });
 
   test('records null only for the measures that are missing', async () => {
-    const whole = async () => {
+    const sampleAll = async () => {
       await pass(30_000);
       return samples().at(-1)!;
     };
@@ -131,13 +131,13 @@ describe('samples', () => {
     };
     for (const [path, names] of nulls) {
       work();
-      expect(Object.values(await whole()), path).not.toContain(null);
+      expect(Object.values(await sampleAll()), path).not.toContain(null);
       for (const broken of [undefined, '', '\0\0 -1 garbage\n']) {
         work();
         const text = files[path]!;
         if (broken === undefined) delete files[path];
         else files[path] = broken;
-        const sample = await whole();
+        const sample = await sampleAll();
         expect(
           Object.keys(sample).filter((name) => sample[name as keyof Sample] === null),
           path,
@@ -145,7 +145,7 @@ describe('samples', () => {
         files[path] = text;
       }
       // Computing the CPU usage requires two new readings.
-      if (path === '/proc/stat') expect((await whole()).cpu_usage).toBeNull();
+      if (path === '/proc/stat') expect((await sampleAll()).cpu_usage).toBeNull();
     }
     expect(logged.map(({ message }) => message)).toEqual([expect.stringContaining('the sample buffer is full')]);
   });
@@ -160,7 +160,7 @@ describe('samples', () => {
   });
 
   test('records null for the disk values while a disk hangs', async () => {
-    room = () => new Promise(() => {});
+    capacity = () => new Promise(() => {});
     start();
     await pass(5_000);
     expect(samples()).toEqual([]);

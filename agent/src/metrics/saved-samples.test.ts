@@ -121,9 +121,9 @@ describe('unsent samples', () => {
       await agent.take(1);
       if (existsSync(path)) sizes.add(statSync(path).size);
       if (taken % 3 > 0) continue;
-      const kept = start().times;
-      expect(kept).toEqual(halfMinutes(1, kept.length));
-      expect(taken - kept.length).toBeLessThanOrEqual(20);
+      const restored = start().times;
+      expect(restored).toEqual(halfMinutes(1, restored.length));
+      expect(taken - restored.length).toBeLessThanOrEqual(20);
     }
     expect(sizes.size).toBeLessThanOrEqual(9);
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -134,11 +134,11 @@ describe('unsent samples', () => {
   test('restores samples unchanged and in order after a stop, and removes their file when they are sent', async () => {
     const first = start();
     await first.take(70);
-    const whole = first.buffer.at(69);
+    const newest = first.buffer.at(69);
     await first.saved.end();
     const second = start();
     expect(second.times).toEqual(halfMinutes(1, 70));
-    expect(second.buffer.at(69)).toEqual(whole);
+    expect(second.buffer.at(69)).toEqual(newest);
     await second.take(3);
     await second.saved.end();
     const third = start();
@@ -177,18 +177,18 @@ describe('unsent samples', () => {
 
   test('limits samples on disk to twice the capacity of the buffer', async () => {
     let agent = start(50);
-    let most = 0;
+    let maxLines = 0;
     for (let n = 1; n <= 500; n++) {
       await agent.take(1);
-      if (existsSync(path)) most = Math.max(most, lines());
+      if (existsSync(path)) maxLines = Math.max(maxLines, lines());
       if (n % 170 === 0) {
         await agent.saved.end();
         agent = start(50);
         expect(agent.times).toEqual(halfMinutes(n - 49, n));
       }
     }
-    expect(most).toBeGreaterThan(70);
-    expect(most).toBeLessThanOrEqual(1 + 50 + 50 + 21);
+    expect(maxLines).toBeGreaterThan(70);
+    expect(maxLines).toBeLessThanOrEqual(1 + 50 + 50 + 21);
   });
 
   test('restores exactly the unsent samples after any sequence of events', async () => {
@@ -250,8 +250,8 @@ describe('the file of samples', () => {
     for (let length = bytes.length; length >= 0; length--) {
       writeFileSync(path, bytes);
       truncateSync(path, length);
-      const whole = Math.max(0, ends.filter((end) => end <= length).length - 1);
-      expect(start().times).toEqual(halfMinutes(1, whole));
+      const completeLines = Math.max(0, ends.filter((end) => end <= length).length - 1);
+      expect(start().times).toEqual(halfMinutes(1, completeLines));
     }
     writeFileSync(path, bytes.subarray(0, -3));
     logged = [];
@@ -320,9 +320,9 @@ describe('the file of samples', () => {
     for (const harm of [() => rmSync(path), () => writeFileSync(path, 'x'), () => truncateSync(path, 100)]) {
       harm();
       await agent.take(21);
-      const kept = start().times;
-      expect(kept).toEqual(halfMinutes(1, kept.length));
-      expect(kept.length).toBeGreaterThan(agent.times.length - 21);
+      const restored = start().times;
+      expect(restored).toEqual(halfMinutes(1, restored.length));
+      expect(restored.length).toBeGreaterThan(agent.times.length - 21);
     }
   });
 

@@ -77,14 +77,14 @@ export class SavedSamples {
     await this.#saving;
     const { first, end } = this.#options.buffer;
     if (first === end) this.#remove();
-    else if (this.#firstUnsaved < end || (this.#saved?.from ?? first) < first || !this.#isOurs) await this.#save(true);
+    else if (this.#firstUnsaved < end || (this.#saved?.from ?? first) < first || !this.#isOwn) await this.#save(true);
   }
 
   get #firstUnsaved(): number {
     return Math.max(this.#options.buffer.first, this.#saved?.to ?? 0);
   }
 
-  get #isOurs(): boolean {
+  get #isOwn(): boolean {
     return this.#saved?.nodeId === this.#options.nodeId();
   }
 
@@ -125,7 +125,7 @@ export class SavedSamples {
     // Sent and dropped samples stay in the file until there are more of them than the buffer can hold.
     const canAppend = buffer.first - from <= (isLast ? 0 : buffer.capacity);
     const isAppended =
-      this.#isOurs && canAppend && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));
+      this.#isOwn && canAppend && (await this.#file.append(rowsOf(this.#between(this.#firstUnsaved, end))));
     if (!isAppended) {
       from = Math.min(buffer.first, end);
       await this.#file.replace(linesOf(nodeId, this.#between(from, end)));

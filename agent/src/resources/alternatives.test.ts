@@ -194,8 +194,8 @@ test('restores the earlier choice, or the automatic mode if that candidate no lo
   expect(diffAlternativesRemoval(before, { ...manual, target: '/bin/vim' }).changes).toEqual([
     { field: 'path', from: '/bin/vim', to: '/bin/ed' },
   ]);
-  const gone = group({ mode: 'manual', candidates: ['/bin/vim'] });
-  expect(diffAlternativesRemoval(before, gone)).toMatchObject({
+  const withoutCandidate = group({ mode: 'manual', candidates: ['/bin/vim'] });
+  expect(diffAlternativesRemoval(before, withoutCandidate)).toMatchObject({
     changes: [{ field: 'mode', from: 'manual', to: 'auto' }],
     message: expect.stringContaining('no longer a candidate'),
   });

@@ -9,8 +9,8 @@ import {
   diffWrittenRemoval,
   lookAtWritten,
   lookAtWrittenForRemoval,
-  putBack,
   rememberWritten,
+  restoreWritten,
   textOf,
   type WrittenFile,
   write,
@@ -46,8 +46,8 @@ function sourceFile(resource: Declared): WrittenFile {
 
 function keyFile(resource: Declared): WrittenFile {
   const body = resource.body;
-  const wanted = isAbsent(body) || body.signed_by == null ? null : renderKey(body.signed_by);
-  return { path: keyPath(body.name), text: wanted, mode: '0644' };
+  const declared = isAbsent(body) || body.signed_by == null ? null : renderKey(body.signed_by);
+  return { path: keyPath(body.name), text: declared, mode: '0644' };
 }
 
 /** Reports whether the agent manages the key file, because a key is or was declared. */
@@ -145,14 +145,14 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
 
   async apply(resource, seen, _difference, machine) {
     const { source, key } = diffParts(resource, seen, { purpose: 'apply' });
-    const putSource = async () => {
+    const writeSource = async () => {
       if (source.action !== 'none') await write(resource, sourceFile(resource), seen.source, source, machine);
     };
-    const putKey = async () => {
+    const writeKey = async () => {
       if (seen.key !== null && key.action !== 'none') await write(resource, keyFile(resource), seen.key, key, machine);
     };
     // Orders the steps so that a source never refers to a missing key.
-    const steps = keyFile(resource).text === null ? [putSource, putKey] : [putKey, putSource];
+    const steps = keyFile(resource).text === null ? [writeSource, writeKey] : [writeKey, writeSource];
     for (const step of steps) await step();
     machine.stale(freshOffers, knownOffers);
     return {};
@@ -177,9 +177,9 @@ export const aptRepository = defineProvider<'apt-repository', SeenRepository, Re
   async remove(resource, before, seen, _difference, machine) {
     const { source, key } = diffPartsRemoval(resource, before, seen, machine.copies);
     if (before.source !== null && source.action !== 'none')
-      await putBack(resource, sourceFile(resource), before.source, seen.source, source, machine);
+      await restoreWritten(resource, sourceFile(resource), before.source, seen.source, source, machine);
     if (before.key !== null && seen.key !== null && key.action !== 'none')
-      await putBack(resource, keyFile(resource), before.key, seen.key, key, machine);
+      await restoreWritten(resource, keyFile(resource), before.key, seen.key, key, machine);
     machine.stale(freshOffers, knownOffers);
     return {};
   },

@@ -6,9 +6,9 @@ import {
   beginOf,
   bodyOf,
   brokenBlock,
+  declaredLines,
   endOf,
   findBlock,
-  linesWanted,
   look,
   type SeenBlock,
 } from './block-unix/seen.ts';
@@ -17,7 +17,7 @@ import { defineProvider } from './provider/define-provider.ts';
 import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/text-file.ts';
 
 /** Maximum number of characters of a previous block that are kept so that it can be restored. */
-const maxKept = 128 * 1024;
+const maxSaved = 128 * 1024;
 
 /** Returns the journaled form. It replaces a block of more than 16 KiB with a text that equals no declared block. */
 const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
@@ -34,7 +34,7 @@ export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
     checkPath(pathOf(resource));
     if (!/^[^\s\x00-\x1f]+$/.test(bodyOf(resource).marker)) throw new HostFailure('`marker` must be one word');
     const markers = [beginOf(resource), endOf(resource)];
-    if (linesWanted(resource)?.some((line) => markers.includes(line.trimEnd())) === true)
+    if (declaredLines(resource)?.some((line) => markers.includes(line.trimEnd())) === true)
       throw new HostFailure('its `content` contains a marker line of the block');
   },
 
@@ -57,9 +57,9 @@ export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
     if (before !== null) return before;
     if (found.is !== 'whole') return { was: 'absent' };
     const { lines, index, above, below, ending } = found.block;
-    if (lines.reduce((sum, line) => sum + line.length, 0) > maxKept)
+    if (lines.reduce((sum, line) => sum + line.length, 0) > maxSaved)
       throw new HostFailure(
-        `the existing block in ${pathOf(resource)} is larger than ${maxKept / 1024} KiB, so it could not be restored later; nothing is changed. Remove the block by hand.`,
+        `the existing block in ${pathOf(resource)} is larger than ${maxSaved / 1024} KiB, so it could not be restored later; nothing is changed. Remove the block by hand.`,
       );
     return { was: 'present', lines, index, above, below, ending };
   },
@@ -70,8 +70,8 @@ export const blockUnix = defineProvider<'block-unix', SeenBlock, BlockBefore>({
       const found = findBlock(resource, lines);
       if (found.is === 'broken') throw brokenBlock(resource, found.how);
       const block = found.is === 'whole' ? found.block : null;
-      const wanted = isAbsent(resource) ? null : linesWanted(resource);
-      if (block !== null && wanted !== null && sameLines(block.lines, wanted)) return null;
+      const declared = isAbsent(resource) ? null : declaredLines(resource);
+      if (block !== null && declared !== null && sameLines(block.lines, declared)) return null;
       return edited(resource, lines, block);
     });
     return {};

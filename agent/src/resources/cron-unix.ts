@@ -10,8 +10,8 @@ import {
   diffWrittenRemoval,
   lookAtWritten,
   lookAtWrittenForRemoval,
-  putBack,
   rememberWritten,
+  restoreWritten,
   textOf,
   type WrittenFile,
   write,
@@ -42,7 +42,7 @@ function jobPath({ user, name }: Pick<Body, 'user' | 'name'>): string {
   return `/etc/cron.d/muster-${escaped}-${name}`;
 }
 
-function wantedFile(resource: Declared): WrittenFile {
+function declaredFile(resource: Declared): WrittenFile {
   const body = resource.body;
   return {
     path: jobPath(body),
@@ -106,7 +106,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   },
 
   observe(resource, _circumstances, machine) {
-    const file = lookAtWritten(resource, wantedFile(resource), machine);
+    const file = lookAtWritten(resource, declaredFile(resource), machine);
     const { user, ensure } = resource.body;
     const userIsMissing = ensure !== 'absent' && !/^\d+$/.test(user) && machine.accounts.uid(user) === null;
     return { ...seenJob(resource, file), userIsMissing };
@@ -114,7 +114,7 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
 
   diff(resource, seen, circumstances) {
     const body = resource.body;
-    const file = diffWritten(resource, wantedFile(resource), seen.file, circumstances);
+    const file = diffWritten(resource, declaredFile(resource), seen.file, circumstances);
     if (file.action === 'none') return file;
     const { user } = body;
     return {
@@ -132,24 +132,30 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   weight: (seen) => fileWeight(seen.file),
 
   remember(resource, seen, _difference, before, machine) {
-    const wanted = wantedFile(resource);
-    const file = diffWritten(resource, wanted, seen.file, { purpose: 'apply' });
-    return rememberWritten(resource, wanted, seen.file, file, before, machine);
+    const declared = declaredFile(resource);
+    const file = diffWritten(resource, declared, seen.file, { purpose: 'apply' });
+    return rememberWritten(resource, declared, seen.file, file, before, machine);
   },
 
   async apply(resource, seen, _difference, machine) {
-    const wanted = wantedFile(resource);
-    await write(resource, wanted, seen.file, diffWritten(resource, wanted, seen.file, { purpose: 'apply' }), machine);
+    const declared = declaredFile(resource);
+    await write(
+      resource,
+      declared,
+      seen.file,
+      diffWritten(resource, declared, seen.file, { purpose: 'apply' }),
+      machine,
+    );
     return {};
   },
 
   async observeForRemoval(resource, before, machine) {
-    const file = await lookAtWrittenForRemoval(resource, wantedFile(resource), before, machine);
+    const file = await lookAtWrittenForRemoval(resource, declaredFile(resource), before, machine);
     return { ...seenJob(resource, file), userIsMissing: false, cronIsMissing: false };
   },
 
   diffRemoval(resource, before, seen, _circumstances, copies) {
-    const file = diffWrittenRemoval(resource, wantedFile(resource), before, seen.file, copies);
+    const file = diffWrittenRemoval(resource, declaredFile(resource), before, seen.file, copies);
     if (file.action === 'none') return nothing(file.message);
     const bytes =
       before.was === 'file' && before.content !== null ? copies.read(before.content, maxContentInMemory) : null;
@@ -158,9 +164,9 @@ export const cronUnix = defineProvider<'cron-unix', SeenJob, FileBefore>({
   },
 
   async remove(resource, before, seen, _difference, machine) {
-    const wanted = wantedFile(resource);
-    const file = diffWrittenRemoval(resource, wanted, before, seen.file, machine.copies);
-    await putBack(resource, wanted, before, seen.file, file, machine);
+    const declared = declaredFile(resource);
+    const file = diffWrittenRemoval(resource, declared, before, seen.file, machine.copies);
+    await restoreWritten(resource, declared, before, seen.file, file, machine);
     return {};
   },
 });

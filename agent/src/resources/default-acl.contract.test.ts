@@ -141,10 +141,10 @@ describe.runIf(canTry)('the default ACL of a directory of a user', () => {
     const { PATH } = environment;
     environment.PATH = '/nowhere';
     try {
-      const plain = file(`${path}/plain`, { content: 'ours\n', mode: '0644' });
-      await apply(plain);
+      const declared = file(`${path}/plain`, { content: 'ours\n', mode: '0644' });
+      await apply(declared);
       const { results } = await h.agent.run(
-        operation('apply', [plain, file(`${path}/secret`, { content: 'x', mode: '0640' })]),
+        operation('apply', [declared, file(`${path}/secret`, { content: 'x', mode: '0640' })]),
       );
       expect(results[1]).toMatchObject({
         status: 'failed',

@@ -13,17 +13,17 @@ import {
 } from '../host/files/inspect.ts';
 import { setDirectoryOwnership } from '../host/files/ownership.ts';
 import { checkPath, type OpenDirectory } from '../host/files/path-walk.ts';
-import { makeDirectoryIn } from '../host/files/private-place.ts';
 import { removeDirectory } from '../host/files/remove.ts';
+import { makeDirectoryIn } from '../host/files/temporary-path.ts';
 import { defineProvider } from './provider/define-provider.ts';
 import {
+  allTouched,
   diffOwnership,
   exposure,
   lookUpOwnership,
   type OwnershipBefore,
   ownershipChanges,
   recordedOwnership,
-  replacedWhole,
   type SeenOwnership,
   targetOwnership,
   touchOwnership,
@@ -52,7 +52,7 @@ type Declared = ResolvedResource<'directory-unix'>;
 const pathOf = (resource: Declared): string => resource.body.path;
 
 const createdMode = 0o755;
-const thing = { type: 'directory' } as const;
+const object = { type: 'directory' } as const;
 /**
  * Maximum number of entries to list. A directory with more entries counts as not empty.
  */
@@ -99,12 +99,12 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       throw wrongType(body.path, found);
     }
     const here = found.type === 'absent' ? null : found;
-    const ownership = diffOwnership(body, here, seen.ownership, thing);
+    const ownership = diffOwnership(body, here, seen.ownership, object);
     const changes: FieldChange[] = [...ownership.changes];
     if (here === null) changes.unshift({ field: 'ensure', from: 'absent', to: 'present' });
     if (changes.length === 0) return nothing();
     if (here !== null && circumstances.purpose !== 'drift')
-      refuseExposure(body.path, seen, targetOwnership(body, here, seen.ownership, thing, createdMode));
+      refuseExposure(body.path, seen, targetOwnership(body, here, seen.ownership, object, createdMode));
     return {
       action: here === null ? 'create' : 'update',
       changes,
@@ -117,7 +117,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
     if (before?.was === 'absent') return before;
     const { found, ownership } = seen;
     if (found.type === 'absent' || machine.ourDirectories.has(pathOf(resource)))
-      return before === null ? { was: 'absent' } : replacedWhole(before);
+      return before === null ? { was: 'absent' } : allTouched(before);
     if (found.type !== 'directory') throw wrongType(pathOf(resource), found);
     const record = before ?? {
       was: 'directory',
@@ -145,7 +145,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
       return {};
     }
     const found = seen.found.type === 'directory' ? seen.found : null;
-    await make(body.path, found, targetOwnership(body, found, seen.ownership, thing, createdMode), machine);
+    await make(body.path, found, targetOwnership(body, found, seen.ownership, object, createdMode), machine);
     return {};
   },
 
@@ -202,7 +202,7 @@ export const directoryUnix = defineProvider<'directory-unix', SeenDirectory, Dir
   async remove(resource, before, seen, _difference, machine) {
     const path = pathOf(resource);
     if (before.was === 'absent') {
-      removeOurs(path, machine);
+      removeOwnEmpty(path, machine);
       if (!removeEmptyDirectory(path, machine))
         throw new HostFailure(`${path} is not removed: a file was just added to it`);
       return {};
@@ -269,16 +269,16 @@ function contents(path: string, machine: Machine): string[] | null {
 /** Returns the number of entries that will remain when the directory is due for removal. */
 function leftIn(
   path: string,
-  holds: string[] | null,
-  circumstances: { willBeGone(path: string): boolean; willHold(directory: string): boolean },
+  entries: string[] | null,
+  circumstances: { willBeRemoved(path: string): boolean; willContain(directory: string): boolean },
 ): number {
-  if (holds === null) return Number.POSITIVE_INFINITY;
-  const left = holds.filter((below) => !circumstances.willBeGone(below)).length;
-  return left === 0 && circumstances.willHold(path) ? 1 : left;
+  if (entries === null) return Number.POSITIVE_INFINITY;
+  const left = entries.filter((below) => !circumstances.willBeRemoved(below)).length;
+  return left === 0 && circumstances.willContain(path) ? 1 : left;
 }
 
 const ownershipBack = (before: OwnershipBefore, found: Ownership | null): Ownership =>
-  decideOwnership(recordedOwnership(before, found), found, thing, asCreated(before.mode));
+  decideOwnership(recordedOwnership(before, found), found, object, asCreated(before.mode));
 
 /** @param found null if the directory is missing, or the agent created it only as a parent */
 async function make(
@@ -330,11 +330,11 @@ const isMadeOnTheWay = (directory: OpenDirectory, found: Ownership, machine: Mac
   found.uid === asCreated(createdMode).uid;
 
 /** Removes empty subdirectories that the agent created only as parents. */
-function removeOurs(path: string, machine: Machine): void {
+function removeOwnEmpty(path: string, machine: Machine): void {
   for (const name of listDirectory(machine.walk, path, maxListed) ?? []) {
     const below = `${path}/${name}`;
     if (!goesAlong(below, machine)) continue;
-    removeOurs(below, machine);
+    removeOwnEmpty(below, machine);
     removeEmptyDirectory(below, machine);
   }
 }
@@ -346,9 +346,9 @@ function removeOurs(path: string, machine: Machine): void {
  */
 export function removeEmptyDirectory(path: string, machine: Machine): boolean {
   machine.walk.forget();
-  const gone = machine.walk.within(path, 'null', (parent, name) => {
+  const isRemoved = machine.walk.within(path, 'null', (parent, name) => {
     machine.changedDirectory(parent.path);
     return removeDirectory(parent, name);
   });
-  return gone ?? true;
+  return isRemoved ?? true;
 }

@@ -6,13 +6,13 @@ import { diffFile } from './file-unix/diff.ts';
 import { diffFileRemoval, observeFileForRemoval, removeOrRestoreFile } from './file-unix/removal.ts';
 import {
   bodyOf,
+  declaredContent,
   type FileBefore,
   fileInBrief,
   fileWeight,
   look,
   pathOf,
   type SeenFile,
-  wantedContent,
 } from './file-unix/seen.ts';
 import { defineProvider } from './provider/define-provider.ts';
 
@@ -39,9 +39,9 @@ export const fileUnix = defineProvider<'file-unix', SeenFile, FileBefore>({
 
   observe(resource, _circumstances, machine) {
     const body = bodyOf(resource);
-    const wanted = wantedContent(body);
-    const wantContent = wanted !== null || body.ensure === 'absent' || body.symlink != null;
-    const seen = look(resource, machine, wantContent, wanted === null ? [] : [wanted.length]);
+    const declared = declaredContent(body);
+    const wantContent = declared !== null || body.ensure === 'absent' || body.symlink != null;
+    const seen = look(resource, machine, wantContent, declared === null ? [] : [declared.length]);
     const missing = body.validate == null ? null : missingProgram(body.validate);
     if (missing === null) return seen;
     const without = (looked: SeenFile): SeenFile => ({ ...looked, missingProgram: missing });

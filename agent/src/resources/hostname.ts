@@ -8,8 +8,8 @@ import {
   diffWrittenRemoval,
   lookAtWritten,
   lookAtWrittenForRemoval,
-  putBack,
   rememberWritten,
+  restoreWritten,
   textOf,
   type WrittenFile,
   write,
@@ -108,7 +108,7 @@ export const hostname = defineProvider<'hostname', SeenHostname, HostnameBefore>
     const file = fileOf(resource);
     if (before.file !== null && changing.has('persisted')) {
       const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
-      await putBack(resource, file, before.file, seen.file, back, machine);
+      await restoreWritten(resource, file, before.file, seen.file, back, machine);
     }
     if (before.running !== null && changing.has('name')) await setRunningHostname(before.running, machine);
     return {};

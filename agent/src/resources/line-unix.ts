@@ -3,9 +3,9 @@ import { checkPath } from '../host/files/path-walk.ts';
 import { broughtBy } from './file-unix/brought.ts';
 import { type LineBefore, rememberLine, restored } from './line-unix/before.ts';
 import { diffLine, diffLineRemoval, edited } from './line-unix/diff.ts';
-import { bodyOf, look, meant, type SeenLine, wantedFor } from './line-unix/seen.ts';
+import { bodyOf, expectedLine, linesToChange, look, type SeenLine } from './line-unix/seen.ts';
 import { defineProvider } from './provider/define-provider.ts';
-import { inBytes, placeOf } from './text-edit/lines.ts';
+import { inBytes, positionOf } from './text-edit/lines.ts';
 import { changedLines, isAbsent, linesOf, lookAtText, pathOf, rewrite } from './text-edit/text-file.ts';
 
 /** A line in a file that the agent does not own. */
@@ -51,10 +51,10 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
       machine,
       (seen) => {
         const lines = linesOf(seen);
-        const hits = meant(resource, previous, lines);
+        const hits = linesToChange(resource, previous, lines);
         const text = lines[hits[0] ?? -1]?.text ?? null;
-        const wanted = isAbsent(resource) ? null : wantedFor(resource, text);
-        const done = isAbsent(resource) ? hits.length === 0 : wanted === null || text === wanted;
+        const expected = isAbsent(resource) ? null : expectedLine(resource, text);
+        const done = isAbsent(resource) ? hits.length === 0 : expected === null || text === expected;
         return done ? null : edited(resource, lines, hits);
       },
       bodyOf(resource).validate ?? null,
@@ -65,7 +65,7 @@ export const lineUnix = defineProvider<'line-unix', SeenLine, LineBefore>({
   observeForRemoval(resource, before, machine) {
     const text = lookAtText(resource, machine);
     const lines = linesOf(text);
-    const seen = { ...text, hits: [], end: placeOf(lines, lines.length, 0), previous: null, restored: null };
+    const seen = { ...text, hits: [], end: positionOf(lines, lines.length, 0), previous: null, restored: null };
     const back = seen.type === 'file' ? restored(resource, before, lines) : null;
     if (back === null) return seen;
     return { ...seen, restored: { from: back.from, to: back.to, diff: changedLines(resource, seen, back.lines) } };

@@ -4,7 +4,7 @@ import { aptCache } from '../host/packages/apt.ts';
 import { parsePolicy } from '../host/packages/apt-output.ts';
 import { compareVersions, type DpkgDatabase } from '../host/packages/dpkg.ts';
 import { diffPackage, vital } from './package-apt/diff.ts';
-import { installAll, mark, repairInterrupted, type WantedPackage } from './package-apt/install.ts';
+import { installAll, mark, type RequestedPackage, repairInterrupted } from './package-apt/install.ts';
 import { orphansOf, type PackageRemoval, removeAll } from './package-apt/remove.ts';
 import {
   bodyOf,
@@ -12,8 +12,8 @@ import {
   dpkgDatabase,
   isDeclaredAbsent,
   isThere,
+  nativeName,
   observePackage,
-  plainName,
   type SeenPackage,
   seenIn,
   seenToGo,
@@ -74,7 +74,7 @@ export const packageApt = defineProvider<'package-apt', SeenPackage, PackageBefo
     if (!comesBack) return { ...found, offer: null };
     const { native } = await machine.database(dpkgDatabase);
     const policies = parsePolicy((await aptCache(['policy', '--', name], machine)).stdout);
-    const policy = policies.get(plainName(name, native)) ?? { candidate: null, offered: [] };
+    const policy = policies.get(nativeName(name, native)) ?? { candidate: null, offered: [] };
     const offered = policy.offered.filter((version) => version === before.version);
     return { ...found, offer: { candidate: policy.candidate, offered, providers: [], trouble: null } };
   },
@@ -106,10 +106,10 @@ const only = (outcomes: readonly Outcome[]): Outcome => outcomes[0] ?? {};
 export function diffPackageRemoval(name: string, before: PackageBefore, seen: SeenPackage): Difference {
   const there = isThere(seen.state);
   if (before.state !== 'installed') {
-    const isOurs = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
+    const hasOwnRemains = seen.state === 'config-files' && before.state === 'absent' && before.trace !== null;
     const orphans = seen.orphans ?? [];
-    if (!there && !isOurs && orphans.length === 0) return nothing();
-    if (seen.held) throw held(name);
+    if (!there && !hasOwnRemains && orphans.length === 0) return nothing();
+    if (seen.held) throw onHold(name);
     if (seen.vital !== undefined) throw vital(name, seen.vital);
     if (!there && orphans.length > 0)
       return { action: 'remove', changes: [{ field: 'dependencies', from: orphans.join(' '), to: null }], diff: null };
@@ -130,7 +130,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
     };
   const changes: Difference['changes'] = [];
   if (old !== null && seen.version !== old && isOffered) {
-    if (seen.held) throw held(name);
+    if (seen.held) throw onHold(name);
     changes.push({ field: 'version', from: seen.version, to: old });
   }
   if (before.auto && !seen.auto) changes.push({ field: 'mark', from: 'manual', to: 'automatic' });
@@ -144,7 +144,7 @@ export function diffPackageRemoval(name: string, before: PackageBefore, seen: Se
   return { action: 'update', changes, diff: null, ...(message === undefined ? {} : { message }) };
 }
 
-const held = (name: string): HostFailure =>
+const onHold = (name: string): HostFailure =>
   new HostFailure(
     `${name} is on hold on this machine, so it is not changed; to release it, run: apt-mark unhold ${name}`,
   );
@@ -158,8 +158,8 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   const removed = going.length === 0 ? null : await removeAll(removals, machine);
   for (const item of going) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const coming = items.filter((item) => !isGoing(item));
-  const wanted = coming.flatMap(wantedPackageOf);
-  const failed = wanted.length === 0 ? null : await installAll(wanted, machine);
+  const requested = coming.flatMap(requestedPackageOf);
+  const failed = requested.length === 0 ? null : await installAll(requested, machine);
   for (const item of coming) outcomes.set(item, failed?.get(bodyOf(item.resource).name) ?? {});
   const database = await machine.database(dpkgDatabase);
   await mark('auto', autoAgain(coming, outcomes, database), machine);
@@ -187,7 +187,7 @@ async function packageRemovalOf({ kind, resource, before }: PackageItem, machine
   return { name, brought: trace.packages, trace: before.state === 'absent' ? trace : null };
 }
 
-function wantedPackageOf({ resource, seen, difference }: PackageItem): WantedPackage[] {
+function requestedPackageOf({ resource, seen, difference }: PackageItem): RequestedPackage[] {
   const { name } = bodyOf(resource);
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   const version = fields.get('version');

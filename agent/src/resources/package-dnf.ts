@@ -2,7 +2,7 @@ import { HostFailure } from '../host/failure.ts';
 import { compareRpmVersions, versionText } from '../host/packages/rpm-version.ts';
 import { lowerBound } from '../host/packages/version-range.ts';
 import { diffPackage, locked } from './package-dnf/diff.ts';
-import { installAll, repairInterrupted, type WantedPackage } from './package-dnf/install.ts';
+import { installAll, type RequestedPackage, repairInterrupted } from './package-dnf/install.ts';
 import { type PackageRemoval, removeAll } from './package-dnf/remove.ts';
 import {
   bodyOf,
@@ -138,8 +138,8 @@ async function together(items: readonly PackageItem[], machine: Machine): Promis
   const removed = removals.length === 0 ? null : await removeAll(removals.map(packageRemovalOf), machine);
   for (const item of removals) outcomes.set(item, removed?.get(bodyOf(item.resource).name) ?? {});
   const installations = items.filter((item) => !isRemoval(item));
-  const wanted = installations.flatMap(wantedPackageOf);
-  const results = wanted.length === 0 ? null : await installAll(wanted, machine);
+  const requested = installations.flatMap(requestedPackageOf);
+  const results = requested.length === 0 ? null : await installAll(requested, machine);
   const database = await machine.database(rpmDatabase);
   for (const item of installations) {
     const { name } = bodyOf(item.resource);
@@ -162,7 +162,7 @@ const packageRemovalOf = ({ kind, resource, before }: PackageItem): PackageRemov
   brought: kind === 'apply' ? [] : (before?.brought ?? []),
 });
 
-function wantedPackageOf({ resource, difference }: PackageItem): WantedPackage[] {
+function requestedPackageOf({ resource, difference }: PackageItem): RequestedPackage[] {
   const fields = new Map(difference.changes.map(({ field, to }) => [field, to]));
   if (!fields.has('ensure') && !fields.has('version')) return [];
   const version = fields.get('version');
@@ -184,9 +184,9 @@ const maxGround = 16 * 1024 * 1024;
 /** Records which packages were installed with this one. */
 async function withBrought(before: PackageBefore, machine: Machine): Promise<PackageBefore> {
   if (before.ground === null) return before;
-  const kept = machine.copies.read(before.ground, maxGround);
-  if (kept === null) return { ...before, ground: null };
-  const known = new Set(JSON.parse(kept.toString('utf8')) as string[]);
+  const stored = machine.copies.read(before.ground, maxGround);
+  if (stored === null) return { ...before, ground: null };
+  const known = new Set(JSON.parse(stored.toString('utf8')) as string[]);
   const { packages } = await machine.database(rpmDatabase);
   return { ...before, ground: null, brought: [...packages.keys()].filter((name) => !known.has(name)) };
 }

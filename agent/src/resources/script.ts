@@ -54,7 +54,7 @@ export const script = defineProvider<'script', SeenScript, ScriptBefore>({
     return same ? nothing() : run();
   },
 
-  canTell: (resource) => resource.body.check != null,
+  revealsCompletion: (resource) => resource.body.check != null,
   remember: async () => ({ was: 'run' }),
 
   async apply(resource, _seen, _difference, machine) {

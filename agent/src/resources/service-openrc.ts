@@ -61,16 +61,16 @@ export const serviceOpenrc = defineProvider<'service-openrc', SeenRc, RcBefore>(
   diffRemoval: (resource, before, seen) => diffRcRemoval(resource, before, seen),
 
   apply: (resource, seen, difference, machine) => {
-    return carryOut({ kind: 'apply', resource, seen, difference, before: null }, machine);
+    return execute({ kind: 'apply', resource, seen, difference, before: null }, machine);
   },
   remove: (resource, before, seen, difference, machine) => {
-    return carryOut({ kind: 'remove', resource, seen, difference, before }, machine);
+    return execute({ kind: 'remove', resource, seen, difference, before }, machine);
   },
 
   /** OpenRC cannot change several services in one command. This method exists only so that restarts are journaled. */
   async together(items, machine) {
     const outcomes: Outcome[] = [];
-    for (const item of items) outcomes.push(await carryOut(item, machine));
+    for (const item of items) outcomes.push(await execute(item, machine));
     return outcomes;
   },
 
@@ -108,7 +108,7 @@ function movesIn(resource: ResolvedResource, seen: SeenRc, { changes }: Differen
   return moves;
 }
 
-async function carryOut(item: Item<SeenRc, RcBefore>, machine: Machine): Promise<Outcome> {
+async function execute(item: Item<SeenRc, RcBefore>, machine: Machine): Promise<Outcome> {
   const { kind, resource, seen, difference, before } = item;
   const { name } = bodyOf(resource);
   const timeLimit = machine.limits.scriptMs;

@@ -5,8 +5,8 @@ import { fileInBrief, fileWeight } from './file-unix/seen.ts';
 import { diffWritten, rememberWritten, type WrittenFile } from './file-unix/written-file.ts';
 import { defineProvider } from './provider/define-provider.ts';
 import type { Item, Json, Machine, Outcome } from './provider/provider.ts';
-import { carryOut } from './service-systemd/carry-out.ts';
 import { diffService } from './service-systemd/diff.ts';
+import { execute } from './service-systemd/execute.ts';
 import { diffRemoval, observeForRemoval } from './service-systemd/removal.ts';
 import {
   bodyOf,
@@ -75,9 +75,9 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
     const changed = new Set(difference.changes.map(({ field }) => field));
     const goes = body.ensure === 'absent';
     const writes = isOwned(body) || goes;
-    const keep = async (wanted: WrittenFile, part: SeenPart, was: ServiceBefore['file']) => {
-      const change = diffWritten(resource, wanted, part.seen, { purpose: 'apply' });
-      return change.action === 'none' ? was : rememberWritten(resource, wanted, part.seen, change, was, machine);
+    const keep = async (declared: WrittenFile, part: SeenPart, was: ServiceBefore['file']) => {
+      const change = diffWritten(resource, declared, part.seen, { purpose: 'apply' });
+      return change.action === 'none' ? was : rememberWritten(resource, declared, part.seen, change, was, machine);
     };
     const fileWas = record.file;
     if (writes && file !== null) record.file = await keep(unitFile(resource), file, record.file);
@@ -96,7 +96,7 @@ export const serviceSystemd = defineProvider<'service-systemd', SeenService, Ser
     alone({ kind: 'apply', resource, seen, difference, before: null }, machine),
   remove: (resource, before, seen, difference, machine) =>
     alone({ kind: 'remove', resource, seen, difference, before }, machine),
-  together: carryOut,
+  together: execute,
 
   /**
    * Waits for requests of the killed agent, which systemd continues, so that their result is observed.
@@ -147,7 +147,7 @@ function watchedOf(resource: ResolvedResource): string[] {
 }
 
 async function alone(item: Item<SeenService, ServiceBefore>, machine: Machine): Promise<Outcome> {
-  const [outcome = {}] = await carryOut([item], machine);
+  const [outcome = {}] = await execute([item], machine);
   return outcome;
 }
 

@@ -116,12 +116,12 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
 
   test('clears set-ID bits when only the owner of a declared file changes', async () => {
     const path = lay('tool', 'ours\n', user, 0o6777);
-    const held = openSync(path, 'r+');
+    const openFd = openSync(path, 'r+');
     await apply(file(path, { content: 'ours\n', owner: 'root', group: 'root' }));
     expect(stateOf(path)).toBe('0:0 0755');
     // The previous owner still has the replaced file open.
-    writeSync(held, 'evil\n', 0);
-    closeSync(held);
+    writeSync(openFd, 'evil\n', 0);
+    closeSync(openFd);
     expect(readFileSync(path, 'utf8')).toBe('ours\n');
   });
 
@@ -149,11 +149,11 @@ describe.runIf(process.geteuid?.() === 0)('a set-user-ID or set-group-ID bit tha
 
   test.each(['4755', '0755'])('sets no set-ID bit on a file that may be open for writing: mode %s', async (mode) => {
     const path = lay('tool', 'ours\n', 0, 0o666);
-    const held = openSync(path, 'r+');
+    const openFd = openSync(path, 'r+');
     await apply(file(path, { content: 'ours\n', mode }));
     expect(stateOf(path)).toBe(`0:0 ${mode}`);
-    writeSync(held, 'evil\n', 0);
-    closeSync(held);
+    writeSync(openFd, 'evil\n', 0);
+    closeSync(openFd);
     expect(readFileSync(path, 'utf8')).toBe('ours\n');
   });
 
@@ -242,22 +242,22 @@ describe.runIf(process.geteuid?.() === 0)('a file that is given back', () => {
   test('restores a set-user-ID bit on a new file, because the old one may be open', async () => {
     const path = lay('tool', 'good\n', 0, 0o4755);
     await apply(file(path, { mode: '0666' }));
-    const held = openSync(path, 'r+');
+    const openFd = openSync(path, 'r+');
     await apply();
     expect(stateOf(path)).toBe('0:0 4755');
     // A write through a shared mapping does not clear the bit.
-    writeSync(held, 'evil\n', 0);
-    closeSync(held);
+    writeSync(openFd, 'evil\n', 0);
+    closeSync(openFd);
     expect(readFileSync(path, 'utf8')).toBe('good\n');
   });
 
   test('restores the content in a new file, so that the previous owner has no open descriptor of it', async () => {
     const path = lay('tool', 'good\n', 0, 0o755);
     await apply(file(path, { owner: String(user) }));
-    const held = openSync(path, 'r+');
+    const openFd = openSync(path, 'r+');
     await apply();
-    writeSync(held, 'evil\n', 0);
-    closeSync(held);
+    writeSync(openFd, 'evil\n', 0);
+    closeSync(openFd);
     expect([readFileSync(path, 'utf8'), stateOf(path)]).toEqual(['good\n', '0:0 0755']);
   });
 
@@ -453,12 +453,12 @@ test.runIf(process.geteuid?.() === 0)(
             const found = lstatSync(path, { throwIfNoEntry: false });
             const content = found === undefined ? null : readFileSync(path, 'utf8');
             // The module declares root as the owner but no content, so the content may be the user's.
-            const isAsked = body?.owner === 'root';
+            const isRootDeclared = body?.owner === 'root';
             if (found?.uid === 0) {
-              if (content === 'evil\n') expect([isAsked, found.mode & 0o6000]).toEqual([true, 0]);
-              if (found.gid === user && !isAsked) expect(found.mode & 0o020).toBe(0);
-              if (!isAsked) expect(found.mode & 0o002).toBe(0);
-              if (isAsked && (content === 'evil\n' || (found.mode & 0o022) !== 0)) break;
+              if (content === 'evil\n') expect([isRootDeclared, found.mode & 0o6000]).toEqual([true, 0]);
+              if (found.gid === user && !isRootDeclared) expect(found.mode & 0o020).toBe(0);
+              if (!isRootDeclared) expect(found.mode & 0o002).toBe(0);
+              if (isRootDeclared && (content === 'evil\n' || (found.mode & 0o022) !== 0)) break;
             } else if (found?.uid === user) for (const deed of done) deed(path);
           }
           await agent.stop();

@@ -14,7 +14,7 @@ import {
   onlyKeys,
   type PlacedLine,
   parseKeyLine,
-  putBack,
+  restoreLines,
   without,
   withoutAll,
 } from './ssh-authorized-key/lines.ts';
@@ -131,13 +131,13 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
     }
     if (seen.owner === null) return nothing('already removed, with its user');
     const changes: FieldChange[] = [];
-    const wanted = before.comment ?? (before.removed === null ? null : firstComment(before.removed));
+    const previousComment = before.comment ?? (before.removed === null ? null : firstComment(before.removed));
     if (there === null) {
       if (before.removed === null) return nothing('already removed, but not by the agent');
       changes.push({ field: 'ensure', from: 'absent', to: 'present' });
     }
-    if (wanted !== null && wanted !== there)
-      changes.push({ field: 'comment', from: there === null ? null : asText(there), to: asText(wanted) });
+    if (previousComment !== null && previousComment !== there)
+      changes.push({ field: 'comment', from: there === null ? null : asText(there), to: asText(previousComment) });
     if (changes.length === 0) return nothing('already in its original state');
     return {
       action: 'remove',
@@ -151,7 +151,7 @@ export const sshAuthorizedKey = defineProvider<'ssh-authorized-key', SeenKey, Ke
     const { key } = resource.body;
     if (before.was === 'absent') return edit(resource, machine, (text) => without(text, key, before.open), before.made);
     return edit(resource, machine, (text) => {
-      const back = before.removed === null ? text : putBack(withoutAll(text, key), before.removed);
+      const back = before.removed === null ? text : restoreLines(withoutAll(text, key), before.removed);
       return before.comment === null ? back : commented(back, key, before.comment);
     });
   },
@@ -216,21 +216,21 @@ function madeByUs(
 
 /**
  * Changes the text of the file, and writes the file if the text differs.
- * @param ours whether the agent created the file and its directory, which are removed when the file contains no keys
+ * @param created whether the agent created the file and its directory, which are removed when the file contains no keys
  */
 async function edit(
   resource: Declared,
   machine: Machine,
   change: (text: string) => string,
-  ours: SeenKey['makes'] | null = null,
+  created: SeenKey['makes'] | null = null,
 ): Promise<Outcome> {
   const { user } = resource.body;
   const owner = await ownerOf(user, machine);
   if (owner === null) throw new HostFailure(`there is no user ${user} in /etc/passwd`);
   const seen = lookAtKeys(machine.walk, owner);
   const text = change(seen.text);
-  if (ours !== null && text === '') removeKeyFile(owner, seen, ours, machine);
-  if (text === seen.text || (ours?.file === true && text === '')) return {};
+  if (created !== null && text === '') removeKeyFile(owner, seen, created, machine);
+  if (text === seen.text || (created?.file === true && text === '')) return {};
   await writeKeys(owner, seen, text, machine);
   return {};
 }

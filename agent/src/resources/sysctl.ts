@@ -3,9 +3,9 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import {
   missingParameter,
+  normalizedValue,
   parameterName,
   parameterPath,
-  plainValue,
   readParameter,
   writeParameter,
 } from '../host/kernel-parameter.ts';
@@ -15,8 +15,8 @@ import {
   diffWrittenRemoval,
   lookAtWritten,
   lookAtWrittenForRemoval,
-  putBack,
   rememberWritten,
+  restoreWritten,
   textOf,
   type WrittenFile,
   write,
@@ -54,7 +54,7 @@ function fileOf(resource: Declared): WrittenFile {
     text:
       ensure === 'absent'
         ? null
-        : `# Written by Muster. What is changed here by hand is changed back.\n${parameterName(pathOf(resource))} = ${plainValue(value)}\n`,
+        : `# Written by Muster. What is changed here by hand is changed back.\n${parameterName(pathOf(resource))} = ${normalizedValue(value)}\n`,
     mode: secret ? '0600' : '0644',
   };
 }
@@ -92,7 +92,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
       value: running,
       file,
       persisted: text === null ? null : valueIn(text, path),
-      overriddenBy: ensure === 'absent' ? null : laterFile(files, path, fileNameOf(resource), plainValue(value)),
+      overriddenBy: ensure === 'absent' ? null : laterFile(files, path, fileNameOf(resource), normalizedValue(value)),
     };
   },
 
@@ -123,7 +123,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
   async apply(resource, seen, difference, machine) {
     const changing = new Set(difference.changes.map(({ field }) => field));
     const file = fileOf(resource);
-    if (changing.has('value')) writeParameter(pathOf(resource), plainValue(resource.body.value));
+    if (changing.has('value')) writeParameter(pathOf(resource), normalizedValue(resource.body.value));
     if (changing.has('persisted') || changing.has('ensure'))
       await write(resource, file, seen.file, diffWritten(resource, file, seen.file, { purpose: 'apply' }), machine);
     return {};
@@ -159,7 +159,7 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
     const file = fileOf(resource);
     if (before.file !== null && changing.has('persisted')) {
       const back = diffWrittenRemoval(resource, file, before.file, seen.file, machine.copies);
-      await putBack(resource, file, before.file, seen.file, back, machine);
+      await restoreWritten(resource, file, before.file, seen.file, back, machine);
     }
     if (before.value !== null && changing.has('value')) writeParameter(pathOf(resource), before.value);
     return {};
@@ -180,12 +180,12 @@ export function diffParameter(
     if (file.action === 'none') return nothing();
     return { ...presenceDrift(), message: 'the running value stays until the next boot' };
   }
-  const wanted = plainValue(body.value);
+  const declared = normalizedValue(body.value);
   const secret = resource.sensitive_fields.includes('value');
   const changes: FieldChange[] = [];
-  if (seen.value !== wanted) changes.push({ field: 'value', from: seen.value, to: wanted });
+  if (seen.value !== declared) changes.push({ field: 'value', from: seen.value, to: declared });
   if (file.action !== 'none')
-    changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: shown(wanted, secret) });
+    changes.push({ field: 'persisted', from: shown(seen.persisted, secret), to: shown(declared, secret) });
   const message =
     seen.overriddenBy === null
       ? undefined

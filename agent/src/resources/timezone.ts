@@ -110,10 +110,10 @@ export const timezone = defineProvider<'timezone', SeenTimezone, TimezoneBefore>
 
   async remove(resource, before, seen, difference, machine) {
     const changing = new Set(difference.changes.map(({ field }) => field));
-    const back = async (field: string, owned: ResolvedResource, kept: FileBefore | null, now: SeenFile) => {
-      if (kept === null || !changing.has(field)) return;
-      const change = diffFileRemoval(owned, kept, now, machine.copies);
-      await removeOrRestoreFile(owned, kept, now, change, machine);
+    const back = async (field: string, owned: ResolvedResource, recorded: FileBefore | null, now: SeenFile) => {
+      if (recorded === null || !changing.has(field)) return;
+      const change = diffFileRemoval(owned, recorded, now, machine.copies);
+      await removeOrRestoreFile(owned, recorded, now, change, machine);
     };
     await back('name', linkOf(resource), before.link, seen.link);
     await back('persisted', fileOf(resource), before.file, seen.file);

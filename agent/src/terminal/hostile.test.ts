@@ -26,10 +26,10 @@ const shell = fc.oneof(
   fc.constantFrom('/bin/sh', '/', 'sh', '/bin/../bin/sh', '/bin/sh -x', '/bin/sh\0'),
   fc.string({ unit: codePoint, maxLength: 256 }),
 );
-const asked = { session_id: fc.constant('0'.repeat(26)), operator: fc.string({ unit: codePoint }), shell };
+const request = { session_id: fc.constant('0'.repeat(26)), operator: fc.string({ unit: codePoint }), shell };
 const credited = fc.oneof(length, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }));
 const act = fc.oneof(
-  fc.record({ type: fc.constant('terminal_open' as const), channel, ...size, ...asked }),
+  fc.record({ type: fc.constant('terminal_open' as const), channel, ...size, ...request }),
   fc.record({ type: fc.constant('terminal_resize' as const), channel, ...size }),
   fc.record({ type: fc.constant('terminal_close' as const), channel, reason: fc.string() }),
   fc.record({ type: fc.constant('terminal_credit' as const), channel, bytes: credited }),
@@ -58,11 +58,11 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
     await (await link.open()).run('true');
     const before = openFiles();
     const converse = async (acts: (typeof act extends fc.Arbitrary<infer Act> ? Act : never)[]) => {
-      const told: { type: string; channel: number }[] = [];
+      const received: { type: string; channel: number }[] = [];
       const other = link.terminals.attach({
-        send: (message) => 'channel' in message && told.push(message),
+        send: (message) => 'channel' in message && received.push(message),
         sendFrame: () => {},
-        hasRoom: () => true,
+        hasSpace: () => true,
       });
       const given = new Set<number>();
       for (const one of acts) {
@@ -80,7 +80,8 @@ describe.skipIf(process.platform !== 'linux')('terminals', () => {
         else if (one.type === 'terminal_resize' || one.type === 'terminal_close') expect(isTaken).toBe(true);
       }
       other.end('the link is gone');
-      const times = (type: string, of: number) => told.filter((one) => one.type === type && one.channel === of).length;
+      const times = (type: string, of: number) =>
+        received.filter((one) => one.type === type && one.channel === of).length;
       const isOver = (of: number) => times('terminal_refused', of) + times('terminal_exited', of) === 1;
       await expect.poll(() => [...given].every(isOver), { interval: 5 }).toBe(true);
       for (const of of given) expect(times('terminal_opened', of)).toBe(times('terminal_exited', of));

@@ -40,13 +40,13 @@ describe('input', () => {
         const queue = new InputQueue(limits);
         const typed: number[] = [];
         const taken: number[] = [];
-        let room = 0;
+        let capacity = 0;
         let window = limits.windowBytes;
         let next = 0;
         const write = (bytes: Uint8Array) => {
-          const some = bytes.subarray(0, room);
+          const some = bytes.subarray(0, capacity);
           taken.push(...some);
-          room -= some.length;
+          capacity -= some.length;
           return some.length;
         };
         for (const action of steps) {
@@ -61,12 +61,12 @@ describe('input', () => {
             typed.push(...bytes);
             window -= bytes.length;
           } else {
-            room = action.bytes;
+            capacity = action.bytes;
             queue.flush(write);
           }
           window += queue.takeCredit();
         }
-        room = Number.POSITIVE_INFINITY;
+        capacity = Number.POSITIVE_INFINITY;
         queue.flush(write);
         window += queue.takeCredit();
         expect(taken).toEqual(typed);

@@ -33,11 +33,11 @@ describe('output', () => {
     const queue = new OutputQueue(pieceBytes, small);
     let sent = 0;
     for (let at = 0; at < 40; at++) {
-      if (queue.hasRoom) queue.add(Buffer.alloc(16, 'x'));
+      if (queue.hasSpace) queue.add(Buffer.alloc(16, 'x'));
       sent += queue.take(at * 5, copy)?.length ?? 0;
     }
     expect(sent).toBe(100);
-    expect(queue.hasRoom).toBe(false);
+    expect(queue.hasSpace).toBe(false);
     expect(queue.dueAt()).toBeNull();
     expect(queue.credited(101)).toBe(false);
     expect(queue.credited(12)).toBe(true);
@@ -77,7 +77,7 @@ describe('output', () => {
           credited += bytes;
         };
         for (const action of steps) {
-          if (action.kind === 'show' && queue.hasRoom) {
+          if (action.kind === 'show' && queue.hasSpace) {
             const bytes = Uint8Array.from({ length: action.bytes }, () => next++ % 251);
             shown.push(...bytes);
             queue.add(bytes);

@@ -39,11 +39,11 @@ export class OutputQueue {
   }
 
   /** Whether to continue reading from the shell, because the next frame is not full. */
-  get hasRoom(): boolean {
+  get hasSpace(): boolean {
     return this.#length < this.#limits.frameBytes;
   }
 
-  /** Adds output. Call it only while `hasRoom` is true. */
+  /** Adds output. Call it only while `hasSpace` is true. */
   add(bytes: Uint8Array): void {
     this.#bytes.set(bytes, this.#length);
     this.#length += bytes.length;

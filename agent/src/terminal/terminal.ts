@@ -8,7 +8,7 @@ export interface Outlet {
   send(message: AgentMessage): void;
   sendFrame(frame: Uint8Array): void;
   /** Reports whether the send buffer has room. When it has room again, the link wakes all terminals. */
-  hasRoom(): boolean;
+  hasSpace(): boolean;
 }
 
 export interface TerminalOptions {
@@ -22,7 +22,7 @@ export interface TerminalOptions {
 /** Maximum bytes of one read from a shell. */
 const pieceBytes = 16 * 1024;
 /** Milliseconds between checks for room in the send buffer, because frames of other senders raise no event here. */
-const roomPollMs = 50;
+const spacePollMs = 50;
 /** Milliseconds between attempts to pass on input that the terminal does not accept. */
 const retry = { first: 1, last: 50 };
 
@@ -62,7 +62,7 @@ export class Terminal {
     if (!this.#input.isEmpty) this.#writeInput();
     this.#isReading = true;
     this.#sendOutput();
-    this.#isReading = this.#output.hasRoom;
+    this.#isReading = this.#output.hasSpace;
     return this.#isReading;
   }
 
@@ -103,7 +103,7 @@ export class Terminal {
     if (this.#isOver) return;
     if (this.#retryAt !== null && this.#options.now() >= this.#retryAt) this.#writeInput();
     this.#sendOutput();
-    if (!this.#isReading && this.#output.hasRoom && this.#shell !== null) {
+    if (!this.#isReading && this.#output.hasSpace && this.#shell !== null) {
       this.#isReading = true;
       this.#shell.resume();
     }
@@ -112,7 +112,7 @@ export class Terminal {
   #sendOutput(): void {
     const { channel, outlet, now } = this.#options;
     if (this.#isOver) return;
-    while (outlet.hasRoom()) {
+    while (outlet.hasSpace()) {
       const frame = this.#output.take(now(), (bytes) => encodeTerminalFrame(channel, bytes));
       if (frame === null) break;
       outlet.sendFrame(frame);
@@ -150,7 +150,7 @@ export class Terminal {
 
   #scheduleWake(): void {
     const { outlet, now } = this.#options;
-    const dueAt = outlet.hasRoom() || this.#output.isEmpty ? this.#output.dueAt() : now() + roomPollMs;
+    const dueAt = outlet.hasSpace() || this.#output.isEmpty ? this.#output.dueAt() : now() + spacePollMs;
     const times = [dueAt, this.#retryAt].filter((time) => time !== null);
     this.#options.wakeAt(this, times.length === 0 ? null : Math.min(...times));
   }

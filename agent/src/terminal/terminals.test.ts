@@ -174,8 +174,8 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
 
     test('blocks a program that prints until its output is acknowledged', async () => {
       const shell = await link.open();
-      const told = await shell.run('sh -c \'echo pid=$$; exec yes\' > /dev/null & sleep 0; echo "own=$$"');
-      expect(numberIn(told, 'own')).toBeGreaterThan(0);
+      const output = await shell.run('sh -c \'echo pid=$$; exec yes\' > /dev/null & sleep 0; echo "own=$$"');
+      expect(numberIn(output, 'own')).toBeGreaterThan(0);
       shell.isTaking = false;
       await shell.type('yes\r');
       await link.until(
@@ -183,7 +183,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
         () => shell.frames.length > 0 && shell.shownBytes > limits.terminalOutputWindowBytes,
       );
       const yes = Number(
-        readFileSync(`/proc/${numberIn(told, 'own')}/stat`, 'latin1')
+        readFileSync(`/proc/${numberIn(output, 'own')}/stat`, 'latin1')
           .split(') ')[1]!
           .split(' ')[5],
       );

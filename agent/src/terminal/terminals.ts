@@ -23,7 +23,7 @@ export interface TerminalLink {
   /** Handles input. @returns false if the input exceeds the window or the channel is unknown */
   type(channel: number, bytes: Uint8Array): boolean;
   /** Continues output when the send buffer has room again. */
-  roomAgain(): void;
+  resume(): void;
   /** Ends all terminals of the link. */
   end(reason: string): void;
 }
@@ -114,7 +114,7 @@ export class Terminals {
         return true;
       },
       type: (channel, bytes) => channels.get(channel)?.terminal.type(bytes) ?? channel <= last,
-      roomAgain: () => {
+      resume: () => {
         // Starts with another terminal each time, so that no terminal always takes all of the room.
         const entries = [...channels.values()];
         turn = (turn + 1) % Math.max(1, entries.length);

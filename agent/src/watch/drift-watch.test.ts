@@ -214,10 +214,10 @@ describe('a path that changes all the time', () => {
         await new Promise((resolve) => setTimeout(resolve, 1));
         clock.advance(100);
       }
-      const most = observations;
-      expect(most).toBeGreaterThan(10);
-      expect(most).toBeLessThan(18);
-      expect(hints.length).toBe(most);
+      const maxObservations = observations;
+      expect(maxObservations).toBeGreaterThan(10);
+      expect(maxObservations).toBeLessThan(18);
+      expect(hints.length).toBe(maxObservations);
       clock.advance(600_000);
       await new Promise((resolve) => setTimeout(resolve, 5));
       const before = observations;

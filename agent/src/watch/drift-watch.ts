@@ -183,7 +183,7 @@ export class DriftWatch {
       // An event during the observation waits as long as any other.
       if (path.dueAt !== null) path.dueAt = Math.max(path.dueAt, observedAt + waitAfter(path.observations));
     }
-    const news: string[] = [];
+    const changed: string[] = [];
     for (const [key, fingerprint] of fingerprints) {
       const known = this.#known.get(key);
       if (fingerprint === (known ?? '')) {
@@ -191,11 +191,11 @@ export class DriftWatch {
         this.#unreported.delete(key);
       } else if (this.#unreported.get(key) !== fingerprint) {
         this.#unreported.set(key, fingerprint);
-        news.push(key);
+        changed.push(key);
       }
     }
-    if (news.length > 0) {
-      log.info({ resources: named(news), count: news.length }, 'applied resources changed on this machine');
+    if (changed.length > 0) {
+      log.info({ resources: named(changed), count: changed.length }, 'applied resources changed on this machine');
       this.#hint();
     }
     this.#schedule();

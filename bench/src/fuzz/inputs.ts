@@ -77,15 +77,15 @@ function wrapped(node: Tree, depth: number, key: string | null): Tree {
 }
 
 /** Maximum number of characters that one edit adds, so that a few nested edits fit into memory. */
-const mostMade = 1_500_000;
+const maxAdded = 1_500_000;
 
 /** Returns a list or an object with many copies of its first item, or a leaf with its text repeated. */
 function repeated(node: Tree, count: number): Tree {
   const text = textOf(node);
-  if (node.kind === 'leaf') return leaf(text.slice(0, 100).repeat(count).slice(0, mostMade));
+  if (node.kind === 'leaf') return leaf(text.slice(0, 100).repeat(count).slice(0, maxAdded));
   const item = textOf((node.kind === 'object' ? node.entries[0]?.[1] : node.items[0]) ?? leaf(0));
-  const most = Math.min(count, Math.floor(mostMade / (item.length + 10)));
-  const more = Array.from({ length: most }, (_, at) => (node.kind === 'object' ? `"k${at}":${item}` : item));
+  const max = Math.min(count, Math.floor(maxAdded / (item.length + 10)));
+  const more = Array.from({ length: max }, (_, at) => (node.kind === 'object' ? `"k${at}":${item}` : item));
   const inner = [text.slice(1, -1), ...more].filter((part) => part !== '').join(',');
   return written(node.kind === 'object' ? `{${inner}}` : `[${inner}]`);
 }
@@ -134,10 +134,10 @@ const treeEdit: fc.Arbitrary<TreeEdit> = fc.oneof(
  * Returns the nodes of a tree, each with a function that replaces it. Omits nodes beyond a depth of 40, and all but the
  * first items of large lists and objects, because an edit may have created them.
  */
-function places(tree: Tree): { node: Tree; put: (next: Tree) => void }[] {
-  const found: { node: Tree; put: (next: Tree) => void }[] = [];
-  const visit = (node: Tree, put: (next: Tree) => void, depth: number) => {
-    found.push({ node, put });
+function slots(tree: Tree): { node: Tree; replace: (next: Tree) => void }[] {
+  const found: { node: Tree; replace: (next: Tree) => void }[] = [];
+  const visit = (node: Tree, replace: (next: Tree) => void, depth: number) => {
+    found.push({ node, replace });
     if (depth > 40) return;
     if (node.kind === 'list')
       for (const [at, item] of node.items.slice(0, 50).entries())
@@ -156,11 +156,11 @@ function editTree(text: string, other: string, edits: readonly { at: number; edi
   const donor = treeOf(other);
   for (const { at, edit } of edits) {
     // Omits the first node, the holder, which must stay a list.
-    const nodes = places(holder).slice(1);
-    const { node, put } = nodes[at % nodes.length]!;
-    const donors = donor === null ? [] : places(donor);
+    const nodes = slots(holder).slice(1);
+    const { node, replace } = nodes[at % nodes.length]!;
+    const donors = donor === null ? [] : slots(donor);
     // Uses a copy, because a tree that contains itself cannot be serialized.
-    put(edit(node, written(textOf(donors[at % Math.max(1, donors.length)]?.node ?? leaf('')))));
+    replace(edit(node, written(textOf(donors[at % Math.max(1, donors.length)]?.node ?? leaf('')))));
   }
   return textOf(holder.items[0]!);
 }
@@ -291,9 +291,9 @@ const latin1 = (part: string | Uint8Array): string => Buffer.from(part as string
 /**
  * Generates mutations of the examples: edits of the JSON tree if the body is JSON, then edits of the bytes. Shrinks to fewer
  * edits.
- * @param most maximum number of bytes; longer inputs are truncated, because the transport would refuse them
+ * @param max maximum number of bytes; longer inputs are truncated, because the transport would refuse them
  */
-export function inputsNear(examples: readonly Example[], most: number): fc.Arbitrary<Uint8Array> {
+export function inputsNear(examples: readonly Example[], max: number): fc.Arbitrary<Uint8Array> {
   return fc
     .record({
       of: fc.nat(examples.length - 1),
@@ -323,6 +323,6 @@ export function inputsNear(examples: readonly Example[], most: number): fc.Arbit
       for (const { at, edit } of bytes)
         if (fixed !== '' && whole) fixed = edit(fixed, Math.floor(at * fixed.length));
         else rest = edit(rest, Math.floor(at * rest.length));
-      return Buffer.from(fixed + rest, 'latin1').subarray(0, most);
+      return Buffer.from(fixed + rest, 'latin1').subarray(0, max);
     });
 }

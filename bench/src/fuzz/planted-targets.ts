@@ -1,8 +1,8 @@
-import { type FuzzTarget, usualCpuMs } from './target.ts';
+import { defaultCpuMs, type FuzzTarget } from './target.ts';
 
 const example = { body: JSON.stringify({ type: 'a', name: 'web', items: [1, 2], inner: { text: 'a' } }) };
 const planted = (run: (text: string, bytes: Uint8Array) => unknown): FuzzTarget => ({
-  ...{ examples: [example], most: 1024 * 1024, cpuMs: usualCpuMs },
+  ...{ examples: [example], maxBytes: 1024 * 1024, cpuMs: defaultCpuMs },
   run: (bytes) => void run(Buffer.from(bytes).toString(), bytes),
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { scratchDirectory } from '../run/scratch.ts';
 import { usageOf } from '../servers/server-process.ts';
 import { nameOfInput } from './name-of-input.ts';
-import type { Failure, WorkerNews, WorkerOrder } from './worker.ts';
+import type { Failure, WorkerMessage, WorkerOrder } from './worker.ts';
 
 /** Flags for a young generation that is large enough for all allocations of one input, so that they can be measured. */
 const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
@@ -25,7 +25,7 @@ export interface FuzzOptions {
   patience?: number;
   /** Seconds of CPU time after which an input counts as a hang. */
   endlessSecs?: number;
-  tell?: (text: string) => void;
+  print?: (text: string) => void;
 }
 
 export interface Found extends Failure {
@@ -43,7 +43,7 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
     inputs = Number.MAX_SAFE_INTEGER,
     corpus = null,
     patience = 1,
-    tell = () => {},
+    print = () => {},
   } = options;
   const folder = scratchDirectory('fuzz');
   const found: Found[] = [];
@@ -67,14 +67,14 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
         // The worker has exited.
       }
     }, lookMs);
-    child.on('message', (news: WorkerNews) => {
-      running = news.name;
-      if (news.type === 'began') return;
-      names = names.filter((name) => name !== news.name);
+    child.on('message', (message: WorkerMessage) => {
+      running = message.name;
+      if (message.type === 'began') return;
+      names = names.filter((name) => name !== message.name);
       running = names[0] ?? '';
-      const { name, failure } = news;
-      tell(
-        `${name}: ${news.inputs} inputs, at most ${news.cpuMs.toFixed(0)} ms and ${(news.allocated / 1024 ** 2).toFixed(1)} MiB`,
+      const { name, failure } = message;
+      print(
+        `${name}: ${message.inputs} inputs, at most ${message.cpuMs.toFixed(0)} ms and ${(message.allocated / 1024 ** 2).toFixed(1)} MiB`,
       );
       if (failure !== null) found.push({ name, ...failure });
     });

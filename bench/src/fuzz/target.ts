@@ -4,16 +4,16 @@ import type { Example } from './inputs.ts';
 export interface FuzzTarget {
   readonly examples: readonly Example[];
   /** Maximum bytes of an input. The product refuses larger inputs before it calls the parser. */
-  readonly most: number;
+  readonly maxBytes: number;
   /** Maximum milliseconds of CPU time for one input. */
   readonly cpuMs: number;
   /** Milliseconds of CPU time to add for each MiB of the input. */
   readonly cpuMsPerMiB?: number;
-  /** Maximum bytes that one input may allocate. Default: `mostAllocatedBytes`. */
+  /** Maximum bytes that one input may allocate. Default: `maxAllocatedBytes`. */
   readonly allocatedBytes?: number;
   /** Parses an input. Throws only for a fault, not for errors that the parser declares for invalid input. */
   run(input: Uint8Array): void | Promise<void>;
 }
 
-export const usualCpuMs = 100;
-export const mostAllocatedBytes = 64 * 1024 * 1024;
+export const defaultCpuMs = 100;
+export const maxAllocatedBytes = 64 * 1024 * 1024;

@@ -23,7 +23,7 @@ import { Link, type LinkOwner } from '../../../orchestrator/src/gateway/link.ts'
 import { readReports } from '../../../orchestrator/src/gateway/report-text.ts';
 import { addressOf, bearer, testApp } from '../../../orchestrator/test/app-fixture.ts';
 import type { Example } from './inputs.ts';
-import { type FuzzTarget, usualCpuMs } from './target.ts';
+import { defaultCpuMs, type FuzzTarget } from './target.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const json = (...values: unknown[]): Example[] => values.map((value) => ({ body: JSON.stringify(value) }));
@@ -248,14 +248,14 @@ function match(input: Uint8Array): void {
 
 export const targets: Readonly<Record<string, FuzzTarget>> = {
   hello: {
-    ...{ examples: json(hello), most: limits.agentFrameBytes, cpuMs: usualCpuMs },
+    ...{ examples: json(hello), maxBytes: limits.agentFrameBytes, cpuMs: defaultCpuMs },
     run(input) {
       link('greeting').receive(Buffer.from(input), false);
       agentMessageSchema.safeParse(parsed(Buffer.from(input).toString()));
     },
   },
   'agent-messages': {
-    ...{ examples: json(...agentMessages), most: limits.agentFrameBytes, cpuMs: usualCpuMs },
+    ...{ examples: json(...agentMessages), maxBytes: limits.agentFrameBytes, cpuMs: defaultCpuMs },
     run(input) {
       link('open', (_, message) => {
         if (message.type === 'report_part') reportsSchema.safeParse(parsed(message.text));
@@ -263,27 +263,27 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
     },
   },
   reports: {
-    ...{ examples: json(reports), most: limits.reportLength, cpuMs: usualCpuMs, cpuMsPerMiB: 100 },
+    ...{ examples: json(reports), maxBytes: limits.reportLength, cpuMs: defaultCpuMs, cpuMsPerMiB: 100 },
     run: (input) => void readReports(Buffer.from(input).toString()),
   },
   'orchestrator-messages': {
     // An orchestrator may send desired sets of 64 MiB. Each input is parsed twice, once in each state of the session.
-    ...{ examples: json(...orchestratorMessages), most: 1024 * 1024, cpuMs: usualCpuMs, cpuMsPerMiB: 400 },
+    ...{ examples: json(...orchestratorMessages), maxBytes: 1024 * 1024, cpuMs: defaultCpuMs, cpuMsPerMiB: 400 },
     async run(input) {
       await receiveAsAgent(input, []);
       await receiveAsAgent(input, welcomed);
     },
   },
-  http: { examples: requests, most: 1024 * 1024, cpuMs: usualCpuMs, run: request },
+  http: { examples: requests, maxBytes: 1024 * 1024, cpuMs: defaultCpuMs, run: request },
   modules: {
-    ...{ examples: [...modules, ...moduleAsJson], most: 3 * 1024 * 1024, run: readModule },
+    ...{ examples: [...modules, ...moduleAsJson], maxBytes: 3 * 1024 * 1024, run: readModule },
     // As in `hostile.test.ts`: about the time for six valid modules of the maximum size.
     cpuMs: 500,
     // The largest valid module allocates 155 MiB of short-lived tokens.
     allocatedBytes: 384 * 1024 ** 2,
   },
   selectors: {
-    ...{ examples: selectors.map((body) => ({ body })), most: 64 * 1024, cpuMs: usualCpuMs },
+    ...{ examples: selectors.map((body) => ({ body })), maxBytes: 64 * 1024, cpuMs: defaultCpuMs },
     run(input) {
       const found = parseSelector(Buffer.from(input).toString());
       if (found.ok) matchesSelector(found.selector, { tags: { role: 'web' }, attributes: hello.attributes });
@@ -292,7 +292,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   'agent-config': {
     examples: [{ body: 'remote_terminal: { enabled: true, shell: /bin/sh }\nmetrics:\n  collection_interval: 30\n' }],
     // Only the owner of the machine writes this file, so the bounds are loose.
-    ...{ most: 16 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 ** 2 },
+    ...{ maxBytes: 16 * 1024, cpuMs: 1_000, allocatedBytes: 512 * 1024 ** 2 },
     run(input) {
       try {
         parseConfig(Buffer.from(input).toString());
@@ -303,7 +303,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   },
   frames: {
     examples: [{ body: encodeTerminalFrame(7, Buffer.from('ls\n')) }, { body: encodeAnnouncement(announcement) }],
-    ...{ most: 64 * 1024, cpuMs: usualCpuMs },
+    ...{ maxBytes: 64 * 1024, cpuMs: defaultCpuMs },
     run(input) {
       const frame = decodeTerminalFrame(input);
       if (frame !== null && !Buffer.from(encodeTerminalFrame(frame.channel, frame.bytes)).equals(input))
@@ -313,7 +313,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   },
   patterns: {
     examples: [{ body: '^a=.*$\na=b' }, { body: '(x|y)+z\nxyxyz' }, { body: '[a-z]{2,5}\\.conf$\nabc.conf' }],
-    most: 64 * 1024,
+    maxBytes: 64 * 1024,
     // The code limits a match to 400 ms of CPU time, and repeats an attempt that timed out before it used that up.
     cpuMs: 1_500,
     run: match,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import fc from 'fast-check';
 import { inputsNear } from './inputs.ts';
-import { type FuzzTarget, mostAllocatedBytes } from './target.ts';
+import { type FuzzTarget, maxAllocatedBytes } from './target.ts';
 
 export interface WorkerOrder {
   /** Name of a module in this directory that exports `targets`. */
@@ -24,7 +24,7 @@ export interface WorkerOrder {
   current: string;
 }
 
-export type WorkerNews =
+export type WorkerMessage =
   | { type: 'began'; name: string }
   | { type: 'done'; name: string; inputs: number; cpuMs: number; allocated: number; failure: Failure | null };
 
@@ -65,19 +65,19 @@ const attempts = 4;
 
 /** Measures the cost of an input. @throws Error if the target fails or the input costs too much */
 async function judge(target: FuzzTarget, input: Uint8Array, patience: number): Promise<Cost> {
-  let least: Cost = { cpuMs: Number.POSITIVE_INFINITY, allocated: Number.POSITIVE_INFINITY };
-  const most = target.allocatedBytes ?? mostAllocatedBytes;
+  let min: Cost = { cpuMs: Number.POSITIVE_INFINITY, allocated: Number.POSITIVE_INFINITY };
+  const max = target.allocatedBytes ?? maxAllocatedBytes;
   const cpuMs = patience * (target.cpuMs + ((target.cpuMsPerMiB ?? 0) * input.length) / 1024 ** 2);
   for (let attempt = 0; attempt < attempts; attempt++) {
     const cost = await costOf(target, input);
-    least = { cpuMs: Math.min(least.cpuMs, cost.cpuMs), allocated: Math.min(least.allocated, cost.allocated) };
-    if (least.cpuMs <= cpuMs && least.allocated <= most) return least;
+    min = { cpuMs: Math.min(min.cpuMs, cost.cpuMs), allocated: Math.min(min.allocated, cost.allocated) };
+    if (min.cpuMs <= cpuMs && min.allocated <= max) return min;
     globalThis.gc!();
   }
-  throw least.cpuMs > cpuMs
-    ? new Error(`took ${least.cpuMs.toFixed(0)} ms of CPU time, more than ${cpuMs.toFixed(0)} ms`)
+  throw min.cpuMs > cpuMs
+    ? new Error(`took ${min.cpuMs.toFixed(0)} ms of CPU time, more than ${cpuMs.toFixed(0)} ms`)
     : new Error(
-        `allocated ${(least.allocated / 1024 ** 2).toFixed(0)} MiB, more than ${(most / 1024 ** 2).toFixed(0)} MiB`,
+        `allocated ${(min.allocated / 1024 ** 2).toFixed(0)} MiB, more than ${(max / 1024 ** 2).toFixed(0)} MiB`,
       );
 }
 
@@ -95,28 +95,28 @@ async function fuzz(
   name: string,
   target: FuzzTarget,
   order: WorkerOrder,
-): Promise<Extract<WorkerNews, { type: 'done' }>> {
-  const kept = corpusOf(order.corpus, name);
-  const most = { cpuMs: 0, allocated: 0 };
+): Promise<Extract<WorkerMessage, { type: 'done' }>> {
+  const stored = corpusOf(order.corpus, name);
+  const max = { cpuMs: 0, allocated: 0 };
   let inputs = 0;
   const run = async (input: Uint8Array) => {
     inputs++;
     writeFileSync(order.current, input);
     const cost = await judge(target, input, order.patience);
-    most.cpuMs = Math.max(most.cpuMs, cost.cpuMs);
-    most.allocated = Math.max(most.allocated, cost.allocated);
+    max.cpuMs = Math.max(max.cpuMs, cost.cpuMs);
+    max.allocated = Math.max(max.allocated, cost.allocated);
   };
-  const done = (failure: Failure | null) => ({ type: 'done' as const, name, inputs, ...most, failure });
+  const done = (failure: Failure | null) => ({ type: 'done' as const, name, inputs, ...max, failure });
   const failed = (error: unknown, input: Uint8Array, seed: number | null) =>
     done({ reason: wordsOf(error), input: Buffer.from(input).toString('base64'), seed });
 
-  for (const input of kept)
+  for (const input of stored)
     try {
       await run(input);
     } catch (error) {
       return failed(error, input, null);
     }
-  const arbitrary = inputsNear([...target.examples, ...kept.map((body) => ({ body }))], target.most);
+  const arbitrary = inputsNear([...target.examples, ...stored.map((body) => ({ body }))], target.maxBytes);
   const until = performance.now() + order.seconds * 1000;
   for (let seed = order.seed; inputs < order.inputs && performance.now() < until; seed++) {
     const found = await fc.check(
@@ -133,10 +133,10 @@ async function fuzz(
 process.on('message', async (order: WorkerOrder) => {
   const { targets } = (await import(`./${order.module}.ts`)) as { targets: Readonly<Record<string, FuzzTarget>> };
   for (const name of order.names) {
-    process.send!({ type: 'began', name } satisfies WorkerNews);
-    const news: WorkerNews = await fuzz(name, targets[name]!, order);
+    process.send!({ type: 'began', name } satisfies WorkerMessage);
+    const message: WorkerMessage = await fuzz(name, targets[name]!, order);
     // Waits until the message is sent, because the process disconnects after the last one.
-    await new Promise((resolve) => process.send!(news, resolve));
+    await new Promise((resolve) => process.send!(message, resolve));
   }
   process.disconnect();
 });

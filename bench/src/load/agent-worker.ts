@@ -34,7 +34,7 @@ async function each(of: Iterable<SimulatedAgent>, atOnce: number, work: (agent: 
   await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, worker));
 }
 
-async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
+async function execute(order: WorkerOrder): Promise<WorkerAnswer> {
   if (order.type === 'last_operation') return { type: 'done', operation: JSON.stringify(agents.at(-1)!.lastOperation) };
   if (order.type === 'send') {
     // Sends in small batches, so that data in flight does not affect the measured memory.
@@ -67,7 +67,7 @@ async function carryOut(order: WorkerOrder): Promise<WorkerAnswer> {
 }
 
 process.on('message', (order: WorkerOrder) => {
-  carryOut(order).then(
+  execute(order).then(
     (answer) => process.send!(answer),
     (error: Error) => process.send!({ type: 'failed', message: error.message } satisfies WorkerAnswer),
   );

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
  * The client of `api.ts`, in a separate process. It receives one message, sends requests, and replies with one message that
  * contains the figures.
  */
-export interface LoadWanted {
+export interface LoadOptions {
   url: string;
   /** Requests to send in turn. If empty, the client sends GET requests to `url`. */
   wishes?: { method: 'GET' | 'PUT'; path: string; body?: string }[];
@@ -33,11 +33,11 @@ type Autocannon = (options: object) => PromiseLike<{
 }>;
 const autocannon = createRequire(import.meta.url)('autocannon') as Autocannon;
 
-process.once('message', async ({ url, wishes = [], tokens, connections, seconds, rate }: LoadWanted) => {
+process.once('message', async ({ url, wishes = [], tokens, connections, seconds, rate }: LoadOptions) => {
   const requests = Array.from({ length: Math.max(tokens.length, wishes.length) }, (_, turn) => {
-    const wish = wishes.length === 0 ? { method: 'GET' as const } : wishes[turn % wishes.length]!;
-    const typed = 'body' in wish ? { 'content-type': 'application/json' } : {};
-    return { ...wish, headers: { authorization: `Bearer ${tokens[turn % tokens.length]}`, ...typed } };
+    const request = wishes.length === 0 ? { method: 'GET' as const } : wishes[turn % wishes.length]!;
+    const typed = 'body' in request ? { 'content-type': 'application/json' } : {};
+    return { ...request, headers: { authorization: `Bearer ${tokens[turn % tokens.length]}`, ...typed } };
   });
   const seen = await autocannon({
     url,

@@ -126,7 +126,7 @@ async function newIdentity(): Promise<AgentIdentity> {
 }
 
 const ignore = () => {};
-const keptSamples = 64;
+const bufferedSamples = 64;
 const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd' };
 
 export interface SimulatedTarget {
@@ -146,7 +146,7 @@ export class SimulatedAgent {
   private welcomed: () => void = ignore;
 
   private constructor(identity: AgentIdentity, target: SimulatedTarget, number: number, sampled: boolean) {
-    this.samples = sampled ? new SampleBuffer(keptSamples) : null;
+    this.samples = sampled ? new SampleBuffer(bufferedSamples) : null;
     this.newConnection = (token) => this.connectionOf(identity, { ...target, token }, number);
     this.connection = this.newConnection(target.token);
     this.engine.onReports = () => this.connection.reportsReady();
@@ -196,7 +196,7 @@ export class SimulatedAgent {
 
   /** Takes a sample with random values. */
   measured(): void {
-    const some = (most: number) => Math.floor(Math.random() * most);
+    const some = (max: number) => Math.floor(Math.random() * max);
     this.samples?.push({
       collected_at: Math.floor(Date.now() / 1000),
       cpu_usage: Math.random() * 100,

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../../../cli/test/certificate.ts';
 import { nextMessage } from '../servers/server-process.ts';
-import type { SteadyLoadSeen, SteadyLoadWanted } from './steady-load.ts';
+import type { SteadyLoadOptions, SteadyLoadSeen } from './steady-load.ts';
 
 test('the steady-load client counts connections that the server resets, and continues', async () => {
   const tls = await makeCertificate();
-  let asked = 0;
+  let requests = 0;
   const server = createServer(tls, (request, response) => {
     // Resets connections both during the warm-up and later.
-    if (++asked % 7 === 0) request.socket.destroy();
+    if (++requests % 7 === 0) request.socket.destroy();
     else response.end('answer');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -20,8 +20,8 @@ test('the steady-load client counts connections that the server resets, and cont
   const child = fork(join(import.meta.dirname, 'steady-load.ts'));
   try {
     const answer = nextMessage<SteadyLoadSeen>(child);
-    const wanted = { url, ca: tls.cert, token: 'token', paths: ['/one', '/two'], perSecond: 2_000, seconds: 0.2 };
-    child.send(wanted satisfies SteadyLoadWanted);
+    const options = { url, ca: tls.cert, token: 'token', paths: ['/one', '/two'], perSecond: 2_000, seconds: 0.2 };
+    child.send(options satisfies SteadyLoadOptions);
     const { latencies, resets, failed } = await answer;
     expect(failed).toBeNull();
     expect(resets).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * responses, and measures the latency of each response from the scheduled time. It receives one message and replies with
  * one.
  */
-export interface SteadyLoadWanted {
+export interface SteadyLoadOptions {
   url: string;
   ca: string;
   token: string;
@@ -26,7 +26,7 @@ export interface SteadyLoadSeen {
   failed: string | null;
 }
 
-process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: SteadyLoadWanted) => {
+process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: SteadyLoadOptions) => {
   const agent = new Agent({ keepAlive: true, ca });
   const headers = { authorization: `Bearer ${token}` };
   const latencies: number[] = [];

@@ -34,9 +34,9 @@ mkdirSync(dataDir, { recursive: true, mode: 0o700 });
 const agent = await startAgent(dataDir);
 const timed = async (): Promise<{ ms: number; changed: number }> => {
   const message = operation('apply', desired());
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { finished, results } = await agent.run(message);
-  const ms = performance.now() - begun;
+  const ms = performance.now() - startedAt;
   if (finished.status !== 'succeeded')
     throw new Error(
       results.find(({ status }) => status === 'failed')?.message ??

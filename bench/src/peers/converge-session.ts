@@ -22,18 +22,18 @@ const [workload, rounds, ...names] = process.argv.slice(2) as [Workload, string,
 const policies = join(import.meta.dirname, '../../peers');
 
 function run(command: readonly string[]): { code: number | null; stdout: string; stderr: string; ms: number } {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const { status, stdout, stderr } = spawnSync(command[0] as string, command.slice(1), {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, HOME: '/root', LANG: 'C.UTF-8' },
     maxBuffer: 64 * 1024 * 1024,
   });
-  return { code: status, stdout, stderr, ms: performance.now() - begun };
+  return { code: status, stdout, stderr, ms: performance.now() - startedAt };
 }
 
 const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? '';
 
-function ours(): { first: number; again: number } {
+function measureMuster(): { first: number; again: number } {
   rmSync(`${workFolder}/muster`, { recursive: true, force: true });
   mkdirSync(`${workFolder}/muster`, { recursive: true });
   const ran = run([process.execPath, join(import.meta.dirname, 'converge-muster.ts'), workload]);
@@ -73,7 +73,10 @@ function makeUnits(): void {
 
 mkdirSync(workFolder, { recursive: true });
 if (workload === 'machine') makeUnits();
-const everybody = [{ name: 'Muster', round: ours }, ...peers.map((peer) => ({ ...peer, round: () => theirs(peer) }))];
+const everybody = [
+  { name: 'Muster', round: measureMuster },
+  ...peers.map((peer) => ({ ...peer, round: () => theirs(peer) })),
+];
 const measured: Record<string, Measured> = {};
 for (const one of everybody) {
   if (one.name !== 'Muster' && !names.includes(one.name)) continue;

@@ -3,7 +3,7 @@ import { endEverythingAtExit } from './lifetime.ts';
 
 type Texts = Readonly<Record<string, string | null>>;
 
-interface Wanted<N extends string, T extends Texts, F extends string> {
+interface OptionNames<N extends string, T extends Texts, F extends string> {
   /** Numeric options with their defaults without and with `--smoke`. */
   numbers: Record<N, readonly [usual: number, smoke: number]>;
   /** Text options with their defaults; null for no value. */
@@ -25,7 +25,7 @@ export function benchOptions<N extends string, T extends Texts = Record<never, n
   numbers,
   texts,
   flags = [],
-}: Wanted<N, T, F>): Options<N, T, F> {
+}: OptionNames<N, T, F>): Options<N, T, F> {
   const options: Record<string, { type: 'string' | 'boolean' }> = {
     smoke: { type: 'boolean' },
     json: { type: 'boolean' },
@@ -35,12 +35,12 @@ export function benchOptions<N extends string, T extends Texts = Record<never, n
   const { values } = parseArgs({ options });
   const found: Record<string, number | string | boolean | null> = {};
   for (const flag of ['smoke', 'json', ...flags]) found[flag] = values[flag] === true;
-  for (const [name, [usual, smoke]] of Object.entries<readonly [number, number]>(numbers)) {
+  for (const [name, [fallback, smoke]] of Object.entries<readonly [number, number]>(numbers)) {
     const given = values[name] === undefined ? null : Number(values[name]);
     if (given !== null && !Number.isFinite(given)) throw new Error(`--${name} requires a number: ${values[name]}`);
-    found[name] = given ?? (found.smoke ? smoke : usual);
+    found[name] = given ?? (found.smoke ? smoke : fallback);
   }
-  for (const [name, usual] of Object.entries(texts ?? {})) found[name] = (values[name] as string) ?? usual;
+  for (const [name, fallback] of Object.entries(texts ?? {})) found[name] = (values[name] as string) ?? fallback;
   endEverythingAtExit();
   return found as Options<N, T, F>;
 }

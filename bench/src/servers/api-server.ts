@@ -12,7 +12,7 @@ import { exampleHandlers } from '../../../orchestrator/test/app-fixture.ts';
  * A server that `api.ts` measures, in a separate process. It receives a message that configures it, and replies with its
  * port.
  */
-export interface ServerWanted {
+export interface ServerOptions {
   kind: 'bare' | 'muster';
   /** Response body of the bare server for the agent's record. */
   bytes: string;
@@ -24,13 +24,13 @@ export interface ServerWanted {
 }
 
 process.on('disconnect', () => process.exit());
-process.once('message', async (wanted: ServerWanted) => {
-  const app = wanted.kind === 'bare' ? await bareServer(wanted) : musterServer(wanted);
+process.once('message', async (options: ServerOptions) => {
+  const app = options.kind === 'bare' ? await bareServer(options) : musterServer(options);
   await app.listen({ host: '127.0.0.1', port: 0 });
   process.send?.((app.server.address() as AddressInfo).port);
 });
 
-async function bareServer({ bytes, pages = {}, tls }: ServerWanted): Promise<FastifyInstance> {
+async function bareServer({ bytes, pages = {}, tls }: ServerOptions): Promise<FastifyInstance> {
   const app = tls
     ? (fastify({ https: await throwawayCertificate() }) as unknown as FastifyInstance)
     : (fastify() as FastifyInstance);
@@ -48,7 +48,7 @@ async function bareServer({ bytes, pages = {}, tls }: ServerWanted): Promise<Fas
 }
 
 /** Creates a server with the real HTTP layer, and a handler with the record in memory. */
-function musterServer({ token }: ServerWanted): FastifyInstance {
+function musterServer({ token }: ServerOptions): FastifyInstance {
   const tokenHash = hashToken(token);
   const session = { operator_id: nodeExample, username: 'bench', role: 'operator', token_hash: tokenHash } as const;
   const records = new Map([[nodeExample, agentExample]]);

@@ -3,7 +3,7 @@ import {
   type Agent,
   getOperation,
   getOperationOutput,
-  mostRunAgents,
+  maxRunAgents,
   type Operation,
   type Run,
   startRun,
@@ -43,9 +43,9 @@ export async function beginFleet(
   agents: readonly Pick<Agent, 'node_id'>[],
   options: FleetOptions,
 ): Promise<Run> {
-  if (agents.length > mostRunAgents)
+  if (agents.length > maxRunAgents)
     throw usageError(
-      `a run can have at most ${mostRunAgents} agents; ${agents.length} were given`,
+      `a run can have at most ${maxRunAgents} agents; ${agents.length} were given`,
       `For more agents, use an assignment: muster assignments create`,
     );
   const { modules, fanOut = {}, ...rest } = options;

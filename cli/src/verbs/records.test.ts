@@ -1,13 +1,6 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  agentExample,
-  chainedExample,
-  mostSamples,
-  operatorSchema,
-  routes,
-  sampleExample,
-} from '@muster/protocol/http';
+import { agentExample, chainedExample, maxSamples, operatorSchema, routes, sampleExample } from '@muster/protocol/http';
 import stringWidth from 'string-width';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { agent } from '../../test/examples.ts';
@@ -136,7 +129,7 @@ describe('metrics', () => {
       expect.stringMatching(/^1795000000,12\.5,8589934592,/),
       '',
     ]);
-    expect(sent('listSamples')?.query).toMatchObject({ step: '300', limit: String(mostSamples) });
+    expect(sent('listSamples')?.query).toMatchObject({ step: '300', limit: String(maxSamples) });
     expect((await json('metrics', 'show', 'web-1')).samples).toHaveLength(1);
     answers.listSamples = () => ({ status: 204, body: undefined });
     expect(await json('metrics', 'show', 'web-1')).toEqual({ node_id: agentExample.node_id, samples: [] });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { chainedExample, textOfEvents } from './audit.ts';
 import { route } from './definition/route.ts';
 
-const place = z.string().max(16).optional();
+const cursor = z.string().max(16).optional();
 
 export const followEvents = route({
   id: 'followEvents',
@@ -30,11 +30,11 @@ export const followEvents = route({
       .optional()
       .describe('part of the event type before the dot, or several such parts separated by commas'),
     node_id: z.string().max(64).optional().describe('node id or name of an agent that is the target or the actor'),
-    last_event_id: place.describe(
+    last_event_id: cursor.describe(
       'alternative to the header `Last-Event-ID` for clients that cannot send headers; the header takes precedence',
     ),
   }),
-  headers: z.object({ 'last-event-id': place.describe('position of the last received event') }),
+  headers: z.object({ 'last-event-id': cursor.describe('position of the last received event') }),
   answers: { 200: textOfEvents('text/event-stream').describe('events that each end with an empty line') },
   media: { 200: 'text/event-stream' },
   errors: [],

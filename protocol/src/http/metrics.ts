@@ -5,7 +5,7 @@ import { nodeParams, queryInteger } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 
 /** Maximum number of samples in one response. */
-export const mostSamples = 100_000;
+export const maxSamples = 100_000;
 
 export const sampleExample: Sample = {
   collected_at: 1795000000,
@@ -36,7 +36,7 @@ export const listSamples = route({
     since: queryInteger(Number.MAX_SAFE_INTEGER)
       .optional()
       .describe('start of the period, Unix seconds; default: the oldest sample'),
-    limit: queryInteger(mostSamples, mostSamples)
+    limit: queryInteger(maxSamples, maxSamples)
       .optional()
       .describe('maximum number of samples; older samples are omitted'),
     step: queryInteger(31_536_000)

@@ -141,7 +141,7 @@ export const validateModule = route({
   example: { body: { content: contentExample }, answer: { valid: true, faults: [], warnings: [] } },
 });
 
-const places = z.array(z.number().int()).describe('positions of resources in this list, from 0');
+const positions = z.array(z.number().int()).describe('positions of resources in this list, from 0');
 export const moduleOrderSchema = z
   .strictObject({
     modules: z.array(z.string()),
@@ -152,12 +152,12 @@ export const moduleOrderSchema = z
           id: z.string().nullable(),
           type: z.string().nullable(),
           identity: z.string().nullable(),
-          depends_on: places.describe(
+          depends_on: positions.describe(
             'positions in this list, from 0, of the dependencies, including those of triggers',
           ),
-          reload_on: places,
-          restart_on: places,
-          rerun_on: places,
+          reload_on: positions,
+          restart_on: positions,
+          rerun_on: positions,
         }),
       )
       .describe('resources in execution order'),

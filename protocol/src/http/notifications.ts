@@ -26,7 +26,7 @@ export const notifyingEvents = [
 export type NotifyingEvent = (typeof notifyingEvents)[number];
 
 /** Maximum count of unread notifications. More are not counted. */
-export const mostUnreadCounted = 1000;
+export const maxUnreadCounted = 1000;
 
 export const notificationSchema = z
   .strictObject({
@@ -70,7 +70,7 @@ export const listNotifications = route({
     200: z
       .strictObject({
         notifications: z.array(notificationSchema),
-        unread_count: z.number().int().describe(`number of unread notifications, at most ${mostUnreadCounted}`),
+        unread_count: z.number().int().describe(`number of unread notifications, at most ${maxUnreadCounted}`),
       })
       .meta({ id: 'NotificationPage' }),
   },

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
-import { mostUnreadCounted } from './notifications.ts';
+import { maxUnreadCounted } from './notifications.ts';
 
 /** Number of days before their expiry at which the overview begins to list secrets. */
 export const secretsExpiringWithinDays = 30;
-export const mostSecretsExpiring = 20;
+export const maxSecretsExpiring = 20;
 
 const count = z.number().int().nonnegative();
 
@@ -45,10 +45,10 @@ export const overviewSchema = z
     secrets_expiring: z
       .array(z.strictObject({ name: z.string(), expires_at: z.string().describe('RFC 3339') }))
       .describe(
-        `the first ${mostSecretsExpiring} secrets that expire within ${secretsExpiringWithinDays} days or have expired, earliest first`,
+        `the first ${maxSecretsExpiring} secrets that expire within ${secretsExpiringWithinDays} days or have expired, earliest first`,
       ),
     unread_notifications: count.describe(
-      `number of unread notifications of the requesting operator, at most ${mostUnreadCounted}`,
+      `number of unread notifications of the requesting operator, at most ${maxUnreadCounted}`,
     ),
   })
   .meta({ id: 'Overview' });

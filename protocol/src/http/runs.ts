@@ -108,7 +108,7 @@ export const planAssignment = route({
   errors: ['assignment_not_found', 'run_not_found'],
 });
 
-export const mostRunAgents = 20_000;
+export const maxRunAgents = 20_000;
 
 export const startRun = route({
   id: 'startRun',
@@ -122,7 +122,7 @@ export const startRun = route({
   respondAsync: true,
   body: fanOutBody.extend({
     kind: z.enum(['apply', 'plan']),
-    node_ids: z.array(z.string().max(64)).min(1).max(mostRunAgents).describe('agents in the order in which they start'),
+    node_ids: z.array(z.string().max(64)).min(1).max(maxRunAgents).describe('agents in the order in which they start'),
     modules: modulesField,
     plan_run_id: optional(z.string().max(64)).describe(
       'plan run of named agents with the same modules; each agent applies its plan exactly, or not at all if something has changed since',

@@ -8,7 +8,7 @@ import { operatorId } from './operators.ts';
 /** Maximum length of a secret, in bytes of UTF-8. */
 export const maximumSecretBytes = 64 * 1024;
 /** Maximum number of secrets on one page of the list. */
-const mostSecrets = 1000;
+const maxSecrets = 1000;
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 
@@ -118,7 +118,7 @@ export const listSecrets = route({
   tag: 'Secrets',
   summary: 'List secrets by name, without their values',
   access: 'operator',
-  query: z.strictObject(pageQuery(mostSecrets, mostSecrets)),
+  query: z.strictObject(pageQuery(maxSecrets, maxSecrets)),
   paged: true,
   answers: { 200: z.array(secretSchema) },
   errors: [],

@@ -3,8 +3,8 @@ import type { DeclaredBody, Json } from './document.ts';
 import {
   type DeferredPart,
   type Evaluated,
+  evaluateSole,
   evaluateText,
-  evaluateWhole,
   isMapping,
   type Scope,
 } from './expression/evaluate.ts';
@@ -63,7 +63,7 @@ function evaluateField(
 ): Json {
   if (typeof value === 'string') {
     const isText = shape === 'text' || shape === 'choice';
-    return take(path, isText ? evaluateText(value, scope) : evaluateWhole(value, shape, scope));
+    return take(path, isText ? evaluateText(value, scope) : evaluateSole(value, shape, scope));
   }
   const item = (entry: Json, key: string | number): Json =>
     typeof entry === 'string' ? take([...path, key], evaluateText(entry, scope)) : entry;

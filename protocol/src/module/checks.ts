@@ -158,8 +158,8 @@ function checkCycles(
   const members = sorted.cycle.map((index) => resources[index] as OutlineResource);
   const always = members.every(({ universal }) => universal);
   const meet = together(...members.map(({ when }) => when)) !== undefined;
-  const byDependsOn = members.every(({ dependsOn }, place) => {
-    const next = members[(place + 1) % members.length]?.id;
+  const byDependsOn = members.every(({ dependsOn }, position) => {
+    const next = members[(position + 1) % members.length]?.id;
     return dependsOn.some(({ id }) => id === next);
   });
   if (meet && (always || byDependsOn)) fault(first.path, message);
@@ -209,11 +209,11 @@ function checkIdentities({ resources, supports }: Outline, { fault }: Findings):
   const contenders: (Contender & { candidate: Candidate; label: string })[] = [];
   for (const [index, resource] of resources.entries()) {
     if (resource.forEach !== undefined) continue;
-    resource.candidates.forEach((candidate, place) => {
+    resource.candidates.forEach((candidate, position) => {
       const known = declaredIdentity(resource, candidate);
       const when = together(resource.when, candidate.when);
       if (known === undefined || when === undefined) return;
-      const rivals = resource.candidates.filter((_, other) => other !== place).map((rival) => rival.when);
+      const rivals = resource.candidates.filter((_, other) => other !== position).map((rival) => rival.when);
       contenders.push({ resource: index, ...known, when, variant: candidate.when, rivals, candidate });
     });
   }
@@ -239,11 +239,11 @@ function checkFileParts({ resources, supports }: Outline, { fault }: Findings): 
   const parts: (Contender & { candidate: Candidate })[] = [];
   for (const [resource, { candidates, when: own, forEach }] of resources.entries()) {
     if (forEach !== undefined) continue;
-    candidates.forEach((candidate, place) => {
+    candidates.forEach((candidate, position) => {
       const { path } = candidate.body;
       const when = together(own, candidate.when);
       if (typeof path !== 'string' || when === undefined) return;
-      const rivals = candidates.filter((_, other) => other !== place).map((rival) => rival.when);
+      const rivals = candidates.filter((_, other) => other !== position).map((rival) => rival.when);
       const contender = { resource, key: path, when, variant: candidate.when, rivals, candidate };
       if (isPartOfFile(candidate)) parts.push(contender);
       const { type, body, template } = candidate;

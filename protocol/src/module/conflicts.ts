@@ -39,8 +39,8 @@ export function conflictingPairs(
   const pairs: { earlier: number; later: number }[] = [];
   let steps = 0;
   for (const group of groups.values()) {
-    for (const [place, later] of group.entries()) {
-      for (const earlier of group.slice(0, place)) {
+    for (const [position, later] of group.entries()) {
+      for (const earlier of group.slice(0, position)) {
         const [one, other] = [contenders[earlier] as Contender, contenders[later] as Contender];
         steps += (1 + clauses.length) * (1 + one.rivals.length + other.rivals.length);
         if (steps > maximumSteps) return pairs;

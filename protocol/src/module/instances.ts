@@ -1,7 +1,7 @@
 import { type BodyFault, bodyFaults, evaluateBody } from './body.ts';
 import { type AgentFacts, described, factOf, matches } from './conditions.ts';
 import type { DeclaredBody, Json, ModuleDocument, OnlyIf, ResourceDeclaration, Variant } from './document.ts';
-import { evaluateText, evaluateWhole, type Scope } from './expression/evaluate.ts';
+import { evaluateSole, evaluateText, type Scope } from './expression/evaluate.ts';
 import { withoutClosingSlash } from './kinds/format.ts';
 import { identify, kinds, type Trigger } from './kinds.ts';
 import { parameterValues } from './parameters.ts';
@@ -88,9 +88,9 @@ export function instancesOf(
       if (id !== null) ids.add(id);
       const instance = instanceOf(module.name, declaration, chosen, id, { ...scope, each }, templates, report);
       if (instance === undefined) continue;
-      const spent = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
-      if (spent !== undefined) {
-        report([], spent);
+      const exceeded = budget.spend(charactersOf(instance.body) + charactersOf(instance.deferred));
+      if (exceeded !== undefined) {
+        report([], exceeded);
         return { instances, faults, scope };
       }
       instances.push({ ...instance, path: [...path, ...chosen.path] });
@@ -143,7 +143,7 @@ function elements(
   report: Report,
 ): [string | null, Json | undefined][] {
   if (for_each === null) return [[id, undefined]];
-  const list = evaluateWhole(for_each, 'list', scope);
+  const list = evaluateSole(for_each, 'list', scope);
   if (list.kind === 'fault') report(['for_each'], list.message);
   if (list.kind !== 'value') return [];
   if (!Array.isArray(list.value)) {

@@ -39,21 +39,21 @@ export function kindFields(type: ResourceType): KindField[] {
     ...kind.identifiedBy({}),
     ...kind.identifiedBy(Object.fromEntries(names.map((name) => [name, '']))),
   ]);
-  const plain = (name: string): KindField => ({
+  const textField = (name: string): KindField => ({
     ...{ name, type: 'text', required: Object.hasOwn(kind.required, name), identity: identifying.has(name) },
     ...{ default: null, values: null, minimum: null, maximum: null, sensitive: kind.sensitive.includes(name) },
     description: '',
   });
   const declared = [...Object.entries(kind.required), ...Object.entries(kind.optional)].map(([name, field]) => ({
-    ...plain(name),
+    ...textField(name),
     ...boundsOf(field),
     type: field.shape,
     default: field.whenAbsent ?? null,
     description: field.declared.meta()?.description ?? '',
   }));
-  const template = kind.templated ? [{ ...plain('template'), description: templateDescription }] : [];
+  const template = kind.templated ? [{ ...textField('template'), description: templateDescription }] : [];
   const triggers = kind.triggers.map((name) => ({
-    ...plain(name),
+    ...textField(name),
     type: 'ids' as const,
     description: triggerDescriptions[name],
   }));

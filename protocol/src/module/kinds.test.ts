@@ -3,10 +3,10 @@ import { identify, kinds, type ResourceType, resourceTypes } from './kinds.ts';
 import { parseModule } from './parse.ts';
 import { resolveDesiredSet } from './resolve.ts';
 
-type Whole = [fields: string, key: string];
+type Complete = [fields: string, key: string];
 
 /** Fields of each kind as written, and the key of the resulting resource. */
-const whole: Partial<Record<ResourceType, Whole>> = {
+const complete: Partial<Record<ResourceType, Complete>> = {
   'package-apt': ['name: nginx-light, version: 1.22.1-9, ensure: present', 'package-apt:nginx-light'],
   'package-dnf': ['name: NetworkManager, version: latest, ensure: absent', 'package-dnf:NetworkManager'],
   'package-brew': ['name: homebrew/core/wget, version: latest, ensure: absent', 'package-brew:homebrew/core/wget'],
@@ -74,10 +74,10 @@ const whole: Partial<Record<ResourceType, Whole>> = {
 };
 
 /** For a kind without an entry, the example has every field except `ensure`, and its first field is the identity. */
-function wholeOf(type: ResourceType): Whole {
+function completeOf(type: ResourceType): Complete {
   const { example } = kinds[type];
   const [, identity] = /^\w+: (.*)/.exec(example) ?? [];
-  return whole[type] ?? [`${example.replaceAll('\n', ', ')}, ensure: present`, `${type}:${identity}`];
+  return complete[type] ?? [`${example.replaceAll('\n', ', ')}, ensure: present`, `${type}:${identity}`];
 }
 
 const source = (type: string, fields: string): string => `name: m
@@ -92,7 +92,7 @@ const agent = { name: 'a', node_id: 'a', attributes: { platform: 'linux' }, tags
 
 describe('kinds', () => {
   test.each(resourceTypes)('%s accepts all of its fields and identifies the resource', (type) => {
-    const [fields, key] = wholeOf(type);
+    const [fields, key] = completeOf(type);
     const parsed = parseModule(source(type, fields));
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
     const resolution = resolveDesiredSet({ modules: [parsed.module], agent });
@@ -116,14 +116,14 @@ describe('kinds', () => {
     const parsed = parseModule(source(type, 'foo: 1'));
     if (parsed.ok) throw new Error('parsed');
     const missing = parsed.faults.filter(({ message }) => message.endsWith('is required')).map(({ path }) => path);
-    const place = `/resources/2/resource/${type}`;
+    const prefix = `/resources/2/resource/${type}`;
     expect(missing.sort()).toEqual(
       Object.keys(kinds[type].required)
-        .map((field) => `${place}/${field}`)
+        .map((field) => `${prefix}/${field}`)
         .sort(),
     );
     expect(
-      parsed.faults.some(({ path, message }) => path === `${place}/foo` && message.startsWith('unknown field')),
+      parsed.faults.some(({ path, message }) => path === `${prefix}/foo` && message.startsWith('unknown field')),
     ).toBe(true);
   });
 

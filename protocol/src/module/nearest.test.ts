@@ -13,9 +13,9 @@ test.each([
 });
 
 test.each(['package', 'service'])('suggests every kind that starts with %s', (name) => {
-  const meant = resourceTypes.filter((type) => type.startsWith(`${name}-`));
-  expect(meant.length).toBeGreaterThan(1);
-  for (const type of meant) expect(suggestion(name, resourceTypes)).toContain(`"${type}"`);
+  const expected = resourceTypes.filter((type) => type.startsWith(`${name}-`));
+  expect(expected.length).toBeGreaterThan(1);
+  for (const type of expected) expect(suggestion(name, resourceTypes)).toContain(`"${type}"`);
 });
 
 test('suggests nothing if no name is similar', () => {

@@ -13,8 +13,9 @@ const acyclic = fc
   )
   .map(({ hidden, picks }) => {
     const dependencies: number[][] = hidden.map(() => []);
-    hidden.forEach((index, place) => {
-      dependencies[index] = place === 0 ? [] : (picks[place] as number[]).map((pick) => hidden[pick % place] as number);
+    hidden.forEach((index, position) => {
+      dependencies[index] =
+        position === 0 ? [] : (picks[position] as number[]).map((pick) => hidden[pick % position] as number);
     });
     return dependencies;
   });
@@ -35,9 +36,9 @@ describe('stableOrder', () => {
         const sorted = stableOrder(dependencies);
         if (!sorted.ok) throw new Error('no cycle was made');
         expect([...sorted.order].sort((a, b) => a - b)).toEqual([...dependencies.keys()]);
-        const place = new Map(sorted.order.map((index, at) => [index, at]));
+        const position = new Map(sorted.order.map((index, at) => [index, at]));
         dependencies.forEach((needed, index) => {
-          for (const dependency of needed) expect(place.get(dependency)).toBeLessThan(place.get(index) as number);
+          for (const dependency of needed) expect(position.get(dependency)).toBeLessThan(position.get(index) as number);
         });
       }),
     );
@@ -73,8 +74,8 @@ describe('stableOrder', () => {
       fc.property(anything, (dependencies) => {
         const sorted = stableOrder(dependencies);
         if (sorted.ok) return;
-        sorted.cycle.forEach((index, place) => {
-          const next = sorted.cycle[(place + 1) % sorted.cycle.length];
+        sorted.cycle.forEach((index, position) => {
+          const next = sorted.cycle[(position + 1) % sorted.cycle.length];
           expect(dependencies[index]).toContain(next);
         });
         expect(new Set(sorted.cycle).size).toBe(sorted.cycle.length);

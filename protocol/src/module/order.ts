@@ -39,14 +39,14 @@ export function stableOrder(dependencies: readonly (readonly number[])[]): Order
 /** Finds a cycle by following the dependencies: every remaining index depends on another remaining index. */
 function findCycle(dependencies: readonly (readonly number[])[], isLeft: (index: number) => boolean): number[] {
   const path: number[] = [];
-  const placeOf = new Map<number, number>();
+  const positionOf = new Map<number, number>();
   let current = dependencies.findIndex((_, index) => isLeft(index));
-  while (!placeOf.has(current)) {
-    placeOf.set(current, path.length);
+  while (!positionOf.has(current)) {
+    positionOf.set(current, path.length);
     path.push(current);
     current = (dependencies[current] as readonly number[]).find(isLeft) as number;
   }
-  const cycle = path.slice(placeOf.get(current));
+  const cycle = path.slice(positionOf.get(current));
   // The cycle begins with its first declared resource, so that the same fault always has the same text.
   const first = cycle.indexOf(Math.min(...cycle));
   return [...cycle.slice(first), ...cycle.slice(0, first)];
@@ -58,15 +58,15 @@ class SmallestFirst {
 
   push(value: number): void {
     const heap = this.#heap;
-    let place = heap.length;
+    let position = heap.length;
     heap.push(value);
-    while (place > 0) {
-      const parent = (place - 1) >> 1;
+    while (position > 0) {
+      const parent = (position - 1) >> 1;
       if ((heap[parent] as number) <= value) break;
-      heap[place] = heap[parent] as number;
-      place = parent;
+      heap[position] = heap[parent] as number;
+      position = parent;
     }
-    heap[place] = value;
+    heap[position] = value;
   }
 
   pop(): number | undefined {
@@ -74,16 +74,16 @@ class SmallestFirst {
     const top = heap[0];
     const last = heap.pop();
     if (top === undefined || last === undefined || heap.length === 0) return top;
-    let place = 0;
+    let position = 0;
     while (true) {
-      let child = 2 * place + 1;
+      let child = 2 * position + 1;
       if (child >= heap.length) break;
       if (child + 1 < heap.length && (heap[child + 1] as number) < (heap[child] as number)) child += 1;
       if ((heap[child] as number) >= last) break;
-      heap[place] = heap[child] as number;
-      place = child;
+      heap[position] = heap[child] as number;
+      position = child;
     }
-    heap[place] = last;
+    heap[position] = last;
     return top;
   }
 }

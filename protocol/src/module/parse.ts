@@ -5,7 +5,7 @@ import type { ModuleDocument } from './document.ts';
 import { documentOf, outline } from './outline.ts';
 import { moduleSchema } from './schema.ts';
 import { decodeSource, moduleLimits, Positions } from './source/source.ts';
-import { nodeAt, offsetOf, type Path, plainValue, pointer, readTree, type TreeNode } from './source/tree.ts';
+import { nodeAt, offsetOf, type Path, pointer, readTree, type TreeNode, treeValue } from './source/tree.ts';
 
 export type ParsedModule =
   | { ok: true; module: ModuleDocument; warnings: Fault[] }
@@ -26,14 +26,14 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
   if (root === undefined) return { ok: false, faults, warnings: [] };
 
   const warnings: Fault[] = [];
-  const value = plainValue(root);
-  const place = (path: Path, message: string, offset: number): Fault => ({
+  const value = treeValue(root);
+  const faultAt = (path: Path, message: string, offset: number): Fault => ({
     path: pointer(path),
     message: message.length > maximumMessage ? `${message.slice(0, maximumMessage)}…` : message,
     ...positions.at(offset),
   });
   const locate = (path: Path, message: string, at: 'key' | 'value' = 'value'): Fault =>
-    place(path, message, offsetOf(root, path, at));
+    faultAt(path, message, offsetOf(root, path, at));
 
   const parsed = moduleSchema.safeParse(value);
   if (!parsed.success) {
@@ -46,7 +46,7 @@ export function parseModule(source: string | Uint8Array): ParsedModule {
     fault: (path, message, at) => faults.push(locate(path, message, at)),
     warning: (path, message) => warnings.push(locate(path, message)),
     faultInExpression: (path, message, offset) =>
-      faults.push(place(path, message, expressionOffset(decoded.text, root, path, offset))),
+      faults.push(faultAt(path, message, expressionOffset(decoded.text, root, path, offset))),
   });
   if (faults.length > 0) return { ok: false, faults: inOrder(faults), warnings: inOrder(warnings) };
   return { ok: true, module: documentOf(outlined), warnings: inOrder(warnings) };
@@ -84,8 +84,8 @@ function flatten(issues: readonly z.core.$ZodIssue[], root: TreeNode, source: st
       if (typeof path.at(-1) === 'string') return [{ path, message: `"${path.at(-1)}" is required`, at: 'value' }];
     }
     if (issue.code === 'invalid_union') {
-      const meant = issue.errors.find((branch) => branch.some((inner) => inner.path.length > 0));
-      return meant === undefined ? [{ path, message: issue.message, at: 'value' }] : flatten(meant, root, source, path);
+      const match = issue.errors.find((branch) => branch.some((inner) => inner.path.length > 0));
+      return match === undefined ? [{ path, message: issue.message, at: 'value' }] : flatten(match, root, source, path);
     }
     if (issue.code === 'invalid_type' && issue.expected === 'string' && node?.kind === 'scalar') {
       // Quotes the value as written, because YAML reads 0644 as the number 644.

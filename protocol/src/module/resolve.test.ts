@@ -261,15 +261,15 @@ resources: [{ for_each: "\${{ param.p }}", resource: { file-unix: { path: /f, co
     const more = 'parameters: { p: { type: string } }';
     const fault = (content: string, facts: Partial<AgentFacts> = {}) =>
       faultsOf(resolve(file(content, more), facts))[1];
-    const place = '/modules/m/resources/0/resource/file-unix/content module "m":';
+    const path = '/modules/m/resources/0/resource/file-unix/content module "m":';
     const otherwise = 'or give the expression | default("…")';
-    expect(fault('${{ attr.x }}')).toBe(`${place} the agent reports no attribute "x": fix the name, ${otherwise}`);
-    expect(fault('${{ tag.x }}')).toBe(`${place} the agent has no tag "x": set it, ${otherwise}`);
+    expect(fault('${{ attr.x }}')).toBe(`${path} the agent reports no attribute "x": fix the name, ${otherwise}`);
+    expect(fault('${{ tag.x }}')).toBe(`${path} the agent has no tag "x": set it, ${otherwise}`);
     expect(fault('${{ param.p }}')).toBe(
-      `${place} the parameter "p" has neither value nor default: set it in the assignment, ${otherwise}`,
+      `${path} the parameter "p" has neither value nor default: set it in the assignment, ${otherwise}`,
     );
     expect(fault('${{ agent.name }}', { name: null })).toBe(
-      `${place} agent.name has no value yet: approve the agent under a name, ${otherwise}`,
+      `${path} agent.name has no value yet: approve the agent under a name, ${otherwise}`,
     );
     expect(fault('${{ attr.constructor }}')).toContain('reports no attribute');
     const each = `parameters: { p: { type: list, default: [{ a: b }] } }

@@ -146,7 +146,7 @@ function partsOfWholeFiles(merged: readonly Merged[], byKey: ReadonlyMap<string,
     const whole = isPartOfFile(resource) ? byKey.get(`path:${String(resource.body.path)}`) : undefined;
     if (whole === undefined || !takesWholeFile(whole.resource)) return [];
     const { type, module, identity } = resource;
-    const message = `${type} ${identity} in ${placeOf({ resource, path })} is a part of a file, and ${placeOf(whole)} ${whyNotBoth(whole.resource.body)}`;
+    const message = `${type} ${identity} in ${locationOf({ resource, path })} is a part of a file, and ${locationOf(whole)} ${whyNotBoth(whole.resource.body)}`;
     return [{ path: pointer(['modules', module, ...path]), message }];
   });
 }
@@ -179,7 +179,7 @@ const canonical = (value: unknown): string =>
       : item,
   );
 
-const placeOf = ({ resource, path }: Merged): string =>
+const locationOf = ({ resource, path }: Merged): string =>
   `module "${resource.module}" (${resource.id === null ? pointer(path) : `id "${resource.id}"`})`;
 
 function conflict(earlier: Merged, later: Merged): Fault {
@@ -187,6 +187,6 @@ function conflict(earlier: Merged, later: Merged): Fault {
   const how = earlier.resource.module === module ? 'twice' : 'differently';
   return {
     path: pointer(['modules', module, ...later.path]),
-    message: `${type} ${identity} is declared ${how} in ${placeOf(earlier)} and ${placeOf(later)}: keep one of them`,
+    message: `${type} ${identity} is declared ${how} in ${locationOf(earlier)} and ${locationOf(later)}: keep one of them`,
   };
 }

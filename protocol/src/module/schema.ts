@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { templateDescription, triggerDescriptions } from './kind-fields.ts';
 import { closed, isExtensionKey, unknownKey } from './kinds/declared.ts';
 import { formatted } from './kinds/field.ts';
-import { allOf, atMost, type Check, notEmpty, unixDirectory } from './kinds/format.ts';
+import { allOf, type Check, maxLength, notEmpty, unixDirectory } from './kinds/format.ts';
 import type { Fields, Kind } from './kinds/kind.ts';
 import { kinds } from './kinds.ts';
 import { verificationKinds } from './verification.ts';
@@ -24,7 +24,7 @@ const noControlCharacters: Check = (text) =>
 const noExpression: Check = (text) => (text.includes('${{') ? 'cannot contain an expression' : undefined);
 
 const moduleName = checked(
-  allOf(notEmpty, atMost(128), noControlCharacters, (name) => {
+  allOf(notEmpty, maxLength(128), noControlCharacters, (name) => {
     if (name.includes('/')) return 'must not contain "/"';
     // The name is a segment of URLs, where clients would normalize `.` and `..`.
     if (name === '.' || name === '..' || name.trim() !== name)
@@ -35,14 +35,14 @@ const moduleName = checked(
   { minLength: 1, maxLength: 128, pattern: '^[^/\\u0000-\\u001f\\u007f]+$' },
 );
 
-const id = checked(allOf(notEmpty, atMost(128), noControlCharacters, noExpression), 'must be text, in quotes', {
+const id = checked(allOf(notEmpty, maxLength(128), noControlCharacters, noExpression), 'must be text, in quotes', {
   minLength: 1,
   maxLength: 128,
 });
 
 const idList = (description: string) => z.array(id, { error: 'must be a list of ids' }).meta({ description });
 
-const conditionValue = checked(allOf(notEmpty, atMost(256), noExpression), 'must be text: write it in quotes');
+const conditionValue = checked(allOf(notEmpty, maxLength(256), noExpression), 'must be text: write it in quotes');
 
 const platforms = ['linux', 'windows', 'macos'] as const;
 const architectures = ['x86_64', 'aarch64', 'armv7'] as const;
@@ -132,7 +132,7 @@ const resource = closed(
   'a mapping of a resource',
   {
     id: id.meta({ description: 'Unique in the module' }).optional(),
-    name: checked(allOf(atMost(256), noControlCharacters), 'must be text: write it in quotes', {
+    name: checked(allOf(maxLength(256), noControlCharacters), 'must be text: write it in quotes', {
       description: 'A label for operators',
     }).optional(),
     depends_on: idList('Ids of resources that are applied before this one').optional(),
@@ -165,7 +165,7 @@ const parameterTypes = ['string', 'integer', 'number', 'boolean', 'list', 'map']
 const parameter = closed('a mapping of type and default', {
   type: oneOf(parameterTypes),
   default: z.unknown().optional(),
-  description: checked(atMost(1024), 'must be text').optional(),
+  description: checked(maxLength(1024), 'must be text').optional(),
 });
 
 const parameterName: Check = (name) =>

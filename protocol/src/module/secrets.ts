@@ -124,7 +124,7 @@ function fillBody(
       }
       text += value ?? '';
     }
-    place(body, path, text);
+    fill(body, path, text);
   }
   if (deferred.length > 0 && !missing) {
     for (const { path } of check(body)) {
@@ -135,7 +135,7 @@ function fillBody(
   return body;
 }
 
-function place(body: UnfilledBody, path: readonly (string | number)[], text: string): void {
+function fill(body: UnfilledBody, path: readonly (string | number)[], text: string): void {
   const [field, key] = path;
   if (field === undefined) return;
   const value = body[field];

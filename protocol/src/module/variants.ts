@@ -65,15 +65,15 @@ export function certainVariantFaults(
 
 function certainFor(variants: readonly Conditions[], base: Conditions, clause: number): VariantFault | undefined {
   let certain: number[] = [];
-  let most = -1;
+  let maxSize = -1;
   let possible = -1;
   variants.forEach((conditions, index) => {
     if (implies(base, conditions)) {
-      if (size(conditions) > most) {
-        most = size(conditions);
+      if (size(conditions) > maxSize) {
+        maxSize = size(conditions);
         certain = [];
       }
-      if (size(conditions) === most) certain.push(index);
+      if (size(conditions) === maxSize) certain.push(index);
     }
     if (together(base, conditions) !== undefined) possible = Math.max(possible, size(conditions));
   });
@@ -81,6 +81,6 @@ function certainFor(variants: readonly Conditions[], base: Conditions, clause: n
   if (possible === -1) return { index: null, message: `no variant can match ${agents}: add one, or narrow the clause` };
   const [first, second] = certain;
   // A variant with more keys may match some of these agents, for which these two do not tie.
-  if (first === undefined || second === undefined || possible > most) return undefined;
+  if (first === undefined || second === undefined || possible > maxSize) return undefined;
   return { index: second, message: `ties with variant ${first + 1} for all ${agents}: add a key to one of them` };
 }

@@ -30,20 +30,20 @@ export const boundedList = <T extends z.ZodType>(item: T, { min, max }: { min: n
   });
 
 /** Returns the schema of a map of strings. Lengths are in UTF-16 code units. */
-export const boundedTexts = (most: { entries: number; keyLength: number; valueLength: number }) =>
+export const boundedTexts = (max: { entries: number; keyLength: number; valueLength: number }) =>
   z.unknown().transform((value, context): Record<string, string> => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return refuse(context, 'must be an object');
     const keys = Object.keys(value);
-    if (keys.length > most.entries) return refuse(context, `must have at most ${most.entries} entries`);
+    if (keys.length > max.entries) return refuse(context, `must have at most ${max.entries} entries`);
     const parsed: Record<string, string> = {};
     for (const key of keys) {
       if (key === '__proto__') return refuse(context, 'must have no key __proto__');
-      if (key.length === 0 || key.length > most.keyLength)
-        return refuse(context, `must have keys of 1 to ${most.keyLength} characters`);
+      if (key.length === 0 || key.length > max.keyLength)
+        return refuse(context, `must have keys of 1 to ${max.keyLength} characters`);
       const text = (value as Record<string, unknown>)[key];
-      if (typeof text !== 'string' || text.length > most.valueLength)
-        return refuse(context, `must be text of at most ${most.valueLength} characters`, [key]);
+      if (typeof text !== 'string' || text.length > max.valueLength)
+        return refuse(context, `must be text of at most ${max.valueLength} characters`, [key]);
       parsed[key] = text;
     }
     return parsed;

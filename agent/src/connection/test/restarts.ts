@@ -73,8 +73,8 @@ export function restarts(options: {
     agent.linkedAt = null;
     const next = options.backOff(agent.waits, { livedMs, retryAfterSecs, refused }, random(), now);
     agent.waits = next.waits;
-    const heldMs = refused === 'hello_timeout' ? limits.helloTimeoutMs : 0;
-    const tick = Math.ceil((now + heldMs + next.waitMs) / tickMs);
+    const timeoutMs = refused === 'hello_timeout' ? limits.helloTimeoutMs : 0;
+    const tick = Math.ceil((now + timeoutMs + next.waitMs) / tickMs);
     const others = dials.get(tick);
     if (others) others.push(agent);
     else dials.set(tick, [agent]);

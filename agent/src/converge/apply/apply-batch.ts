@@ -1,7 +1,7 @@
 import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import type { Item, Json, Outcome, Provider } from '../../resources/provider/provider.ts';
-import { conditionOf, holds } from '../plan/condition.ts';
+import { conditionOf, satisfied } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { type Decision, decide, type Picture, planStep, type Step } from '../plan/plan.ts';
 import { type Progress, Stopped } from '../progress.ts';
@@ -96,7 +96,7 @@ async function planBatch(
     if (needs.some((key) => planned.has(key))) break;
     planned.add(resource.key);
     const intent = progress.operation.intents.get(step.position) ?? null;
-    const condition = intent === null ? conditionOf(step, forecast) : holds;
+    const condition = intent === null ? conditionOf(step, forecast) : satisfied;
     const hasWork = batch.some(({ decision }) => decision.verdict === 'act');
     // An earlier change may create the path of the condition, so the resource must be observed after that change.
     if ('verdict' in condition && hasWork) break;

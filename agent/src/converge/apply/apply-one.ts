@@ -33,9 +33,9 @@ export async function applyOne(
   const { attempt } = progress.context;
   const ended = progress.takeEnded(step);
   if (ended !== null) return end(ended, true);
-  if (progress.operation.step?.position === step.position && attempt.notBegun !== step.position) {
-    const settled = await settleInterrupted(progress, step, provider, picture, started);
-    if (settled !== null) return end(settled, true);
+  if (progress.operation.step?.position === step.position && attempt.notStarted !== step.position) {
+    const result = await settleInterrupted(progress, step, provider, picture, started);
+    if (result !== null) return end(result, true);
     again = true;
   }
   // The condition of a step that was already started is not checked again.
@@ -59,9 +59,9 @@ export async function applyOne(
     return end(failedResult(step, decision, error.message, elapsed()), false);
   }
   // Reports earlier results and journals the start of this step before the step starts.
-  attempt.notBegun = step.position;
+  attempt.notStarted = step.position;
   await progress.flush('step', [{ t: 'step', id: progress.id, position: step.position, process: null, before }]);
-  attempt.notBegun = null;
+  attempt.notStarted = null;
   crashPoint('step:synced');
   progress.walk.forget();
   let result: ResourceResult;
@@ -117,7 +117,7 @@ async function settleInterrupted(
   };
   // A trigger forces the run regardless of `check`, so `check` cannot tell whether the script ran. A cancelled
   // operation kills observing programs and does not repeat steps, so `check` is not used either.
-  if (provider.canTell(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
+  if (provider.revealsCompletion(resource) && circumstances.rerunBy.length === 0 && !progress.interrupted()) {
     try {
       const seen = await provider.observe(resource, circumstances, progress.machine());
       const inPlace = provider.diff(resource, seen, circumstances).action === 'none';

@@ -2,7 +2,7 @@ import type { ResourceResult } from '@muster/protocol';
 import { HostFailure } from '../../host/failure.ts';
 import { removeEmptyDirectory } from '../../resources/directory-unix.ts';
 import type { Json, Provider } from '../../resources/provider/provider.ts';
-import { conditionOf, holds } from '../plan/condition.ts';
+import { conditionOf, satisfied } from '../plan/condition.ts';
 import { providerFor } from '../plan/find-provider.ts';
 import { ancestors, type Decision, decide, type Observation, Picture, planStep, type Step } from '../plan/plan.ts';
 import { maxResultDelayMs, type Progress } from '../progress.ts';
@@ -108,11 +108,11 @@ async function planRun(progress: Progress, steps: readonly Step[], picture: Pict
     if (path !== null && changed.size > 0 && [path, ...ancestors(path)].some((part) => changed.has(part))) break;
     if (path !== null && step.resource.type !== 'directory-unix') changed.add(path);
     const intent = progress.operation.intents.get(position) ?? null;
-    const isAsked = step.resource.only_if !== undefined && intent === null;
+    const isConditional = step.resource.only_if !== undefined && intent === null;
     // The condition must be checked after all earlier changes.
-    if (isAsked && hasWork) break;
+    if (isConditional && hasWork) break;
     const observe = () => progress.observe(step, forecast);
-    const ask = () => (isAsked ? conditionOf(step, forecast) : holds);
+    const ask = () => (isConditional ? conditionOf(step, forecast) : satisfied);
     const { decision, observation } = await planStep(step, observe, forecast, progress.desired, copies, ask);
     // Skipped resources must be in the journal first, because after a kill their conditions may hold.
     if (decision.verdict === 'act' && intent === null && hasUnmet) break;

@@ -64,7 +64,7 @@ function wasKilledDuringStep({ operation, results, context }: Progress, steps: r
   const provider = providerFor(steps[position] as Step);
   return (
     operation.step?.position === position &&
-    context.attempt.notBegun !== position &&
+    context.attempt.notStarted !== position &&
     provider?.recheckable === false &&
     !isTogether(provider)
   );

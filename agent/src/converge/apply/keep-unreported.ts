@@ -10,7 +10,7 @@ import type { Progress } from '../progress.ts';
  */
 export async function keepUnreported(progress: Progress, steps: readonly Step[]): Promise<Set<number>> {
   const { operation, context } = progress;
-  const { intents, step: begun } = operation;
+  const { intents, step: started } = operation;
   const picture = new Picture('apply', context.journal.state.pendingTriggers, steps);
   const changed = new Set<number>();
   for (const step of steps) {
@@ -20,7 +20,7 @@ export async function keepUnreported(progress: Progress, steps: readonly Step[])
       progress.recordBefore(step.resource.key, intent.before);
       changed.add(step.position);
     }
-    if (begun?.position === step.position) progress.recordBefore(step.resource.key, begun.before);
+    if (started?.position === step.position) progress.recordBefore(step.resource.key, started.before);
   }
   return changed;
 }

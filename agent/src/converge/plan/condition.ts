@@ -2,17 +2,17 @@ import { HostFailure } from '../../host/failure.ts';
 import { pathExists } from '../../host/files/path-exists.ts';
 import type { Condition, Picture, Step } from './plan.ts';
 
-export const holds: Condition = { note: null };
+export const satisfied: Condition = { note: null };
 
 /**
  * Checks whether the condition of a step holds on the machine or, in a plan, after the earlier steps. Changes nothing.
  */
 export function conditionOf(step: Step, picture: Picture): Condition {
   const path = step.kind === 'apply' ? step.resource.only_if?.exists : undefined;
-  if (path === undefined) return holds;
+  if (path === undefined) return satisfied;
   try {
     const exists = picture.purpose === 'plan' ? picture.willExist(path, pathExists(path)) : pathExists(path);
-    if (exists) return holds;
+    if (exists) return satisfied;
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     return { verdict: 'fail', message: `\`only_if\`: ${error.message}` };

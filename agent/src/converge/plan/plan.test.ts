@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ManagedRecord } from '../../journal/state.ts';
 import { directory, file, script } from '../test/desired.ts';
-import { holds } from './condition.ts';
+import { satisfied } from './condition.ts';
 import { ancestors, desiredByKey, Picture, planStep, stepsOf, triggersLeft } from './plan.ts';
 
 const managed = (resources: ResolvedResource[], before: ManagedRecord['before'] = { was: 'absent' }) =>
@@ -56,7 +56,7 @@ describe('decisions', () => {
     const decisions = [];
     for (const step of steps) {
       const observe = () => observations[step.position] as { seen: unknown };
-      decisions.push((await planStep(step, observe, picture, desiredByKey(steps), none, () => holds)).decision);
+      decisions.push((await planStep(step, observe, picture, desiredByKey(steps), none, () => satisfied)).decision);
     }
     return decisions;
   }

@@ -75,17 +75,17 @@ function removals(
   managed: ReadonlyMap<string, ManagedRecord>,
   keepModules: readonly string[],
 ): ManagedRecord[] {
-  const wanted = new Set(desired.map(({ key }) => key));
-  const kept = new Set(keepModules);
-  const gone = [...managed.values()]
-    .filter(({ resource }) => !wanted.has(resource.key) && !kept.has(resource.module))
+  const desiredKeys = new Set(desired.map(({ key }) => key));
+  const keptModules = new Set(keepModules);
+  const obsolete = [...managed.values()]
+    .filter(({ resource }) => !desiredKeys.has(resource.key) && !keptModules.has(resource.module))
     .sort((a, b) => b.ordinal - a.ordinal);
   // A directory is removed right after the last managed path below it.
   const waiting = new Map<string, ManagedRecord>();
   const open = new Map<string, number>();
-  const paths = gone.map(({ resource }) => providerOf(resource.type)?.path(resource) ?? null);
-  const gonePaths = new Set(paths.filter((path) => path !== null));
-  const above = (path: string): string[] => ancestors(path).filter((ancestor) => gonePaths.has(ancestor));
+  const paths = obsolete.map(({ resource }) => providerOf(resource.type)?.path(resource) ?? null);
+  const removalPaths = new Set(paths.filter((path) => path !== null));
+  const above = (path: string): string[] => ancestors(path).filter((ancestor) => removalPaths.has(ancestor));
   for (const path of paths)
     if (path !== null) for (const ancestor of above(path)) open.set(ancestor, (open.get(ancestor) ?? 0) + 1);
   const ordered: ManagedRecord[] = [];
@@ -103,7 +103,7 @@ function removals(
       }
     }
   };
-  gone.forEach((record, i) => {
+  obsolete.forEach((record, i) => {
     const path = paths[i] ?? null;
     if (path !== null && (open.get(path) ?? 0) > 0) waiting.set(path, record);
     else take(record, path);
@@ -127,7 +127,7 @@ export class Picture {
   readonly #pending: ReadonlyMap<string, readonly string[]>;
   readonly #changed: Map<string, string>;
   readonly #failed: Map<string, string>;
-  readonly #gone: Set<string>;
+  readonly #removed: Set<string>;
   readonly #made: Set<string>;
   readonly #blocked: ReadonlyMap<string, string>;
   /** Labels of the steps that may provide each prerequisite. */
@@ -155,7 +155,7 @@ export class Picture {
     this.#pending = pending;
     this.#changed = new Map(from === undefined ? undefined : from.#changed);
     this.#failed = new Map(from === undefined ? undefined : from.#failed);
-    this.#gone = new Set(from === undefined ? undefined : from.#gone);
+    this.#removed = new Set(from === undefined ? undefined : from.#removed);
     this.#made = new Set(from === undefined ? undefined : from.#made);
     this.#maySupply = new Map(from === undefined ? undefined : from.#maySupply);
     this.#toDependents = new Map(from === undefined ? undefined : from.#toDependents);
@@ -182,7 +182,7 @@ export class Picture {
     // After a restart of the agent, only the key of a removed resource is left.
     const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
     if (path === null) return;
-    this.#gone.add(path);
+    this.#removed.add(path);
     this.#made.delete(path);
   }
 
@@ -207,11 +207,11 @@ export class Picture {
     const ensure = decision.difference.changes.find(({ field }) => field === 'ensure');
     if (path === null || ensure === undefined) return;
     if (ensure.to === 'absent') {
-      this.#gone.add(path);
+      this.#removed.add(path);
       this.#made.delete(path);
       return;
     }
-    this.#gone.delete(path);
+    this.#removed.delete(path);
     this.#made.add(path);
   }
 
@@ -239,7 +239,7 @@ export class Picture {
    */
   willExist(path: string, exists: boolean): boolean {
     if (this.#made.has(path) || [...this.#made].some((made) => made.startsWith(`${path}/`))) return true;
-    return exists && ![path, ...ancestors(path)].some((way) => this.#gone.has(way));
+    return exists && ![path, ...ancestors(path)].some((way) => this.#removed.has(way));
   }
 
   /** Returns the labels of changing steps that may create an undeclared path, such as packages and scripts. */
@@ -264,9 +264,9 @@ export class Picture {
       reloadBy: withPending(resource.reload_on),
       restartBy: withPending(resource.restart_on),
       succeeded: record?.succeeded ?? null,
-      willBeGone: (path) => this.#gone.has(path),
+      willBeRemoved: (path) => this.#removed.has(path),
       willBeThere: (path) => this.#made.has(path),
-      willHold: (directory) => [...this.#made].some((path) => path.startsWith(`${directory}/`)),
+      willContain: (directory) => [...this.#made].some((path) => path.startsWith(`${directory}/`)),
     };
   }
 
@@ -521,8 +521,8 @@ export function triggersLeft(
   const picture = new Picture('apply', before, steps);
   const left = new Map<string, string[]>();
   for (const [key, ids] of before) {
-    const kept = managed.get(key);
-    if (keepModules === null || (kept !== undefined && keepModules.includes(kept.resource.module)))
+    const record = managed.get(key);
+    if (keepModules === null || (record !== undefined && keepModules.includes(record.resource.module)))
       left.set(key, [...ids]);
   }
   // Records all results first, because a skipped step may come before the steps that trigger it.

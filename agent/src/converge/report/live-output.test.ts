@@ -75,13 +75,13 @@ describe('live output', () => {
     const live = new LiveOutput(() => {});
     const piece = Buffer.alloc(64 * 1024, 'x');
     const before = liveBytes();
-    let most = 0;
+    let maxGrowth = 0;
     for (let i = 0; i < 16 * 1024; i++) {
       live.add(source, 'stdout', piece);
-      if (i % 1024 === 1000) most = Math.max(most, liveBytes() - before);
+      if (i % 1024 === 1000) maxGrowth = Math.max(maxGrowth, liveBytes() - before);
     }
     // The limit is far below the size of the output. Uncollected garbage adds up to 4.3 MiB on a busy machine.
-    expect(most).toBeLessThan(16 * 1024 * 1024);
+    expect(maxGrowth).toBeLessThan(16 * 1024 * 1024);
     expect(live.take()?.stdout).toMatchObject({ to: 1024 ** 3 });
   });
 

@@ -59,8 +59,8 @@ export class LiveOutput implements OutputTail {
   take(): OutputProgress | null {
     if (this.#source === null) return null;
     const { stdout, stderr } = this.#streams;
-    const room = stdout.isEmpty || stderr.isEmpty ? textBytes : textBytes / 2;
-    const pieces = { stdout: stdout.take(room), stderr: stderr.take(room) };
+    const maxBytes = stdout.isEmpty || stderr.isEmpty ? textBytes : textBytes / 2;
+    const pieces = { stdout: stdout.take(maxBytes), stderr: stderr.take(maxBytes) };
     if (pieces.stdout === null && pieces.stderr === null) return null;
     return { type: 'output_progress', ...this.#source, ...pieces };
   }
@@ -70,42 +70,42 @@ export class LiveOutput implements OutputTail {
 class Tail {
   /** Offset in the stream of the first kept byte. */
   #from = 0;
-  #kept: Buffer = Buffer.alloc(0);
+  #tail: Buffer = Buffer.alloc(0);
 
   /** Whether no complete character is available. */
   get isEmpty(): boolean {
-    return wholeCharacters(this.#kept) === 0;
+    return completeLength(this.#tail) === 0;
   }
 
   add(piece: Buffer): void {
     // Copies the bytes, so that a few of them do not keep a large buffer in memory.
     const last = piece.subarray(-textBytes);
-    const all = Buffer.concat([this.#kept, last]);
-    const kept = all.subarray(-textBytes);
-    this.#from += this.#kept.length + piece.length - kept.length;
-    this.#kept = kept;
+    const all = Buffer.concat([this.#tail, last]);
+    const tail = all.subarray(-textBytes);
+    this.#from += this.#tail.length + piece.length - tail.length;
+    this.#tail = tail;
   }
 
   /**
    * Removes all complete characters and returns the newest that fit.
-   * @param room maximum bytes of the text as JSON
+   * @param maxBytes maximum bytes of the text as JSON
    */
-  take(room: number): { from: number; to: number; text: string } | null {
-    const end = wholeCharacters(this.#kept);
-    let start = this.#from === 0 ? 0 : restOfCharacter(this.#kept);
-    let text = this.#kept.subarray(start, end).toString('utf8');
+  take(maxBytes: number): { from: number; to: number; text: string } | null {
+    const end = completeLength(this.#tail);
+    let start = this.#from === 0 ? 0 : restOfCharacter(this.#tail);
+    let text = this.#tail.subarray(start, end).toString('utf8');
     for (;;) {
       const bytes = Buffer.byteLength(JSON.stringify(text));
-      if (bytes <= room) break;
+      if (bytes <= maxBytes) break;
       // Control characters take six bytes in JSON and others one, so one round may not be enough.
-      start = Math.min(end, start + Math.max(1, Math.ceil(((end - start) * (bytes - room)) / bytes)));
-      start += restOfCharacter(this.#kept.subarray(start, end));
-      text = this.#kept.subarray(start, end).toString('utf8');
+      start = Math.min(end, start + Math.max(1, Math.ceil(((end - start) * (bytes - maxBytes)) / bytes)));
+      start += restOfCharacter(this.#tail.subarray(start, end));
+      text = this.#tail.subarray(start, end).toString('utf8');
     }
     if (text === '') return null;
     const piece = { from: this.#from + start, to: this.#from + end, text };
     this.#from += end;
-    this.#kept = Buffer.from(this.#kept.subarray(end));
+    this.#tail = Buffer.from(this.#tail.subarray(end));
     return piece;
   }
 }
@@ -120,7 +120,7 @@ function restOfCharacter(bytes: Buffer): number {
 }
 
 /** Returns the number of bytes before an incomplete last character. */
-function wholeCharacters(bytes: Buffer): number {
+function completeLength(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] as number;
     if (isContinuation(byte)) continue;

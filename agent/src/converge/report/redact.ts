@@ -35,12 +35,12 @@ export function redactResult(
 ): ResourceResult {
   if (sensitive.length === 0) return result;
   const hidden = new Set(sensitive.flatMap((field) => reportedAs[field] ?? [field]));
-  const whole = resource.type === 'script';
+  const isScript = resource.type === 'script';
   return {
     ...result,
     sensitive: true,
     changes: result.changes.map((change) =>
-      whole || hidden.has(change.field)
+      isScript || hidden.has(change.field)
         ? { ...change, from: change.from === null ? null : redacted, to: change.to === null ? null : redacted }
         : change,
     ),

@@ -1,4 +1,4 @@
-import { nameLengths, type ResourceResult, resourceActions, toldName } from '@muster/protocol';
+import { boundedName, nameLengths, type ResourceResult, resourceActions } from '@muster/protocol';
 import { limits, type Report, reportsSchema } from '@muster/protocol/wire';
 
 /**
@@ -22,10 +22,10 @@ const orNull = (text: string | null, length: number): string | null => (text ===
 /** Truncates a result's strings and lists to their maximum lengths. */
 export const withinCaps = (result: ResourceResult): ResourceResult => ({
   ...result,
-  module: toldName(result.module, nameLengths.module),
-  id: result.id === null ? null : toldName(result.id, nameLengths.id),
-  type: toldName(result.type, nameLengths.type),
-  identity: toldName(result.identity, nameLengths.identity),
+  module: boundedName(result.module, nameLengths.module),
+  id: result.id === null ? null : boundedName(result.id, nameLengths.id),
+  type: boundedName(result.type, nameLengths.type),
+  identity: boundedName(result.identity, nameLengths.identity),
   changes: result.changes.slice(0, maxChanges).map(({ field, from, to }) => ({
     field: shortened(field, maxField),
     from: orNull(from, maxValue),
@@ -47,17 +47,17 @@ export function fittingResult(result: ResourceResult, operationId: string): Reso
   const capped = withinCaps(result);
   if (isValid(capped)) return capped;
   return {
-    module: toldName(result.module, nameLengths.module),
+    module: boundedName(result.module, nameLengths.module),
     id: null,
-    type: toldName(result.type, nameLengths.type),
-    identity: toldName(result.identity, nameLengths.identity),
+    type: boundedName(result.type, nameLengths.type),
+    identity: boundedName(result.identity, nameLengths.identity),
     action: resourceActions.includes(result.action) ? result.action : 'none',
     status: 'failed',
     changes: [],
     diff: null,
     triggered_by: [],
     corrective: false,
-    message: `it ended as "${toldName(result.status, nameLengths.type)}", but its result is too large for a report`,
+    message: `it ended as "${boundedName(result.status, nameLengths.type)}", but its result is too large for a report`,
     duration_ms: 0,
     sensitive: result.sensitive !== false,
   };
@@ -71,7 +71,7 @@ export function fittingReport<T extends Exclude<Report, { type: 'results' }>>(re
     const truncated = report.truncated || out.length < stdout.length || err.length < stderr.length;
     return {
       ...report,
-      resource: toldName(resource, limits.outputResourceLength),
+      resource: boundedName(resource, limits.outputResourceLength),
       stdout: out,
       stderr: err,
       truncated,

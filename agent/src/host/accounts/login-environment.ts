@@ -29,8 +29,8 @@ export function loginEnvironment(account: LoginAccount, shell: string, files: Lo
 
 /** Returns the search path that `su -l` would set. Values in login.defs may start with `PATH=`. */
 function searchPath(isRoot: boolean, loginDefs: string): string {
-  const wanted = isRoot ? 'ENV_SUPATH|ENV_ROOTPATH' : 'ENV_PATH';
-  const found = new RegExp(`^[ \\t]*(?:${wanted})[ \\t]+"?(?:PATH=)?(/[^\\s"]*)`, 'm').exec(loginDefs)?.[1];
+  const setting = isRoot ? 'ENV_SUPATH|ENV_ROOTPATH' : 'ENV_PATH';
+  const found = new RegExp(`^[ \\t]*(?:${setting})[ \\t]+"?(?:PATH=)?(/[^\\s"]*)`, 'm').exec(loginDefs)?.[1];
   if (found !== undefined) return found;
   return isRoot
     ? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -141,9 +141,9 @@ async function start(
   let exit: { code: number | null; signal: string | null } | null = null;
   let hasReported = false;
   let hasEnded = false;
-  let begun = false;
+  let isStarted = false;
   const reportExit = () => {
-    if (!begun || hasReported || exit === null || !hasEnded) return;
+    if (!isStarted || hasReported || exit === null || !hasEnded) return;
     hasReported = true;
     events.exited(exit.code, exit.signal);
   };
@@ -175,13 +175,13 @@ async function start(
         resolve();
       });
     });
-    const outcome = await untilBegun(child, exited, request.cancelled, clock);
+    const outcome = await untilStarted(child, exited, request.cancelled, clock);
     pty.started();
     if (outcome !== null) {
       pty.close();
       return new FailedStart(outcome);
     }
-    begun = true;
+    isStarted = true;
     return {
       session: identityOf(child.pid as number),
       scope: scope?.unit ?? null,
@@ -204,7 +204,7 @@ async function start(
  * Waits until the launcher reports that it is about to become the shell.
  * @returns null, or the reason if the launcher failed or took too long
  */
-function untilBegun(
+function untilStarted(
   child: ChildProcess,
   exited: Promise<void>,
   cancelled: Promise<unknown>,

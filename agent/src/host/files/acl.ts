@@ -50,10 +50,10 @@ function openProbe(path: string, umask: number): number {
  * @returns whether new files in the directory inherit no ACL; true for a file
  */
 export async function removeAcls(path: string, type: 'file' | 'directory', mode: number): Promise<boolean> {
-  const isGone = () => type === 'file' || !hasDefaultAcl(path);
+  const isRemoved = () => type === 'file' || !hasDefaultAcl(path);
   // Without this entry the group would get the permissions that the ACL masked.
   const group = `g::${(mode >> 3) & 7}`;
-  if ((await isDone('setfacl', ['-b', '-m', group, '--', path])) && isGone()) return true;
+  if ((await isDone('setfacl', ['-b', '-m', group, '--', path])) && isRemoved()) return true;
   // In some releases of GNU cp, `--preserve=mode` also copies ACLs. Copying from a file without an ACL removes the ACL.
   const directory = mkdtempSync(`${tmpdir()}/.muster-`);
   const clean = `${directory}/clean`;
@@ -65,7 +65,7 @@ export async function removeAcls(path: string, type: 'file' | 'directory', mode:
   } finally {
     rmSync(directory, { recursive: true });
   }
-  return isGone();
+  return isRemoved();
 }
 
 /** Returns the error for an object that a default ACL would open to more users than declared. */

@@ -6,7 +6,7 @@ import { writeAll } from '../write-all.ts';
 import { pieces } from './inspect.ts';
 import { setLinkOwner, setOpenOwnership } from './ownership.ts';
 import type { OpenDirectory } from './path-walk.ts';
-import { removeTemporary, temporaryName, withPlace } from './private-place.ts';
+import { removeTemporary, temporaryName, withTemporaryPath } from './temporary-path.ts';
 
 export interface NewFile {
   /** `openFd` is an open file to copy, which must have this hash and size. */
@@ -27,8 +27,8 @@ export interface NewFile {
 export async function writeFileAtomically(parent: OpenDirectory, name: string, file: NewFile): Promise<void> {
   const target = `${parent.path}/${name}`;
   try {
-    await withPlace(parent, name, file, async (place) => {
-      const fd = openTemporary(place.file);
+    await withTemporaryPath(parent, name, file, async (temporary) => {
+      const fd = openTemporary(temporary.file);
       try {
         if ('bytes' in file.content) writeAll(fd, file.content.bytes);
         else if ('copyOf' in file.content) await copyFile(file.content.copyOf, `/proc/self/fd/${fd}`);
@@ -38,8 +38,8 @@ export async function writeFileAtomically(parent: OpenDirectory, name: string, f
       } finally {
         closeSync(fd);
       }
-      await file.beforeRename?.(place.path);
-      renameSync(place.file, parent.child(name));
+      await file.beforeRename?.(temporary.path);
+      renameSync(temporary.file, parent.child(name));
     });
   } catch (error) {
     removeTemporary(parent, name);

@@ -3,13 +3,13 @@ import type { OpenDirectory } from './path-walk.ts';
 
 /** Pure functions that decide how the agent sets owners, groups, permissions, and ACLs. */
 
-export type Thing =
+export type OwnedObject =
   | { type: 'directory' | 'symlink' }
   /** `edited`: the agent changes a part of the content. `written`: the agent replaces all of it. */
   | { type: 'file'; content: 'kept' | 'edited' | 'written' };
 
 /** An absent field keeps its current value. `uid` or `gid` is null if the account does not exist yet. */
-export interface WantedOwnership {
+export interface RequestedOwnership {
   uid?: number | null;
   gid?: number | null;
   mode?: number;
@@ -27,21 +27,21 @@ export const sharedWriteBits = 0o022;
  * @param created defaults for a new object; its owner is the agent's user
  */
 export function decideOwnership(
-  wanted: WantedOwnership,
+  requested: RequestedOwnership,
   found: Ownership | null,
-  thing: Thing,
+  object: OwnedObject,
   created: Ownership,
 ): Ownership {
   const base = found ?? created;
-  const { uid = base.uid, gid = base.gid } = wanted;
+  const { uid = base.uid, gid = base.gid } = requested;
   const owner = { uid: uid ?? base.uid, gid: gid ?? base.gid };
-  if (wanted.mode !== undefined) return { ...owner, mode: wanted.mode };
-  if (found === null || thing.type !== 'file') return { ...owner, mode: base.mode };
+  if (requested.mode !== undefined) return { ...owner, mode: requested.mode };
+  if (found === null || object.type !== 'file') return { ...owner, mode: base.mode };
   const isOthers = found.uid !== created.uid;
   const ownerChanges = uid !== found.uid || gid !== found.gid;
   const lost =
-    (ownerChanges || (isOthers && thing.content !== 'kept') ? setIdBits : 0) |
-    (isOthers && thing.content === 'written' ? sharedWriteBits : 0);
+    (ownerChanges || (isOthers && object.content !== 'kept') ? setIdBits : 0) |
+    (isOthers && object.content === 'written' ? sharedWriteBits : 0);
   return { ...owner, mode: base.mode & ~lost };
 }
 

@@ -57,15 +57,15 @@ export async function takeFootprint(limit: number = maxFootprint): Promise<Footp
  * @returns the path of that link or mount; null if all are covered
  */
 export function blindSpot(paths: Iterable<string>, footprint: Footprint): string | null {
-  const mounts = [...footprint].flatMap(([place, stamp]) => (stamp === 'm' ? [place] : []));
+  const mounts = [...footprint].flatMap(([mount, stamp]) => (stamp === 'm' ? [mount] : []));
   for (const path of paths) {
     for (let cut = path.length; cut > 0; cut = path.lastIndexOf('/', cut - 1)) {
-      const place = path.slice(0, cut);
-      const stamp = footprint.get(place);
+      const ancestor = path.slice(0, cut);
+      const stamp = footprint.get(ancestor);
       // A link that is itself in `paths` is covered: removing the link keeps its target.
-      if (stamp === 'm' || (place !== path && stamp?.startsWith('l ') === true)) return place;
+      if (stamp === 'm' || (ancestor !== path && stamp?.startsWith('l ') === true)) return ancestor;
     }
-    const below = mounts.find((place) => place.startsWith(`${path}/`));
+    const below = mounts.find((mount) => mount.startsWith(`${path}/`));
     if (below !== undefined) return below;
   }
   return null;

@@ -200,7 +200,7 @@ function readContent(parent: OpenDirectory, name: string, seen: Stats): FileCont
   const fd = openSeen(parent, name, seen);
   try {
     if (seen.size > maxContentInMemory) return { sha256: null, size: seen.size, bytes: null };
-    const bytes = readWhole(fd, seen.size);
+    const bytes = readToEnd(fd, seen.size);
     return contentOf(bytes);
   } finally {
     closeSync(fd);
@@ -214,7 +214,7 @@ export const contentOf = (bytes: Buffer): FileContent & { sha256: string; bytes:
 });
 
 /** Reads to the end, even if the file grows during the read. */
-function readWhole(fd: number, expected: number): Buffer {
+function readToEnd(fd: number, expected: number): Buffer {
   let buffer = Buffer.allocUnsafe(expected + 1);
   let length = 0;
   for (;;) {

@@ -48,8 +48,8 @@ async function setOwnershipWithoutAcls(
   const open = `/proc/${process.pid}/fd/${fd}`;
   // Removes ACLs before the owner changes. After a kill in between, the next agent would find the declared owner and
   // skip this step.
-  const isGone = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
-  if (!isGone && isWidenedByAcl(target)) throw aclStays(path, path, target);
+  const isRemoved = await removeAcls(open, type, fstatSync(fd).mode & 0o777);
+  if (!isRemoved && isWidenedByAcl(target)) throw aclStays(path, path, target);
   fchownSync(fd, target.uid, target.gid);
   // Removes ACLs again, because the former owner could set one until the owner changed.
   await removeAcls(open, type, target.mode & 0o777);

@@ -109,10 +109,10 @@ export class PathWalk {
    * @returns null if it does not exist and `missing` is `null`
    */
   open(path: string, missing: 'make' | 'null'): OpenDirectory | null {
-    const kept = this.#held.get(path);
-    if (kept !== undefined) {
-      kept.users++;
-      return kept;
+    const cached = this.#held.get(path);
+    if (cached !== undefined) {
+      cached.users++;
+      return cached;
     }
     const stack: HeldDirectory[] = [this.#root()];
     try {
@@ -168,10 +168,10 @@ export class PathWalk {
   }
 
   #keep(path: string, open: () => number, parentTrusted: boolean): HeldDirectory {
-    const kept = this.#held.get(path);
-    if (kept !== undefined) {
-      kept.users++;
-      return kept;
+    const cached = this.#held.get(path);
+    if (cached !== undefined) {
+      cached.users++;
+      return cached;
     }
     const fd = open();
     const { uid, mode } = fstatSync(fd);

@@ -283,9 +283,9 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
-function listen(watcher: FSWatcher, heard: (type: string, name: string | null) => void): void {
+function listen(watcher: FSWatcher, changed: (type: string, name: string | null) => void): void {
   watcher.removeAllListeners();
-  watcher.on('change', (type, name) => heard(type, typeof name === 'string' ? name : null));
+  watcher.on('change', (type, name) => changed(type, typeof name === 'string' ? name : null));
   // The rescan finds changes that are lost because of an error.
   watcher.on('error', () => {});
 }

@@ -1,7 +1,7 @@
 import { rmdirSync, unlinkSync } from 'node:fs';
 import { errnoOf, hostFailure } from '../failure.ts';
 import type { OpenDirectory } from './path-walk.ts';
-import { removeTemporary } from './private-place.ts';
+import { removeTemporary } from './temporary-path.ts';
 
 /** Removes a file or link, if it exists. */
 export function removeFile(parent: OpenDirectory, name: string): void {

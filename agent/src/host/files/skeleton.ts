@@ -39,13 +39,13 @@ export function removeIfUntouched(walk: PathWalk, directory: string, expected: s
   }
   // Reversed, so that the entries of a directory precede the directory.
   for (const { path, kind, found } of entries.reverse()) {
-    const gone = walk.within(`${directory}/${path}`, 'null', (parent, name) => {
+    const isRemoved = walk.within(`${directory}/${path}`, 'null', (parent, name) => {
       if (kind === 'directory') return removeDirectory(parent, name);
       if (!isUnchanged(parent, name, found)) return false;
       removeFile(parent, name);
       return true;
     });
-    if (gone === false) return false;
+    if (isRemoved === false) return false;
   }
   walk.forget();
   return walk.within(directory, 'null', (parent, name) => removeDirectory(parent, name)) ?? true;

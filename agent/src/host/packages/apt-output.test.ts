@@ -110,10 +110,10 @@ E: Sub-process /usr/bin/dpkg returned an error code (1)
   });
 
   test('reports a lock that another process holds', () => {
-    const held =
+    const output =
       'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1234 (apt-get)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
-    expect(isLocked(held)).toBe(true);
-    expect(aptComplaint(held)).toContain('held by process 1234 (apt-get)');
+    expect(isLocked(output)).toBe(true);
+    expect(aptComplaint(output)).toContain('held by process 1234 (apt-get)');
     const waited =
       'Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4660 (perl)...\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n';
     expect(aptComplaint(waited)).toBe(

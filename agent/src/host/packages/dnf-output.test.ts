@@ -99,13 +99,13 @@ describe('output of dnf', () => {
 
   test('lists the packages that a removal would remove', () => {
     expect(parseRemoval(removal)).toEqual({
-      asked: [{ name: 'lib', nevra: 'lib-2.0-1.noarch' }],
+      requested: [{ name: 'lib', nevra: 'lib-2.0-1.noarch' }],
       dependent: [
         { name: 'needs', nevra: 'needs-1:1.0-1.noarch' },
         { name: 'a-package-with-quite-a-long-name', nevra: 'a-package-with-quite-a-long-name-1.0-1.noarch' },
       ],
       unused: [{ name: 'shell', nevra: 'shell-2.0-1.noarch' }],
     });
-    expect(parseRemoval(unmet)).toEqual({ asked: [], dependent: [], unused: [] });
+    expect(parseRemoval(unmet)).toEqual({ requested: [], dependent: [], unused: [] });
   });
 });

@@ -72,7 +72,7 @@ export interface Removed {
 
 /** Packages that a transaction would remove: the requested ones, their dependents, and dependencies left unused. */
 export interface Removal {
-  asked: Removed[];
+  requested: Removed[];
   dependent: Removed[];
   unused: Removed[];
 }
@@ -83,10 +83,10 @@ const removalRow = /^ (\S+)\s+(\S+)\s+(\S+)[^\S\n]+\S.*$/gm;
 
 /** @param output of `dnf --assumeno remove …` */
 export function parseRemoval(output: string): Removal {
-  const removal: Removal = { asked: [], dependent: [], unused: [] };
+  const removal: Removal = { requested: [], dependent: [], unused: [] };
   for (const [, title, rows = ''] of output.matchAll(removalTable)) {
     const into =
-      title === 'Removing' ? removal.asked : title?.includes('dependent') ? removal.dependent : removal.unused;
+      title === 'Removing' ? removal.requested : title?.includes('dependent') ? removal.dependent : removal.unused;
     for (const [, name = '', arch, version] of rows.matchAll(removalRow))
       into.push({ name, nevra: `${name}-${version}.${arch}` });
   }

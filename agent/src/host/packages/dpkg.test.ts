@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compareVersions, findPackage, isWhole, parseDpkg } from './dpkg.ts';
+import { compareVersions, findPackage, isIntact, parseDpkg } from './dpkg.ts';
 
 const status = `Package: dpkg
 Essential: yes
@@ -58,7 +58,7 @@ describe('the database of dpkg', () => {
       ['/etc/alternatives/README', '7be88b21f7e386c8d5a8790c2461c92b'],
       ['/etc/cron.daily/dpkg', '94bb6c1363245e46256908a5d52ba4fb'],
     ]);
-    expect([...database.packages.values()].filter((one) => !isWhole(one)).map(({ name }) => name)).toEqual(['libx']);
+    expect([...database.packages.values()].filter((one) => !isIntact(one)).map(({ name }) => name)).toEqual(['libx']);
   });
 
   test('includes updates that an interrupted dpkg left', () => {
@@ -74,7 +74,7 @@ describe('the database of dpkg', () => {
     for (const field of ['Protected', 'Important'])
       expect(findPackage(parseDpkg(status.replace('Essential', field), [], ''), 'dpkg')?.essential).toBe(true);
     const broken = parseDpkg(status.replace('hold ok installed', 'hold reinstreq installed'), [], '');
-    expect([...broken.packages.values()].filter((one) => !isWhole(one)).map(({ name }) => name)).toEqual([
+    expect([...broken.packages.values()].filter((one) => !isIntact(one)).map(({ name }) => name)).toEqual([
       'held',
       'libx',
     ]);

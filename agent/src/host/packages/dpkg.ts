@@ -69,9 +69,9 @@ export function readDpkg(): DpkgDatabase {
  */
 export function parseDpkg(text: string, updates: readonly string[], extended: string): DpkgDatabase {
   const packages = new Map<string, DpkgPackage>();
-  const take = (stanzas: string, place: string) => {
+  const take = (stanzas: string, path: string) => {
     for (const fields of parseStanzas(stanzas)) {
-      const found = packageOf(fields, place);
+      const found = packageOf(fields, path);
       packages.set(keyOf(found), found);
     }
   };
@@ -93,13 +93,13 @@ export function parseDpkg(text: string, updates: readonly string[], extended: st
 
 const keyOf = ({ name, architecture }: { name: string; architecture: string }): string => `${name}:${architecture}`;
 
-function packageOf(fields: ReadonlyMap<string, string>, place: string): DpkgPackage {
+function packageOf(fields: ReadonlyMap<string, string>, path: string): DpkgPackage {
   const name = fields.get('package');
   const words = fields.get('status')?.split(/\s+/) ?? [];
   const state = dpkgStates.find((known) => known === words[2]);
   if (name === undefined || words.length !== 3 || state === undefined)
     throw new HostFailure(
-      `${place} is invalid at ${name === undefined ? 'a package without a name' : `package ${name}`}; check it with: dpkg --audit`,
+      `${path} is invalid at ${name === undefined ? 'a package without a name' : `package ${name}`}; check it with: dpkg --audit`,
     );
   const version = fields.get('version') ?? null;
   return {
@@ -171,18 +171,18 @@ function* lines(text: string): Generator<string> {
  * @returns null if dpkg does not know the package
  */
 export function findPackage(database: DpkgDatabase, name: string): DpkgPackage | null {
-  const [bare = '', architecture] = name.split(':');
-  for (const wanted of [architecture ?? database.native, 'all']) {
-    if (architecture !== undefined && wanted === 'all' && architecture !== database.native && architecture !== 'all')
+  const [baseName = '', architecture] = name.split(':');
+  for (const candidate of [architecture ?? database.native, 'all']) {
+    if (architecture !== undefined && candidate === 'all' && architecture !== database.native && architecture !== 'all')
       continue;
-    const found = database.packages.get(`${bare}:${wanted}`);
+    const found = database.packages.get(`${baseName}:${candidate}`);
     if (found !== undefined && found.state !== 'not-installed') return found;
   }
   return null;
 }
 
 /** Reports whether the package needs no repair. */
-export const isWhole = ({ state, reinstallRequired }: DpkgPackage): boolean =>
+export const isIntact = ({ state, reinstallRequired }: DpkgPackage): boolean =>
   !reinstallRequired && (state === 'installed' || state === 'config-files' || state === 'not-installed');
 
 function read(path: string): string | null {
@@ -235,9 +235,9 @@ export async function ownedPaths(paths: ReadonlySet<string>): Promise<Set<string
 /**
  * Reports whether a version satisfies a declared one: `20.1` exactly, a pattern such as `20.*`, or a minimum `>=20.1`.
  */
-export function isVersion(wanted: string, version: string): boolean {
-  const bound = lowerBound(wanted);
-  return bound === null ? matchesPattern(wanted, version) : compareVersions(version, bound) >= 0;
+export function isVersion(range: string, version: string): boolean {
+  const bound = lowerBound(range);
+  return bound === null ? matchesPattern(range, version) : compareVersions(version, bound) >= 0;
 }
 
 /** Compares two versions as dpkg does: epoch, upstream version, revision. */

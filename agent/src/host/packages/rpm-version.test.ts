@@ -63,8 +63,8 @@ describe('versions of rpm', () => {
 
   test('matches versions with and without epoch and release', () => {
     const found = { epoch: 1, version: '0.9', release: '1.fc40' };
-    for (const right of ['0.9', '1:0.9', '0.9-1.fc40', '1:0.9-1.fc40'])
-      expect([right, isVersion(right, found)]).toEqual([right, true]);
+    for (const matching of ['0.9', '1:0.9', '0.9-1.fc40', '1:0.9-1.fc40'])
+      expect([matching, isVersion(matching, found)]).toEqual([matching, true]);
     for (const wrong of ['0:0.9', '0.9-1', '0', '2:0.9-1.fc40', '0.9-'])
       expect([wrong, isVersion(wrong, found)]).toEqual([wrong, false]);
   });

@@ -17,16 +17,16 @@ export const versionText = ({ epoch, version, release }: RpmVersion): string =>
  * without an epoch, `2.*` every version with that prefix, and `>=2.0` every version from 2.0 up. As in rpm, a minimum
  * without an epoch has epoch 0.
  */
-export function isVersion(wanted: string, found: RpmVersion): boolean {
-  const bound = lowerBound(wanted);
-  const [, epoch, rest = ''] = /^(?:(\d+):)?(.*)$/.exec(bound ?? wanted) ?? [];
+export function isVersion(range: string, found: RpmVersion): boolean {
+  const bound = lowerBound(range);
+  const [, epoch, rest = ''] = /^(?:(\d+):)?(.*)$/.exec(bound ?? range) ?? [];
   if (bound === null) {
     if (epoch !== undefined && Number(epoch) !== found.epoch) return false;
     return matchesPattern(rest, found.version) || matchesPattern(rest, `${found.version}-${found.release}`);
   }
   const [version = '', release] = rest.split('-', 2);
-  const least = { epoch: Number(epoch ?? 0), version, release: release ?? found.release };
-  return compareRpmVersions(found, least) >= 0;
+  const minimum = { epoch: Number(epoch ?? 0), version, release: release ?? found.release };
+  return compareRpmVersions(found, minimum) >= 0;
 }
 
 export const compareRpmVersions = (a: RpmVersion, b: RpmVersion): number =>

@@ -78,8 +78,8 @@ export function parsePackages(text: string): RpmPackage[] {
  * @returns all versions, the newest last
  */
 export function findRpm(database: RpmDatabase, name: string): readonly RpmPackage[] {
-  const [bare, arch] = splitName(name, (candidate) => database.packages.has(candidate));
-  const named = database.packages.get(bare) ?? [];
+  const [baseName, arch] = splitName(name, (candidate) => database.packages.has(candidate));
+  const named = database.packages.get(baseName) ?? [];
   if (arch !== null) return named.filter((found) => found.arch === arch);
   const own = named.filter((found) => isOwn(found, database.native));
   return own.length > 0 ? own : named;
@@ -92,8 +92,8 @@ const knownArchitectures = /^(.+)\.(noarch|x86_64|i[3-6]86|aarch64|armv7hl|ppc64
 
 /** Splits off the architecture, unless the whole text is the name of a package. */
 export function splitName(name: string, isName: (candidate: string) => boolean): [name: string, arch: string | null] {
-  const [, bare, arch] = knownArchitectures.exec(name) ?? [];
-  return bare === undefined || arch === undefined || isName(name) ? [name, null] : [bare, arch];
+  const [, baseName, arch] = knownArchitectures.exec(name) ?? [];
+  return baseName === undefined || arch === undefined || isName(name) ? [name, null] : [baseName, arch];
 }
 
 const lockPlugin = '/etc/dnf/plugins/versionlock.conf';

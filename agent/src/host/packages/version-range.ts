@@ -1,7 +1,7 @@
 /** Pure functions that match versions against declared ranges. */
 
 /** Returns the lower bound of a range such as `>=1.2`, or null if the text is not such a range. */
-export const lowerBound = (wanted: string): string | null => /^>= ?(.+)$/.exec(wanted)?.[1] ?? null;
+export const lowerBound = (range: string): string | null => /^>= ?(.+)$/.exec(range)?.[1] ?? null;
 
 /** Reports whether a text matches a pattern in which `*` matches any characters. Linear in both lengths. */
 export function matchesPattern(pattern: string, text: string): boolean {

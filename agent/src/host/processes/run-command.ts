@@ -62,10 +62,10 @@ export async function runCommand(command: Command, clock: Clock): Promise<Comman
   );
 }
 
-function launched({ printed, ...command }: Command, { program, args, hasBegun }: ScopedLaunch): Command {
+function launched({ printed, ...command }: Command, { program, args, hasStarted }: ScopedLaunch): Command {
   if (printed === undefined) return { ...command, program, args };
   // Shows only the output of the program, not the output of systemd-run.
-  return { ...command, program, args, printed: (stream, piece) => hasBegun() && printed(stream, piece) };
+  return { ...command, program, args, printed: (stream, piece) => hasStarted() && printed(stream, piece) };
 }
 
 /** @param markFd passed as file descriptor 5 */
@@ -208,14 +208,14 @@ class CappedText {
   }
 
   add(piece: Buffer): void {
-    const room = this.#half - this.#headLength;
-    if (room > 0) {
-      this.#head.push(piece.subarray(0, room));
-      this.#headLength += Math.min(room, piece.length);
+    const free = this.#half - this.#headLength;
+    if (free > 0) {
+      this.#head.push(piece.subarray(0, free));
+      this.#headLength += Math.min(free, piece.length);
     }
-    if (piece.length <= room) return;
-    this.#tail.push(room > 0 ? piece.subarray(room) : piece);
-    this.#tailLength += piece.length - Math.max(room, 0);
+    if (piece.length <= free) return;
+    this.#tail.push(free > 0 ? piece.subarray(free) : piece);
+    this.#tailLength += piece.length - Math.max(free, 0);
     if (this.#tailLength > this.#half * 2) this.#trim();
   }
 

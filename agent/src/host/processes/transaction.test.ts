@@ -67,8 +67,8 @@ describe('a transaction', () => {
   });
 
   test('starts no transaction when the agent stops', async () => {
-    const begun = runTransaction(transaction(`touch ${home}/did`, { stop: AbortSignal.abort() }), systemClock);
-    await expect(begun).rejects.toThrow(/agent is stopping/);
+    const running = runTransaction(transaction(`touch ${home}/did`, { stop: AbortSignal.abort() }), systemClock);
+    await expect(running).rejects.toThrow(/agent is stopping/);
     expect(existsSync(`${home}/did`)).toBe(false);
   });
 });

@@ -29,7 +29,7 @@ export interface ScopedLaunch {
   /** Name of the scope. */
   readonly unit: string;
   /** Reports whether the program has begun. Earlier output is from `systemd-run`. Valid until the program ends. */
-  hasBegun(): boolean;
+  hasStarted(): boolean;
 }
 
 /** Writes to the mark file that the scope exists, then becomes the program. */
@@ -58,10 +58,15 @@ export async function inScope<Outcome>(
   if (systemdRun === null || pathOfProgram(request.program) === null) return attempt(null);
   for (;;) {
     const mark = openUnnamed('');
-    const hasBegun = () => fstatSync(mark.fd).size > 0;
+    const hasStarted = () => fstatSync(mark.fd).size > 0;
     try {
-      const outcome = await attempt({ ...scopeOf(request), program: systemdRun, markFd: mark.fd, hasBegun });
-      const output = hasBegun() ? null : refusal(outcome);
+      const outcome = await attempt({
+        ...scopeOf(request),
+        program: systemdRun,
+        markFd: mark.fd,
+        hasStarted,
+      });
+      const output = hasStarted() ? null : refusal(outcome);
       if (output === null) return outcome;
       if (supportsOomPolicy && output.includes('OOMPolicy')) {
         supportsOomPolicy = false;

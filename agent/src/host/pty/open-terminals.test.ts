@@ -18,13 +18,13 @@ describe.skipIf(process.platform !== 'linux')('records of open terminals', () =>
   test('the next process finds recorded terminals until they are removed', () => {
     const open = new OpenTerminals(directory);
     const scoped = { session: { pid: 4001, startTicks: '17', bootId }, scope };
-    const bare = { session: { pid: 4002, startTicks: '18', bootId }, scope: null };
+    const unscoped = { session: { pid: 4002, startTicks: '18', bootId }, scope: null };
     open.add(scoped);
-    open.add(bare);
+    open.add(unscoped);
     const left = new OpenTerminals(directory).left().sort((one, other) => one.session.pid - other.session.pid);
     expect(left).toEqual([
       { session: { ...scoped.session, within: scope }, scope },
-      { session: { ...bare.session, within: null }, scope: null },
+      { session: { ...unscoped.session, within: null }, scope: null },
     ]);
     for (const terminal of left) open.remove(terminal);
     expect(readdirSync(directory)).toEqual([]);

@@ -4,7 +4,7 @@ import { contentText } from '../file-unix/seen.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift } from '../provider/provider.ts';
 import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import { type BlockBefore, edited, sameLines } from './edit.ts';
-import { brokenBlock, linesWanted, type SeenBlock } from './seen.ts';
+import { brokenBlock, declaredLines, type SeenBlock } from './seen.ts';
 
 /** Formats the lines of a block for a field change. */
 const textOf = (lines: readonly string[]): string =>
@@ -38,11 +38,11 @@ export function diffBlock(
   const diff = (): string | null => changedLines(resource, seen, edited(resource, linesOf(seen), block));
   if (absent)
     return block === null ? nothing() : { action: 'remove', changes: change(block.lines, null), diff: diff() };
-  const wanted = linesWanted(resource);
-  if (block !== null && (wanted === null || sameLines(block.lines, wanted))) return nothing();
+  const declared = declaredLines(resource);
+  if (block !== null && (declared === null || sameLines(block.lines, declared))) return nothing();
   return {
     action: block === null ? 'create' : 'update',
-    changes: change(block?.lines ?? null, wanted ?? []),
+    changes: change(block?.lines ?? null, declared ?? []),
     diff: diff(),
     ...awaitsFile(resource, seen, circumstances),
   };

@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { endingOf, findPlace, insertLines, type Place, removeLines, type TextLine } from '../text-edit/lines.ts';
+import { endingOf, findPosition, insertLines, type Position, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent } from '../text-edit/text-file.ts';
-import { type Block, beginOf, endOf, findBlock, linesWanted } from './seen.ts';
+import { type Block, beginOf, declaredLines, endOf, findBlock } from './seen.ts';
 
 /** The block before the agent first changed it. */
 export type BlockBefore =
@@ -12,7 +12,7 @@ export type BlockBefore =
       index: number;
       above: string | null;
       below: string | null;
-      ending: Place['ending'];
+      ending: Position['ending'];
     };
 
 /**
@@ -21,9 +21,9 @@ export type BlockBefore =
  */
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], block: Block | null): TextLine[] {
   if (isAbsent(resource)) return block === null ? [...lines] : without(lines, block);
-  const wanted = linesWanted(resource);
-  if (block === null) return withBlock(resource, lines, lines.length, wanted ?? []);
-  return wanted === null ? [...lines] : filled(lines, block, wanted);
+  const declared = declaredLines(resource);
+  if (block === null) return withBlock(resource, lines, lines.length, declared ?? []);
+  return declared === null ? [...lines] : filled(lines, block, declared);
 }
 
 /**
@@ -40,7 +40,7 @@ export function restored(
   if (before.was === 'absent')
     return block === null ? null : { lines: without(lines, block), from: block.lines, to: null };
   if (block === null) {
-    const index = findPlace(lines, before) ?? Math.min(before.index, lines.length);
+    const index = findPosition(lines, before) ?? Math.min(before.index, lines.length);
     return { lines: withBlock(resource, lines, index, before.lines, before), from: null, to: before.lines };
   }
   if (sameLines(block.lines, before.lines)) return null;
@@ -58,8 +58,8 @@ const withBlock = (
   lines: readonly TextLine[],
   index: number,
   inside: readonly string[],
-  place?: Place,
-): TextLine[] => insertLines(lines, index, [beginOf(resource), ...inside, endOf(resource)], place);
+  position?: Position,
+): TextLine[] => insertLines(lines, index, [beginOf(resource), ...inside, endOf(resource)], position);
 
 /** Replaces the lines inside a block. Its marker lines do not change. */
 function filled(lines: readonly TextLine[], { index, lines: old }: Block, inside: readonly string[]): TextLine[] {

@@ -1,7 +1,7 @@
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
 import type { Machine } from '../provider/provider.ts';
-import { inBytes, type Place, placeOf, splitLines, type TextLine } from '../text-edit/lines.ts';
+import { inBytes, type Position, positionOf, splitLines, type TextLine } from '../text-edit/lines.ts';
 import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 
 export type Body = ResourceBodies['block-unix'];
@@ -12,13 +12,13 @@ export const beginOf = (resource: ResolvedResource): string => inBytes(`# BEGIN 
 export const endOf = (resource: ResolvedResource): string => inBytes(`# END muster: ${bodyOf(resource).marker}`);
 
 /** Returns the declared lines, in the characters of `TextLine`, or null if the content is not managed. */
-export function linesWanted(resource: ResolvedResource): string[] | null {
+export function declaredLines(resource: ResolvedResource): string[] | null {
   const { content } = bodyOf(resource);
   return content == null ? null : splitLines(Buffer.from(content, 'utf8')).map(({ text }) => text);
 }
 
 /** A complete block; `lines` excludes its marker lines. */
-export interface Block extends Place {
+export interface Block extends Position {
   lines: string[];
 }
 
@@ -28,7 +28,7 @@ export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'brok
 export interface SeenBlock extends SeenText {
   found: Found;
   /** Position at the end of the file, where a new block is added. */
-  end: Place;
+  end: Position;
   /** For a removal, the changes that restore the file. Null if nothing has to be restored. */
   restored: { from: string[] | null; to: string[] | null; diff: string | null } | null;
 }
@@ -47,13 +47,13 @@ export function findBlock(resource: ResolvedResource, lines: readonly TextLine[]
     return { is: 'broken', how: `the block occurs more than once, from line ${from + 1} on` };
   if (to < from) return { is: 'broken', how: `line ${to + 1} ends the block before line ${from + 1} begins it` };
   const inside = lines.slice(from + 1, to).map(({ text }) => text);
-  return { is: 'whole', block: { ...placeOf(lines, from, to - from + 1), lines: inside } };
+  return { is: 'whole', block: { ...positionOf(lines, from, to - from + 1), lines: inside } };
 }
 
 export function look(resource: ResolvedResource, machine: Pick<Machine, 'walk'>): SeenBlock {
   const seen = lookAtText(resource, machine);
   const lines = linesOf(seen);
-  return { ...seen, found: findBlock(resource, lines), end: placeOf(lines, lines.length, 0), restored: null };
+  return { ...seen, found: findBlock(resource, lines), end: positionOf(lines, lines.length, 0), restored: null };
 }
 
 export const brokenBlock = (resource: ResolvedResource, how: string): HostFailure =>

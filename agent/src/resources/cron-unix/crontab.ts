@@ -61,19 +61,19 @@ function parseLine(line: string): Job | null {
 
 interface Field {
   name: string;
-  least: number;
-  most: number;
+  min: number;
+  max: number;
   names: readonly string[];
 }
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const days = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const fields: readonly Field[] = [
-  { name: 'minute', least: 0, most: 59, names: [] },
-  { name: 'hour', least: 0, most: 23, names: [] },
-  { name: 'day of the month', least: 1, most: 31, names: [] },
-  { name: 'month', least: 1, most: 12, names: months },
-  { name: 'day of the week', least: 0, most: 7, names: days },
+  { name: 'minute', min: 0, max: 59, names: [] },
+  { name: 'hour', min: 0, max: 23, names: [] },
+  { name: 'day of the month', min: 1, max: 31, names: [] },
+  { name: 'month', min: 1, max: 12, names: months },
+  { name: 'day of the week', min: 0, max: 7, names: days },
 ];
 
 /**
@@ -102,10 +102,10 @@ function isItem(item: string, field: Field): boolean {
   return (ends[0] as number) <= (ends[1] as number);
 }
 
-function numberOf(text: string, { least, most, names }: Field): number | null {
+function numberOf(text: string, { min, max, names }: Field): number | null {
   const named = names.indexOf(text.toLowerCase());
-  if (named >= 0) return named + least;
+  if (named >= 0) return named + min;
   if (!/^\d{1,3}$/.test(text)) return null;
   const value = Number(text);
-  return value >= least && value <= most ? value : null;
+  return value >= min && value <= max ? value : null;
 }

@@ -4,19 +4,19 @@ import { setIdBits } from '../../host/files/decide-ownership.ts';
 import { expectUnchanged, hashLarge, type Inspected, withFile } from '../../host/files/inspect.ts';
 import { setFileOwnership, setLinkOwner } from '../../host/files/ownership.ts';
 import { removeFile } from '../../host/files/remove.ts';
-import { type FileState, replacedWhole, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
+import { allTouched, type FileState, statesOf, targetOwnership, touchOwnership } from '../provider/ownership.ts';
 import type { Difference, Machine, Outcome } from '../provider/provider.ts';
 import { runValidation } from '../provider/validation.ts';
 import {
   bodyOf,
   createdMode,
+  declaredContent,
+  declaredObject,
   type FileBefore,
   isWritten,
   ownershipToKeep,
   pathOf,
   type SeenFile,
-  thingDeclared,
-  wantedContent,
   wrongType,
 } from './seen.ts';
 
@@ -30,11 +30,11 @@ export async function rememberFile(
 ): Promise<FileBefore> {
   const { found, ownership } = seen;
   if (before !== null && before.was !== 'file') return before;
-  if (found.type === 'absent') return before === null ? { was: 'absent' } : replacedWhole(before);
+  if (found.type === 'absent') return before === null ? { was: 'absent' } : allTouched(before);
   if (found.type === 'symlink')
     return before === null
       ? { was: 'symlink', target: found.target, uid: found.uid, gid: found.gid }
-      : replacedWhole(before);
+      : allTouched(before);
   if (found.type !== 'file') throw wrongType(pathOf(resource), found);
   // Copies the record, because only journal entries may change the journal's own record.
   const record = {
@@ -104,8 +104,8 @@ export async function applyFile(
         return {};
       }
       const written = isWritten(body, seen, difference.changes);
-      const kept = ownershipToKeep(found, body);
-      const target = targetOwnership(body, kept, seen.ownership, thingDeclared(body, written), createdMode);
+      const recorded = ownershipToKeep(found, body);
+      const target = targetOwnership(body, recorded, seen.ownership, declaredObject(body, written), createdMode);
       if (body.symlink != null) {
         if (found.type === 'symlink' && found.target === body.symlink) setLinkOwner(parent, name, found, target);
         else {
@@ -119,7 +119,7 @@ export async function applyFile(
         await setFileOwnership(parent, name, found, target);
         return {};
       }
-      const content = wantedContent(body) ?? Buffer.alloc(0);
+      const content = declaredContent(body) ?? Buffer.alloc(0);
       const { validate } = body;
       await writeFileAtomically(parent, name, {
         content: { bytes: content },

@@ -10,14 +10,14 @@ import {
   bodyOf,
   contentText,
   createdMode,
+  declaredContent,
+  declaredObject,
   disappearance,
   isWritten,
   ownershipToKeep,
   type SeenFile,
   showDiff,
   shown,
-  thingDeclared,
-  wantedContent,
   wrongType,
 } from './seen.ts';
 
@@ -35,8 +35,8 @@ export function diffFile(
   }
   if (body.ensure === 'absent') return found.type === 'absent' ? nothing() : disappearance(body.path, found);
   if (body.symlink != null) return diffSymlink(body, body.symlink, seen);
-  const wanted = wantedContent(body);
-  if (found.type === 'symlink' && wanted === null) {
+  const declared = declaredContent(body);
+  if (found.type === 'symlink' && declared === null) {
     if (purpose === 'drift') return typeDrift(found, 'file');
     throw new HostFailure(
       `${body.path} is a symbolic link; declare \`symlink\`, or the content of a file to replace it`,
@@ -47,20 +47,20 @@ export function diffFile(
   const file = found.type === 'file' ? found : null;
   if (found.type === 'absent') changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   if (found.type === 'symlink') changes.push({ field: 'symlink', from: shown(found.target), to: null });
-  if (wanted !== null && (file?.content == null || !sameContent(file.content, wanted))) {
+  if (declared !== null && (file?.content == null || !sameContent(file.content, declared))) {
     changes.push({
       field: 'content',
       from: file?.content == null ? null : contentText(file.content),
-      to: contentText(contentOf(wanted)),
+      to: contentText(contentOf(declared)),
     });
-    diff = showDiff(body.path, file?.content ?? null, { bytes: wanted, size: wanted.length });
+    diff = showDiff(body.path, file?.content ?? null, { bytes: declared, size: declared.length });
   }
-  const thing = thingDeclared(body, isWritten(body, seen, changes));
-  const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, thing);
+  const object = declaredObject(body, isWritten(body, seen, changes));
+  const ownership = diffOwnership(body, ownershipToKeep(found, body), seen.ownership, object);
   changes.push(...ownership.changes);
   if (changes.length === 0) return nothing();
-  if (file !== null && wanted === null && purpose !== 'drift') {
-    const target = targetOwnership(body, file, seen.ownership, thing, createdMode);
+  if (file !== null && declared === null && purpose !== 'drift') {
+    const target = targetOwnership(body, file, seen.ownership, object, createdMode);
     if (exposes(file, target, 'file')) throw exposure(body.path, seen.ownership.ownerName, target);
   }
   const { awaits } = ownership;
@@ -78,9 +78,9 @@ export function diffFile(
 }
 
 /** Compares the bytes if they are in memory; otherwise, the hashes. */
-function sameContent(found: FileContent, wanted: Buffer): boolean {
-  if (found.size !== wanted.length) return false;
-  return found.bytes === null ? found.sha256 === contentOf(wanted).sha256 : found.bytes.equals(wanted);
+function sameContent(found: FileContent, declared: Buffer): boolean {
+  if (found.size !== declared.length) return false;
+  return found.bytes === null ? found.sha256 === contentOf(declared).sha256 : found.bytes.equals(declared);
 }
 
 function diffSymlink(body: Body, target: string, seen: SeenFile): Difference {

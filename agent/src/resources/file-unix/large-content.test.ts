@@ -58,11 +58,11 @@ describe('a file too large for memory', () => {
     const copies = openContentStore(`${directory}/copies`);
     const path = sparse(large);
     const fd = openSync(path, 'r');
-    const kept = await copies.keep({ openFd: fd });
-    expect(kept).toEqual({ size: large, sha256: createHash('sha256').update(Buffer.alloc(large)).digest('hex') });
+    const copied = await copies.keep({ openFd: fd });
+    expect(copied).toEqual({ size: large, sha256: createHash('sha256').update(Buffer.alloc(large)).digest('hex') });
     truncateSync(path, maxCopy + 1);
     await expect(copies.keep({ openFd: fd })).rejects.toThrow(/larger than 256 MiB.*nothing was changed/);
     closeSync(fd);
-    expect(readdirSync(`${directory}/copies`)).toEqual([kept.sha256]);
+    expect(readdirSync(`${directory}/copies`)).toEqual([copied.sha256]);
   });
 });

@@ -1,7 +1,7 @@
 import type { FieldChange } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../../host/failure.ts';
-import { asCreated, setIdBits, sharedWriteBits, type Thing } from '../../host/files/decide-ownership.ts';
+import { asCreated, type OwnedObject, setIdBits, sharedWriteBits } from '../../host/files/decide-ownership.ts';
 import { hashLarge, type Inspected, inspect, type Ownership } from '../../host/files/inspect.ts';
 import { contentDiff, largeContentDiff } from '../provider/content-diff.ts';
 import { lookUpOwnership, parseMode, type RecordedFile, type SeenOwnership } from '../provider/ownership.ts';
@@ -39,7 +39,7 @@ export const createdMode = 0o644;
 export const contentText = (content: { sha256: string | null; size: number }): string =>
   content.sha256 === null ? `${content.size} bytes` : `sha256:${content.sha256}`;
 
-export function wantedContent(body: Body): Buffer | null {
+export function declaredContent(body: Body): Buffer | null {
   if (body.content != null) return Buffer.from(body.content, 'utf8');
   if (body.content_base64 != null) return Buffer.from(body.content_base64, 'base64');
   return null;
@@ -79,25 +79,25 @@ export function isWritten(body: Body, { found, ownership }: SeenFile, changes: r
 }
 
 /** @param written whether the file is rewritten completely */
-export const thingDeclared = (body: Body, written: boolean): Thing =>
+export const declaredObject = (body: Body, written: boolean): OwnedObject =>
   body.symlink != null ? { type: 'symlink' } : { type: 'file', content: written ? 'written' : 'kept' };
 
 /**
  * Observes the file.
- * @param wantedSizes sizes of the contents to compare with; a large file of another size is not read
+ * @param declaredSizes sizes of the contents to compare with; a large file of another size is not read
  */
 export function look(
   resource: ResolvedResource,
   machine: Pick<Machine, 'walk' | 'accounts'>,
   wantContent: boolean,
-  wantedSizes: readonly number[],
+  declaredSizes: readonly number[],
 ): SeenFile | Promise<SeenFile> {
   const path = pathOf(resource);
   const found = inspect(machine.walk, path, wantContent);
   const owned = found.type === 'absent' ? null : found;
   const ownership = lookUpOwnership(bodyOf(resource), owned, machine.accounts);
   const content = found.type === 'file' ? found.content : null;
-  if (content === null || content.sha256 !== null || !wantedSizes.includes(content.size)) return { found, ownership };
+  if (content === null || content.sha256 !== null || !declaredSizes.includes(content.size)) return { found, ownership };
   return hashLarge(machine.walk, path, found, content.size).then((sha256) => ({
     found: { ...found, content: { ...content, sha256 } } as Inspected,
     ownership,

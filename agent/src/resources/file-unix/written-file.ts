@@ -73,7 +73,7 @@ export const diffWrittenRemoval = (
   copies: Pick<ContentCopies, 'read'>,
 ): Difference => diffFileRemoval(declared(owner, file), before, seen, copies);
 
-export async function putBack(
+export async function restoreWritten(
   owner: ResolvedResource,
   file: WrittenFile,
   before: FileBefore,

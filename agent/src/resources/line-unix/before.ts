@@ -1,7 +1,7 @@
 import type { ResolvedResource } from '@muster/protocol/module';
-import { findPlace, insertLines, isAt, type Place, removeLines, type TextLine } from '../text-edit/lines.ts';
+import { findPosition, insertLines, isAt, type Position, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent } from '../text-edit/text-file.ts';
-import { type Hit, hitsIn, lineOf, type SeenLine, wantedFor } from './seen.ts';
+import { expectedLine, type Hit, hitsIn, lineOf, type SeenLine } from './seen.ts';
 
 /** Record of the lines that the agent replaced, removed, or added for a line resource. */
 export type LineBefore = {
@@ -19,7 +19,7 @@ export type Lost = {
   index: number;
   above: string | null;
   below: string | null;
-  ending: Place['ending'];
+  ending: Position['ending'];
 };
 
 /**
@@ -30,24 +30,24 @@ const maxLost = 256;
 /** Records the lines that are about to change for the first time, except lines that the agent wrote. */
 export function rememberLine(resource: ResolvedResource, seen: SeenLine, before: LineBefore | null): LineBefore {
   const lost = (before?.lost ?? []).map((entry) => ({ ...entry }));
-  const put = before?.put ?? null;
-  const putIsThere = put !== null && seen.hits.some(({ text }) => text === put);
+  const lastWritten = before?.put ?? null;
+  const isPresent = lastWritten !== null && seen.hits.some(({ text }) => text === lastWritten);
   // If the agent's line was edited by hand, the edited line counts as the agent's.
-  const isOurs = ({ text }: Hit): boolean =>
-    lost.some(({ stands }) => stands) && (putIsThere ? text === put : put !== null);
+  const isOwn = ({ text }: Hit): boolean =>
+    lost.some(({ stands }) => stands) && (isPresent ? text === lastWritten : lastWritten !== null);
   const keep = ({ text, end, index, above, below, ending }: Hit, stands: boolean): void => {
     if (lost.length < maxLost) lost.push({ text, end, stands, index, above, below, ending });
   };
   if (isAbsent(resource)) {
-    for (const hit of seen.hits) if (!isOurs(hit)) keep(hit, false);
+    for (const hit of seen.hits) if (!isOwn(hit)) keep(hit, false);
     const left = lost.filter(({ stands, text }) => !stands || text !== null);
     return { put: null, lost: left.map((entry) => ({ ...entry, stands: false })) };
   }
   const last = seen.hits.at(-1);
   if (last === undefined) {
     if (!lost.some(({ stands }) => stands)) lost.push({ text: null, end: '', stands: true, ...seen.end });
-  } else if (!isOurs(last)) keep(last, true);
-  return { put: wantedFor(resource, last?.text ?? null) ?? lineOf(resource), lost };
+  } else if (!isOwn(last)) keep(last, true);
+  return { put: expectedLine(resource, last?.text ?? null) ?? lineOf(resource), lost };
 }
 
 /**
@@ -61,30 +61,30 @@ export function restored(
 ): { lines: TextLine[]; from: string | null; to: string | null } | null {
   if (before.lost.length === 0) return null;
   const standing = before.lost.filter(({ stands }) => stands).sort((a, b) => a.index - b.index);
-  const ours = ourLines(resource, before, lines, standing.length);
+  const own = ourLines(resource, before, lines, standing.length);
   // Pairs from the end, because the agent adds lines at the end.
   const pairs = new Map<number, Lost>();
-  for (let i = 1; i <= Math.min(ours.length, standing.length); i++)
-    pairs.set(ours.at(-i) as number, standing.at(-i) as Lost);
+  for (let i = 1; i <= Math.min(own.length, standing.length); i++)
+    pairs.set(own.at(-i) as number, standing.at(-i) as Lost);
   const inPlace = new Set<Lost>();
   const replaced = lines.map((line, index): TextLine => {
     const entry = pairs.get(index);
-    if (entry?.text == null || !(isAt(lines, index, 1, entry) || findPlace(lines, entry) === null)) return line;
+    if (entry?.text == null || !(isAt(lines, index, 1, entry) || findPosition(lines, entry) === null)) return line;
     inPlace.add(entry);
     return { text: entry.text, end: line.end };
   });
-  const gone = new Set(ours.filter((index) => !inPlace.has(pairs.get(index) as Lost)));
-  let after = removeLines(replaced, gone);
+  const removed = new Set(own.filter((index) => !inPlace.has(pairs.get(index) as Lost)));
+  let after = removeLines(replaced, removed);
   const back = before.lost.filter((entry) => entry.text !== null && !inPlace.has(entry));
   for (const group of neighbours(back.sort((a, b) => a.index - b.index))) {
     const [first, last] = [group[0] as Lost, group.at(-1) as Lost];
-    const place = { ...first, below: last.below };
-    const index = findPlace(after, place) ?? Math.min(place.index, after.length);
+    const position = { ...first, below: last.below };
+    const index = findPosition(after, position) ?? Math.min(position.index, after.length);
     const texts = group.map(({ text }) => text as string);
-    after = insertLines(after, index, texts, { ending: place.ending, ends: group.map(({ end }) => end) });
+    after = insertLines(after, index, texts, { ending: position.ending, ends: group.map(({ end }) => end) });
   }
   if (isSame(lines, after)) return null;
-  const from = ours[0] === undefined ? null : (lines[ours[0]]?.text ?? null);
+  const from = own[0] === undefined ? null : (lines[own[0]]?.text ?? null);
   return { lines: after, from, to: before.lost.find(({ text }) => text !== null)?.text ?? null };
 }
 

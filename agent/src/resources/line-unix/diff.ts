@@ -3,7 +3,7 @@ import { type Circumstances, type Difference, nothing, presenceDrift, typeDrift 
 import { insertLines, readable, removeLines, type TextLine } from '../text-edit/lines.ts';
 import { awaitsFile, bitsLost, changedLines, isAbsent, linesOf, notAFile } from '../text-edit/text-file.ts';
 import type { LineBefore } from './before.ts';
-import { bodyOf, insertionIndex, type SeenLine, wantedFor } from './seen.ts';
+import { bodyOf, expectedLine, insertionIndex, type SeenLine } from './seen.ts';
 
 const shown = (text: string): string => (text.length > 4096 ? `${text.slice(0, 4090)}…` : text);
 
@@ -32,8 +32,8 @@ export function diffLine(
   if (last === undefined && seen.type === 'file' && bodyOf(resource).backrefs === true)
     return nothing('no line matches, and with `backrefs` no line is added');
   const among = circumstances.purpose === 'drift' ? 1 : seen.hits.length;
-  const wanted = wantedFor(resource, last?.text ?? null, among);
-  if (last !== undefined && last.text === wanted) return nothing();
+  const expected = expectedLine(resource, last?.text ?? null, among);
+  if (last !== undefined && last.text === expected) return nothing();
   const { awaits = [] } = awaitsFile(resource, seen, circumstances);
   if (seen.missingProgram !== undefined && circumstances.purpose !== 'drift')
     awaits.push({
@@ -44,7 +44,7 @@ export function diffLine(
     action: last === undefined ? 'create' : 'update',
     changes: changes(
       last === undefined ? null : readable(last.text),
-      wanted === null ? bodyOf(resource).line : readable(wanted),
+      expected === null ? bodyOf(resource).line : readable(expected),
     ),
     diff: after(last === undefined ? [] : [last.index]),
     ...(awaits.length === 0 ? {} : { awaits }),
@@ -58,7 +58,7 @@ export function diffLine(
 export function edited(resource: ResolvedResource, lines: readonly TextLine[], hits: readonly number[]): TextLine[] {
   if (isAbsent(resource)) return removeLines(lines, new Set(hits));
   const [at] = hits;
-  const text = wantedFor(resource, at === undefined ? null : (lines[at]?.text ?? null));
+  const text = expectedLine(resource, at === undefined ? null : (lines[at]?.text ?? null));
   if (text === null) return [...lines];
   if (at === undefined) return insertLines(lines, insertionIndex(resource, lines), [text]);
   return lines.map((line, index) => (index === at ? { text, end: line.end } : line));

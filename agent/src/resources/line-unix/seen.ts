@@ -3,7 +3,7 @@ import { HostFailure } from '../../host/failure.ts';
 import { captures, matching } from '../../host/files/bounded-match.ts';
 import { missingProgram } from '../../host/processes/find-program.ts';
 import type { Machine } from '../provider/provider.ts';
-import { inBytes, type Place, placeOf, readable, type TextLine } from '../text-edit/lines.ts';
+import { inBytes, type Position, positionOf, readable, type TextLine } from '../text-edit/lines.ts';
 import { isAbsent, linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-file.ts';
 
 export type Body = ResourceBodies['line-unix'];
@@ -14,7 +14,7 @@ export const lineOf = (resource: ResolvedResource): string => inBytes(bodyOf(res
 /**
  * A line that the resource manages: one that matches `match`, or equals the declared or the previously declared line.
  */
-export interface Hit extends Place {
+export interface Hit extends Position {
   text: string;
   end: TextLine['end'];
 }
@@ -23,7 +23,7 @@ export interface SeenLine extends SeenText {
   /** Managed lines in file order. If the line must be present, only the last few, because only the last one changes. */
   hits: Hit[];
   /** Position at which a new line is added. */
-  end: Place;
+  end: Position;
   /** The program that `validate` would run, if it is missing. */
   missingProgram?: string;
   /** The line declared when the resource last succeeded here. */
@@ -34,7 +34,7 @@ export interface SeenLine extends SeenText {
 
 const maxHits = 64;
 /** Maximum number of characters of foreign lines that are kept so that they can be restored. */
-const maxKept = 128 * 1024;
+const maxSaved = 128 * 1024;
 
 /** Returns the positions of the lines that the resource manages. */
 export function hitsIn(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
@@ -53,7 +53,11 @@ function* readableLines(lines: readonly TextLine[]): Generator<string> {
 }
 
 /** Returns the positions to change: the last hit for a line to be present, or all hits for a line to be absent. */
-export function meant(resource: ResolvedResource, previous: string | null, lines: readonly TextLine[]): number[] {
+export function linesToChange(
+  resource: ResolvedResource,
+  previous: string | null,
+  lines: readonly TextLine[],
+): number[] {
   const hits = hitsIn(resource, previous, lines);
   return isAbsent(resource) ? hits : hits.slice(-1);
 }
@@ -67,7 +71,7 @@ const hasCaptures = (resource: ResolvedResource): boolean => bodyOf(resource).ba
  * @returns null if no line is added
  * @throws HostFailure if `line` cannot be expanded from this text, or if the next apply would change the result again
  */
-export function wantedFor(resource: ResolvedResource, text: string | null, among = 1): string | null {
+export function expectedLine(resource: ResolvedResource, text: string | null, among = 1): string | null {
   if (!hasCaptures(resource)) return lineOf(resource);
   if (text === null) return null;
   const shown = readable(text);
@@ -121,21 +125,21 @@ export function look(resource: ResolvedResource, previous: string | null, machin
   const seen = lookAtText(resource, machine);
   const lines = linesOf(seen);
   const all = hitsIn(resource, previous, lines);
-  const kept = isAbsent(resource) ? all : all.slice(-maxHits);
-  const hits = kept.map((index): Hit => {
+  const managed = isAbsent(resource) ? all : all.slice(-maxHits);
+  const hits = managed.map((index): Hit => {
     const { text, end } = lines[index] as TextLine;
-    return { text, end, ...placeOf(lines, index, 1) };
+    return { text, end, ...positionOf(lines, index, 1) };
   });
   const size = hits.reduce(
     (sum, { text, above, below }) => sum + text.length + (above?.length ?? 0) + (below?.length ?? 0),
     0,
   );
-  if (size > maxKept)
+  if (size > maxSaved)
     throw new HostFailure(
-      `the lines of ${pathOf(resource)} to replace are larger than ${maxKept / 1024} KiB together, so they could not be restored later; nothing is changed. Make \`match\` narrower.`,
+      `the lines of ${pathOf(resource)} to replace are larger than ${maxSaved / 1024} KiB together, so they could not be restored later; nothing is changed. Make \`match\` narrower.`,
     );
   const isAdded = hits.length === 0 && !isAbsent(resource);
-  const end = placeOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);
+  const end = positionOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);
   const { validate } = bodyOf(resource);
   const missing = validate == null || isAbsent(resource) ? null : missingProgram(validate);
   return { ...seen, hits, end, previous, restored: null, ...(missing === null ? {} : { missingProgram: missing }) };

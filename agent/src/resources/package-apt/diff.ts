@@ -15,25 +15,25 @@ export function diffPackage(
   const there = isThere(seen.state);
   if (ensure === 'absent') {
     if (!there) return nothing();
-    if (seen.held && !asDrift) throw held(name, 'removed');
+    if (seen.held && !asDrift) throw onHold(name, 'removed');
     if (seen.vital !== undefined && !asDrift) throw vital(name, seen.vital);
     return presenceDrift();
   }
-  const wanted = wantedOf(version ?? null, seen);
+  const target = targetVersionOf(version ?? null, seen);
   const changes: FieldChange[] = [];
   if (!there) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
   else if (!seen.whole) changes.push({ field: 'state', from: seen.state, to: 'installed' });
   // A newer offered version is not drift, because the machine itself has not changed.
   const stays = asDrift && there && version === 'latest';
-  const moves = wanted !== null && wanted !== seen.version && !stays;
-  if (moves) changes.push({ field: 'version', from: seen.version, to: wanted });
+  const moves = target !== null && target !== seen.version && !stays;
+  if (moves) changes.push({ field: 'version', from: seen.version, to: target });
   if (changes.length === 0) return nothing(seen.offer?.trouble == null ? undefined : notRefreshed(seen.offer.trouble));
   if (asDrift) return { action: there ? 'update' : 'create', changes, diff: null };
-  if (seen.held && (moves || !there)) throw held(name, there ? `changed to ${wanted}` : 'installed');
-  const missing = there && !moves ? null : whatIsMissing(name, wanted, seen);
-  const lower = moves && seen.version !== null && wanted !== null && compareVersions(wanted, seen.version) < 0;
+  if (seen.held && (moves || !there)) throw onHold(name, there ? `changed to ${target}` : 'installed');
+  const missing = there && !moves ? null : whatIsMissing(name, target, seen);
+  const lower = moves && seen.version !== null && target !== null && compareVersions(target, seen.version) < 0;
   const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
-  const notes = [...(lower ? [`${wanted} is older than ${seen.version}, so this is a downgrade`] : []), ...trouble];
+  const notes = [...(lower ? [`${target} is older than ${seen.version}, so this is a downgrade`] : []), ...trouble];
   return {
     action: there ? 'update' : 'create',
     changes,
@@ -47,7 +47,7 @@ export function diffPackage(
  * Returns the version to install, or null for any: of the versions that satisfy the declared one, the installed version
  * or, if it is not among them, the one that apt prefers.
  */
-function wantedOf(version: string | null, seen: SeenPackage): string | null {
+function targetVersionOf(version: string | null, seen: SeenPackage): string | null {
   if (version === null) return null;
   if (version === 'latest') return latestOf(seen);
   if (seen.version !== null && isVersion(version, seen.version)) return seen.version;
@@ -64,7 +64,7 @@ function latestOf({ version, offer }: SeenPackage): string | null {
   return compareVersions(candidate, version) > 0 ? candidate : version;
 }
 
-const held = (name: string, what: string): HostFailure =>
+const onHold = (name: string, what: string): HostFailure =>
   new HostFailure(
     `${name} is on hold on this machine, so it is not ${what}; to release it, run: apt-mark unhold ${name}`,
   );
@@ -76,14 +76,14 @@ export const vital = (name: string, reason: string): HostFailure =>
 const notRefreshed = (trouble: string): string => `the package lists could not be refreshed: ${trouble}`;
 
 /** Returns the reason why no source can provide the declared package, or null if none is known. */
-function whatIsMissing(name: string, wanted: string | null, { offer }: SeenPackage): string | null {
+function whatIsMissing(name: string, version: string | null, { offer }: SeenPackage): string | null {
   const trouble = offer?.trouble == null ? '' : `; ${notRefreshed(offer.trouble)}`;
   if (offer?.candidate == null) {
     if (offer !== null && offer.providers.length > 0)
       return `${name} is a virtual package; declare a package that provides it: ${offer.providers.join(', ')}`;
     return `no source of this machine offers a package ${name}${trouble}`;
   }
-  if (wanted === null || wanted === offer.candidate || offer.offered.includes(wanted)) return null;
+  if (version === null || version === offer.candidate || offer.offered.includes(version)) return null;
   const others = offer.offered.length === 0 ? offer.candidate : offer.offered.join(', ');
-  return `no source of this machine offers ${name} ${wanted}, only ${others}${trouble}`;
+  return `no source of this machine offers ${name} ${version}, only ${others}${trouble}`;
 }

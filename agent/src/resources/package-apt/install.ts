@@ -1,13 +1,13 @@
 import { HostFailure } from '../../host/failure.ts';
 import { aptGet, aptMark, dpkg, simulate } from '../../host/packages/apt.ts';
 import { aptComplaint, dpkgComplaint } from '../../host/packages/apt-output.ts';
-import { type DpkgDatabase, isWhole } from '../../host/packages/dpkg.ts';
+import { type DpkgDatabase, isIntact } from '../../host/packages/dpkg.ts';
 import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { dpkgDatabase, isThere, seenIn } from './seen.ts';
 
 /** A package to install. */
-export interface WantedPackage {
+export interface RequestedPackage {
   name: string;
   /** Null for the version that the sources prefer. */
   version: string | null;
@@ -23,11 +23,14 @@ const maxAlone = 25;
  * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
  * @returns failures by package name; a package without a failure is installed as declared
  */
-export async function installAll(wanted: readonly WantedPackage[], machine: Machine): Promise<Map<string, Outcome>> {
+export async function installAll(
+  requested: readonly RequestedPackage[],
+  machine: Machine,
+): Promise<Map<string, Outcome>> {
   const failures = new Map<string, Outcome>();
-  let left = [...wanted];
+  let left = [...requested];
   let stuck = false;
-  const attempt = async (some: readonly WantedPackage[]): Promise<void> => {
+  const attempt = async (some: readonly RequestedPackage[]): Promise<void> => {
     const result = await install(some, machine);
     // A transaction that hangs would hang again.
     stuck = result.timedOut;
@@ -40,9 +43,9 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
     left = left.filter((one) => !isFulfilled(one, database));
   };
   await attempt(left);
-  if (left.length === 0 || wanted.length === 1 || stuck) return failures;
+  if (left.length === 0 || requested.length === 1 || stuck) return failures;
   // A package that apt refuses on its own is not retried.
-  const possible: WantedPackage[] = [];
+  const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await simulate(installArguments([one]), machine);
     if (alone.exitCode === 0) possible.push(one);
@@ -50,35 +53,35 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
   }
   if (possible.length === 0) return failures;
   left = [...possible];
-  if (possible.length < wanted.length) await attempt(possible);
+  if (possible.length < requested.length) await attempt(possible);
   for (const one of [...left]) if (!stuck) await attempt([one]);
   return failures;
 }
 
-const isFulfilled = ({ name, version }: WantedPackage, database: DpkgDatabase): boolean => {
+const isFulfilled = ({ name, version }: RequestedPackage, database: DpkgDatabase): boolean => {
   const seen = seenIn(database, name);
   return isThere(seen.state) && seen.whole && (version === null || seen.version === version);
 };
 
-function installArguments(wanted: readonly WantedPackage[]): string[] {
-  const again = wanted.some((one) => one.again) ? ['--reinstall'] : [];
-  const names = wanted.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
+function installArguments(requested: readonly RequestedPackage[]): string[] {
+  const again = requested.some((one) => one.again) ? ['--reinstall'] : [];
+  const names = requested.map(({ name, version }) => (version === null ? name : `${name}=${version}`));
   // The declared version may be older than the installed version. No other package may be removed.
   return ['install', ...again, '--allow-downgrades', '--no-remove', '--', ...names];
 }
 
-async function install(wanted: readonly WantedPackage[], machine: Machine): Promise<TransactionResult> {
+async function install(requested: readonly RequestedPackage[], machine: Machine): Promise<TransactionResult> {
   try {
-    return await aptGet(installArguments(wanted), machine);
+    return await aptGet(installArguments(requested), machine);
   } finally {
     machine.stale();
   }
 }
 
-function failureOf({ name, version }: WantedPackage, result: TransactionResult, machine: Machine): Outcome {
+function failureOf({ name, version }: RequestedPackage, result: TransactionResult, machine: Machine): Outcome {
   const { output, truncated } = result;
-  const bare = name.split(':')[0] ?? name;
-  const own = dpkgComplaint(output, bare);
+  const baseName = name.split(':')[0] ?? name;
+  const own = dpkgComplaint(output, baseName);
   const failure = result.timedOut
     ? `the transaction was stopped because it took longer than ${machine.limits.packageMs / 1000} s; its last output: ${lastWords(output)}`
     : result.exitCode === 0
@@ -96,7 +99,7 @@ const lastWords = (output: string): string => output.trimEnd().split('\n').slice
  */
 export async function repairInterrupted(machine: Machine): Promise<TransactionResult | null> {
   const database = await machine.database(dpkgDatabase);
-  if (!database.interrupted && [...database.packages.values()].every(isWhole)) return null;
+  if (!database.interrupted && [...database.packages.values()].every(isIntact)) return null;
   const result = await dpkg(['--configure', '-a'], machine);
   machine.stale();
   if (result.timedOut)

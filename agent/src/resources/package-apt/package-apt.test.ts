@@ -68,18 +68,18 @@ describe('a package', () => {
       version === null
         ? { ...absent, offer: offer('20.9', { offered }) }
         : seen({ version, offer: offer('20.9', { offered }) });
-    for (const [wanted, version] of [
+    for (const [range, version] of [
       ['20.*', '20.0-1'],
       ['*', '1'],
       ['20.*-1', '20.0-1'],
       ['>=20.1', '20.1'],
       ['>= 20.1', '1:1'],
     ] as const) {
-      expect(diff({ version: wanted }, found(version)).action, wanted).toBe('none');
-      expect(diff({ version: wanted }, found(version), 'drift').action, wanted).toBe('none');
+      expect(diff({ version: range }, found(version)).action, range).toBe('none');
+      expect(diff({ version: range }, found(version), 'drift').action, range).toBe('none');
     }
-    const to = (wanted: string, version: string | null) =>
-      diff({ version: wanted }, found(version)).changes.find(({ field }) => field === 'version')?.to;
+    const to = (range: string, version: string | null) =>
+      diff({ version: range }, found(version)).changes.find(({ field }) => field === 'version')?.to;
     expect(to('20.*', null)).toBe('20.9');
     expect(to('20.1*', '19.1')).toBe('20.10');
     expect(to('>=5:1', '19.1')).toBe('5:20.1');

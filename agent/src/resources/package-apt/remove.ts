@@ -6,8 +6,8 @@ import { aptComplaint, dpkgComplaint, parseSimulation } from '../../host/package
 import { type DpkgDatabase, ownedPaths } from '../../host/packages/dpkg.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { repairInterrupted } from './install.ts';
-import { dpkgDatabase, isThere, plainName, seenIn } from './seen.ts';
-import { keptBecause, leftovers, type Trace } from './trace.ts';
+import { dpkgDatabase, isThere, nativeName, seenIn } from './seen.ts';
+import { leftovers, reasonToKeep, type Trace } from './trace.ts';
 
 /** A package to remove. */
 export interface PackageRemoval {
@@ -78,17 +78,17 @@ async function unneeded(
   outcomes: Map<string, Outcome>,
 ): Promise<string[]> {
   const going: PackageRemoval[] = [];
-  const plain = (name: string): string => plainForApt(name, database);
-  const names = (some: readonly PackageRemoval[]): string[] => some.map(({ name }) => plain(name));
+  const nameForApt = (name: string): string => aptName(name, database);
+  const names = (some: readonly PackageRemoval[]): string[] => some.map(({ name }) => nameForApt(name));
   const whatGoes = async (args: readonly string[]): Promise<string[]> => {
     const result = await simulate(args, machine);
     if (result.exitCode !== 0) throw new HostFailure(aptComplaint(`${result.stdout}\n${result.stderr}`));
-    return parseSimulation(result.stdout).removed.map(plain);
+    return parseSimulation(result.stdout).removed.map(nameForApt);
   };
   const refused = async (some: readonly PackageRemoval[]): Promise<string | null> => {
     try {
-      const asked = new Set([...names(some), ...some.flatMap(({ brought }) => brought.map(plain))]);
-      const others = (await whatGoes(['remove', '--', ...names(some)])).filter((name) => !asked.has(name));
+      const requested = new Set([...names(some), ...some.flatMap(({ brought }) => brought.map(nameForApt))]);
+      const others = (await whatGoes(['remove', '--', ...names(some)])).filter((name) => !requested.has(name));
       return others.length === 0
         ? null
         : `not removed, because other packages depend on it and would be removed too: ${others.slice(0, 20).join(', ')}`;
@@ -105,7 +105,7 @@ async function unneeded(
       else outcomes.set(removal.name, { failure: reason });
     }
   // A package that was removed by hand may have left its dependencies installed.
-  const brought = new Set(all.filter(({ name }) => !outcomes.has(name)).flatMap((one) => one.brought.map(plain)));
+  const brought = new Set(all.filter(({ name }) => !outcomes.has(name)).flatMap((one) => one.brought.map(nameForApt)));
   const alone =
     going.length === 0 ? autoremove : ['remove', '--auto-remove', ...suggestedIsNotNeeded, '--', ...names(going)];
   const extras = brought.size === 0 ? [] : (await whatGoes(alone)).filter((name) => brought.has(name));
@@ -125,8 +125,8 @@ const becameNeeded = (names: readonly string[]): string => {
 };
 
 /** Returns the name as apt prints and accepts it. */
-const plainForApt = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
-  plainName(name, native).replace(/:all$/, '');
+const aptName = (name: string, { native }: Pick<DpkgDatabase, 'native'>): string =>
+  nativeName(name, native).replace(/:all$/, '');
 
 /** Returns unneeded dependencies that the agent installed for a package that is already removed. */
 export async function orphansOf(trace: Trace, machine: Machine): Promise<string[]> {
@@ -139,7 +139,7 @@ export async function orphansOf(trace: Trace, machine: Machine): Promise<string[
   const { stdout, exitCode } = await simulate(autoremove, machine);
   if (exitCode !== 0) return [];
   const unneeded = new Set(parseSimulation(stdout).removed);
-  return there.map((key) => plainForApt(key, database)).filter((name) => unneeded.has(name));
+  return there.map((key) => aptName(key, database)).filter((name) => unneeded.has(name));
 }
 
 interface Judgement {
@@ -161,11 +161,11 @@ function judge(
   const self = keyLike(name, trace, database);
   const leaves = (key: string): boolean => {
     const found = database.packages.get(key);
-    const plain = plainForApt(key, database);
-    return found === undefined || !isThere(found.state) || going.includes(plain);
+    const name = aptName(key, database);
+    return found === undefined || !isThere(found.state) || going.includes(name);
   };
   const group = trace.packages.filter((key) => (key === self || brought.includes(key)) && leaves(key));
-  return group.length === 0 ? null : { trace, group, kept: keptBecause(group, trace, now, database) };
+  return group.length === 0 ? null : { trace, group, kept: reasonToKeep(group, trace, now, database) };
 }
 
 /**
@@ -174,11 +174,11 @@ function judge(
  */
 async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Promise<string | null> {
   const database = await machine.database(dpkgDatabase);
-  const gone = group.filter((key) => !isThere(database.packages.get(key)?.state ?? 'not-installed'));
-  const remains = gone.filter((key) => database.packages.get(key)?.state === 'config-files');
+  const removed = group.filter((key) => !isThere(database.packages.get(key)?.state ?? 'not-installed'));
+  const remains = removed.filter((key) => database.packages.get(key)?.state === 'config-files');
   if (kept !== null) return remains.length === 0 ? null : `its configuration and data are kept: ${kept}`;
   if (remains.length > 0) {
-    const names = remains.map((key) => plainForApt(key, database));
+    const names = remains.map((key) => aptName(key, database));
     const result = await aptRemove({ names, native: database.native, what: 'leftovers' }, machine);
     machine.stale();
     if ('refused' in result)
@@ -187,15 +187,15 @@ async function clearUp({ trace, group, kept }: Judgement, machine: Machine): Pro
     if (exitCode !== 0) return `its configuration could not be removed: ${aptComplaint(output)}`;
   }
   const after = await takeFootprint();
-  if (after !== null) await sweep(gone, trace, after, machine);
+  if (after !== null) await sweep(removed, trace, after, machine);
   return null;
 }
 
 /** Returns the key of a package in a trace. */
 function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string | null {
-  const [bare, architecture] = name.split(':');
-  const wanted = architecture === undefined ? [`${bare}:${native}`, `${bare}:all`] : [name];
-  return trace.packages.find((key) => wanted.includes(key)) ?? null;
+  const [baseName, architecture] = name.split(':');
+  const candidates = architecture === undefined ? [`${baseName}:${native}`, `${baseName}:all`] : [name];
+  return trace.packages.find((key) => candidates.includes(key)) ?? null;
 }
 
 /**
@@ -203,10 +203,10 @@ function keyLike(name: string, trace: Trace, { native }: DpkgDatabase): string |
  * reach.
  */
 async function sweep(own: readonly string[], trace: Trace, now: Footprint, machine: Machine): Promise<void> {
-  const ours = leftovers(own, trace, now);
+  const ownLeftovers = leftovers(own, trace, now);
   // Such a path may since belong to another package.
-  const owned = await ownedPaths(new Set(ours.map(({ path }) => path)));
-  for (const { path, stamp } of ours) {
+  const owned = await ownedPaths(new Set(ownLeftovers.map(({ path }) => path)));
+  for (const { path, stamp } of ownLeftovers) {
     if (owned.has(path) || machine.declared(path)) continue;
     try {
       machine.walk.within(path, 'null', (parent, name) => {

@@ -5,8 +5,8 @@ import {
   type DpkgDatabase,
   type DpkgState,
   findPackage,
+  isIntact,
   isVersion,
-  isWhole,
   readDpkg,
 } from '../../host/packages/dpkg.ts';
 import { vitalBecause } from '../../host/packages/vital-packages.ts';
@@ -79,7 +79,7 @@ export function seenIn(database: DpkgDatabase, name: string): Omit<SeenPackage, 
   const found = findPackage(database, name);
   if (found === null) return nothingThere;
   const { state, version, held, auto } = found;
-  return { state, whole: isWhole(found), version: isThere(state) ? version : null, held, auto };
+  return { state, whole: isIntact(found), version: isThere(state) ? version : null, held, auto };
 }
 
 /** Returns the state of a package that may be removed, with the reason if it must not be removed. */
@@ -106,7 +106,7 @@ export async function observePackage(
     machine.stale(database);
     offers = await machine.database(database);
   }
-  const policy = offers.policies.get(plainName(body.name, offers.native)) ?? null;
+  const policy = offers.policies.get(nativeName(body.name, offers.native)) ?? null;
   const candidate = policy?.candidate ?? null;
   const providers =
     candidate === null && policy !== null && purpose !== 'drift' ? await providersOf(body.name, machine) : [];
@@ -126,7 +126,7 @@ export async function observePackage(
 }
 
 /** Returns the name as apt prints it, without the machine's own architecture. */
-export const plainName = (name: string, native: string): string =>
+export const nativeName = (name: string, native: string): string =>
   name.endsWith(`:${native}`) ? name.slice(0, -native.length - 1) : name;
 
 async function providersOf(name: string, machine: Machine): Promise<string[]> {
@@ -136,18 +136,18 @@ async function providersOf(name: string, machine: Machine): Promise<string[]> {
 
 async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers> {
   const database = await machine.database(dpkgDatabase);
-  const wanted = machine
+  const lacking = machine
     .resourcesOf('package-apt')
     .map((resource) => bodyOf(resource))
     .filter((body) => needsOffer(body, seenIn(database, body.name)));
   const ask = async (): Promise<Map<string, AptPolicy>> => {
-    if (wanted.length === 0) return new Map();
-    const names = [...new Set(wanted.map(({ name }) => name))];
+    if (lacking.length === 0) return new Map();
+    const names = [...new Set(lacking.map(({ name }) => name))];
     return parsePolicy((await aptCache(['policy', '--', ...names], machine)).stdout);
   };
   const isKnown = (policies: ReadonlyMap<string, AptPolicy>): boolean =>
-    wanted.every(({ name, version }) => {
-      const policy = policies.get(plainName(name, database.native));
+    lacking.every(({ name, version }) => {
+      const policy = policies.get(nativeName(name, database.native));
       if (policy?.candidate == null) return false;
       return version == null || version === 'latest' || policy.offered.some((offered) => isVersion(version, offered));
     });
@@ -155,7 +155,7 @@ async function readOffers(machine: Machine, mayRefresh: boolean): Promise<Offers
   const { refreshedAt, sourcesChangedAt } = listTimes();
   const now = machine.clock.now();
   const old = now - refreshedAt > freshForMs || sourcesChangedAt >= refreshedAt;
-  if (mayRefresh && wanted.length > 0 && old) trouble = await refreshLists(machine);
+  if (mayRefresh && lacking.length > 0 && old) trouble = await refreshLists(machine);
   let policies = await ask();
   if (mayRefresh && !old && now - refreshedAt > justNowMs && !isKnown(policies)) {
     trouble = await refreshLists(machine);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
 import { digestAt, type Footprint, stampAt } from '../../host/files/footprint.ts';
 import type { DpkgDatabase } from '../../host/packages/dpkg.ts';
-import { keptBecause, leftovers, mayHaveBrought, type Trace, type TracedPath } from './trace.ts';
+import { leftovers, mayHaveBrought, reasonToKeep, type Trace, type TracedPath } from './trace.ts';
 
 let root: string;
 beforeEach(() => {
@@ -70,15 +70,15 @@ describe('unchanged remains of a package', () => {
   test('deletes remains that are unchanged or were rewritten with the same content', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'by a script\n');
-    expect(keptBecause(['web:all'], before, now(...all()), known)).toBeNull();
+    expect(reasonToKeep(['web:all'], before, now(...all()), known)).toBeNull();
   });
 
   test('deletes remains although files were removed or other packages added files', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/other/data`, 'of other');
     const present = now(...all().filter((path) => !path.endsWith('made')), `${root}/other/data`);
-    expect(keptBecause(['web:all'], before, present, known)).toBeNull();
-    expect(keptBecause(['web:all', 'other:all'], before, present, known)).toMatch(/other\/data was added/);
+    expect(reasonToKeep(['web:all'], before, present, known)).toBeNull();
+    expect(reasonToKeep(['web:all', 'other:all'], before, present, known)).toMatch(/other\/data was added/);
   });
 });
 
@@ -86,7 +86,7 @@ describe('changed remains of a package', () => {
   test('keeps the remains if a configuration file was edited', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/main.conf`, 'edited\n');
-    expect(keptBecause(['web:all'], before, now(...all()), known)).toBe(
+    expect(reasonToKeep(['web:all'], before, now(...all()), known)).toBe(
       `${root}/web/main.conf was changed since it was installed`,
     );
   });
@@ -94,7 +94,7 @@ describe('changed remains of a package', () => {
   test('keeps the remains if a file that a package script created was changed', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'and more\n');
-    expect(keptBecause(['web:all'], before, now(...all()), known)).toMatch(/web\/made was changed/);
+    expect(reasonToKeep(['web:all'], before, now(...all()), known)).toMatch(/web\/made was changed/);
   });
 
   test('keeps the remains if a file was added at any depth below a traced directory', () => {
@@ -102,16 +102,16 @@ describe('changed remains of a package', () => {
     mkdirSync(`${root}/web/conf/deep`);
     writeFileSync(`${root}/web/conf/deep/mine`, '');
     const present = now(...all(), `${root}/web/conf/deep`, `${root}/web/conf/deep/mine`);
-    expect(keptBecause(['web:all'], before, present, known)).toMatch(/deep\/mine was added/);
+    expect(reasonToKeep(['web:all'], before, present, known)).toMatch(/deep\/mine was added/);
   });
 
   test('keeps the remains if a purge would delete older files, or new paths are unknown', () => {
     const known = delivered();
-    expect(keptBecause(['web:all'], trace({ endangered: { 'web:all': '/srv/web' } }), now(...all()), known)).toBe(
+    expect(reasonToKeep(['web:all'], trace({ endangered: { 'web:all': '/srv/web' } }), now(...all()), known)).toBe(
       '/srv/web existed before the package was installed',
     );
-    expect(keptBecause(['web:all'], trace({ unknown: 'nobody knows' }), now(...all()), known)).toBe('nobody knows');
-    expect(keptBecause(['web:all'], trace(), null, known)).toMatch(/too many files/);
+    expect(reasonToKeep(['web:all'], trace({ unknown: 'nobody knows' }), now(...all()), known)).toBe('nobody knows');
+    expect(reasonToKeep(['web:all'], trace(), null, known)).toMatch(/too many files/);
   });
 });
 

@@ -124,7 +124,7 @@ function traceOf(before: Ground | null, database: DpkgDatabase, now: Footprint |
 /** Milliseconds after the installation in which a program that a package started may still write files. */
 const settlingMs = 2000;
 /** Directories in which users create files themselves. */
-const placesOfPeople = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
+const userDirectories = /^\/(etc|srv|opt|usr\/local|var\/www)\//;
 
 /**
  * Reports whether a new path may come from packages that do not name it. Other users may change the machine at the same
@@ -139,7 +139,7 @@ export function mayHaveBrought(
   const born = bornAt(path) ?? 0;
   if (born > to) return false;
   if (of.length === 0) return true;
-  return born >= from && !(stamp.startsWith('f ') && placesOfPeople.test(path));
+  return born >= from && !(stamp.startsWith('f ') && userDirectories.test(path));
 }
 
 interface Claims {
@@ -215,7 +215,7 @@ const isShared = (path: string): boolean =>
  * @param trace trace of their installation
  * @param now current footprint
  */
-export function keptBecause(
+export function reasonToKeep(
   group: readonly string[],
   trace: Trace,
   now: Footprint | null,
@@ -237,10 +237,10 @@ export function keptBecause(
     const endangered = trace.endangered[key];
     if (endangered !== undefined) return `${endangered} existed before the package was installed`;
   }
-  const ofOurs = relevantTo(group, trace);
+  const isRelevant = relevantTo(group, trace);
   const traced = new Map(trace.paths.map((entry) => [entry.path, entry]));
   for (const entry of trace.paths) {
-    if (!ofOurs(entry) || conffiles.has(entry.path) || isNeverMissed(entry.path)) continue;
+    if (!isRelevant(entry) || conffiles.has(entry.path) || isNeverMissed(entry.path)) continue;
     const stamp = now.get(entry.path);
     if (stamp !== undefined && !isAsTraced(entry, stamp)) return `${entry.path} was changed since it was installed`;
   }
@@ -249,7 +249,7 @@ export function keptBecause(
     // A link to a packaged file; a package script may have renamed the link.
     if (stamp.startsWith('l /usr/')) continue;
     const above = nearestTraced(path, traced);
-    if (above !== null && ofOurs(above)) return `${path} was added since it was installed`;
+    if (above !== null && isRelevant(above)) return `${path} was added since it was installed`;
   }
   return null;
 }

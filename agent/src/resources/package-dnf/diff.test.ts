@@ -54,7 +54,7 @@ describe('changes of an rpm package', () => {
   });
 
   test('keeps an installed version that matches a pattern or a lower bound; otherwise chooses the newest', () => {
-    for (const [wanted, installed] of [
+    for (const [range, installed] of [
       ['1.*', '1.0-7'],
       ['1.0-*', '1.0-7'],
       ['1:0.*', '1:0.9-1'],
@@ -62,21 +62,21 @@ describe('changes of an rpm package', () => {
       ['>= 1.0', '1:0.1-1'],
       ['>=1.0-3', '1.0-3'],
     ] as const) {
-      expect(diff({ version: wanted }, seen(installed, offered)).action, wanted).toBe('none');
-      expect(diff({ version: wanted }, seen(installed), 'drift').action, wanted).toBe('none');
+      expect(diff({ version: range }, seen(installed, offered)).action, range).toBe('none');
+      expect(diff({ version: range }, seen(installed), 'drift').action, range).toBe('none');
     }
-    const to = (wanted: string, installed: string | null) =>
-      diff({ version: wanted }, seen(installed, offered)).changes.find(({ field }) => field === 'version')?.to;
+    const to = (range: string, installed: string | null) =>
+      diff({ version: range }, seen(installed, offered)).changes.find(({ field }) => field === 'version')?.to;
     expect(to('1.*', null)).toBe('1.1-1');
     expect(to('1.*', '1:0.9-1')).toBe('1.1-1');
     expect(to('>=1.1', '1.0-1')).toBe('1:0.9-1');
     expect(diff({ version: '>=9:1' }, seen('1.0-1', offered)).awaits?.[0]?.message).toContain(
       'hello >=9:1, only 1.0-1',
     );
-    const check = (wanted: string) => () => packageDnf.check(resource({ version: wanted }));
+    const check = (range: string) => () => packageDnf.check(resource({ version: range }));
     expect(check('1.*')).not.toThrow();
     expect(check('>=1:1.2-3')).not.toThrow();
-    for (const wanted of ['>=1.*', '> 1', '1.?', '>=']) expect(check(wanted), wanted).toThrow('is not a version');
+    for (const range of ['>=1.*', '> 1', '1.?', '>=']) expect(check(range), range).toThrow('is not a version');
   });
 
   test('waits for a package that no repository offers, and reports the reason', () => {
@@ -103,13 +103,13 @@ describe('changes of an rpm package', () => {
         fc.option(some),
         fc.uniqueArray(some),
         fc.constantFrom(undefined, 'latest', '1.0', '1.1-1', '0.9', '1.*', '>=1.1', '*'),
-        (installed, list, wanted) => {
+        (installed, list, range) => {
           const sorted = list.map(version).sort(compareRpmVersions).map(versionText);
-          const found = diff({ version: wanted }, seen(installed, sorted));
+          const found = diff({ version: range }, seen(installed, sorted));
           if (found.action === 'none' || found.awaits !== undefined) return;
           const to = found.changes.find(({ field }) => field === 'version')?.to ?? sorted.at(-1);
           expect(sorted).toContain(to);
-          expect(diff({ version: wanted }, seen(String(to), sorted)).action).toBe('none');
+          expect(diff({ version: range }, seen(String(to), sorted)).action).toBe('none');
         },
       ),
     );
@@ -145,11 +145,11 @@ describe('a body', () => {
       expect(() => packageDnf.check(resource({ name }))).toThrow();
     },
   );
-  test.each(['1.0 || 2', '-1', '1:', '1-2-3', '*'])('refuses the version %s', (wanted) => {
-    expect(() => packageDnf.check(resource({ version: wanted }))).toThrow();
+  test.each(['1.0 || 2', '-1', '1:', '1-2-3', '*'])('refuses the version %s', (range) => {
+    expect(() => packageDnf.check(resource({ version: range }))).toThrow();
   });
   test('accepts every valid package name and version', () => {
     for (const name of ['gcc-c++', 'python3.11', 'glibc.i686', 'NetworkManager']) packageDnf.check(resource({ name }));
-    for (const wanted of ['latest', '1.0', '1:0.9~rc1^git-1.fc40']) packageDnf.check(resource({ version: wanted }));
+    for (const range of ['latest', '1.0', '1:0.9~rc1^git-1.fc40']) packageDnf.check(resource({ version: range }));
   });
 });

@@ -18,21 +18,21 @@ export function diffPackage(
     if (seen.locked && !asDrift) throw locked(name, 'removed');
     return presenceDrift();
   }
-  const wanted = wantedOf(version ?? null, seen);
-  const moves = wanted !== null && wanted !== (installed === null ? null : versionText(installed));
+  const target = targetVersionOf(version ?? null, seen);
+  const moves = target !== null && target !== (installed === null ? null : versionText(installed));
   const changes: FieldChange[] = [];
   if (installed === null) changes.push({ field: 'ensure', from: 'absent', to: 'present' });
-  if (moves) changes.push({ field: 'version', from: installed === null ? null : versionText(installed), to: wanted });
+  if (moves) changes.push({ field: 'version', from: installed === null ? null : versionText(installed), to: target });
   const trouble = seen.offer?.trouble == null ? [] : [notRefreshed(seen.offer.trouble)];
   if (changes.length === 0) return nothing(trouble[0]);
   const action = installed === null ? 'create' : 'update';
   if (asDrift) return { action, changes, diff: null };
-  if (seen.locked) throw locked(name, installed === null ? 'installed' : `changed to ${wanted}`);
+  if (seen.locked) throw locked(name, installed === null ? 'installed' : `changed to ${target}`);
   const missing = whatIsMissing(name, version ?? null, seen);
-  const chosen = seen.offer?.versions.find((offered) => versionText(offered) === wanted) ?? null;
+  const chosen = seen.offer?.versions.find((offered) => versionText(offered) === target) ?? null;
   const isLower = installed !== null && chosen !== null && compareRpmVersions(chosen, installed) < 0;
   const notes = [
-    ...(isLower ? [`${wanted} is older than ${versionText(installed)}, so this is a downgrade`] : []),
+    ...(isLower ? [`${target} is older than ${versionText(installed)}, so this is a downgrade`] : []),
     ...trouble,
   ];
   return {
@@ -45,7 +45,7 @@ export function diffPackage(
 }
 
 /** Returns the version to install as dnf accepts it, or null for any. */
-function wantedOf(version: string | null, { installed, offer }: SeenPackage): string | null {
+function targetVersionOf(version: string | null, { installed, offer }: SeenPackage): string | null {
   if (version === null) return null;
   const newest = offer?.versions.at(-1) ?? null;
   if (version === 'latest') {

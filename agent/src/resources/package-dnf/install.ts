@@ -8,7 +8,7 @@ import type { Machine, Outcome } from '../provider/provider.ts';
 import { rpmDatabase, seenIn } from './seen.ts';
 
 /** A package to install. */
-export interface WantedPackage {
+export interface RequestedPackage {
   name: string;
   /** The version as dnf accepts it, or null for the one that the repositories prefer. */
   version: string | null;
@@ -22,16 +22,19 @@ const maxAlone = 25;
  * without those that cannot be installed, finally one by one, so that one bad package does not fail the rest.
  * @returns the failure, or a note about an installed package, by package name
  */
-export async function installAll(wanted: readonly WantedPackage[], machine: Machine): Promise<Map<string, Outcome>> {
+export async function installAll(
+  requested: readonly RequestedPackage[],
+  machine: Machine,
+): Promise<Map<string, Outcome>> {
   const outcomes = new Map<string, Outcome>();
-  let left = [...wanted];
-  const attempt = async (some: readonly WantedPackage[]): Promise<void> => {
+  let left = [...requested];
+  const attempt = async (some: readonly RequestedPackage[]): Promise<void> => {
     const before = (await machine.database(rpmDatabase)).packages;
     const result = await install(some, machine);
     const database = await machine.database(rpmDatabase);
     if (result.exitCode !== 0) {
-      const asked = new Set(some.map((one) => bareName(one, database)));
-      const along = [...database.packages.keys()].filter((name) => !before.has(name) && !asked.has(name));
+      const requestedNames = new Set(some.map((one) => baseNameOf(one, database)));
+      const along = [...database.packages.keys()].filter((name) => !before.has(name) && !requestedNames.has(name));
       await markAsDependencies(along, machine);
     }
     for (const one of some) {
@@ -39,16 +42,16 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
       if (!isFulfilled(one, database)) outcomes.set(one.name, failureOf(one, result, machine));
       else {
         // rpm counts a package as installed even if its last script failed.
-        const said = scriptComplaint(result.output, bareName(one, database));
+        const said = scriptComplaint(result.output, baseNameOf(one, database));
         if (said !== null) outcomes.set(one.name, { message: `installed, but ${said}` });
       }
     }
     left = left.filter((one) => !isFulfilled(one, database));
   };
   await attempt(left);
-  if (left.length === 0 || wanted.length === 1) return outcomes;
+  if (left.length === 0 || requested.length === 1) return outcomes;
   // A package that dnf refuses on its own is not retried.
-  const possible: WantedPackage[] = [];
+  const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await dnfWould(['install', '--', specOf(one)], machine);
     const said = `${alone.stdout}\n${alone.stderr}`;
@@ -58,29 +61,29 @@ export async function installAll(wanted: readonly WantedPackage[], machine: Mach
   }
   if (possible.length === 0) return outcomes;
   left = [...possible];
-  if (possible.length < wanted.length) await attempt(possible);
+  if (possible.length < requested.length) await attempt(possible);
   for (const one of [...left]) await attempt([one]);
   return outcomes;
 }
 
-const specOf = ({ name, version }: WantedPackage): string => {
+const specOf = ({ name, version }: RequestedPackage): string => {
   if (version === null) return name;
   // dnf expects the architecture after the version.
-  const [bare, arch] = splitName(name, () => false);
-  return arch === null ? `${name}-${version}` : `${bare}-${version}.${arch}`;
+  const [baseName, arch] = splitName(name, () => false);
+  return arch === null ? `${name}-${version}` : `${baseName}-${version}.${arch}`;
 };
 
-const bareName = ({ name }: WantedPackage, { packages }: RpmDatabase): string =>
+const baseNameOf = ({ name }: RequestedPackage, { packages }: RpmDatabase): string =>
   splitName(name, (candidate) => packages.has(candidate))[0];
 
-const isFulfilled = ({ name, version }: WantedPackage, database: RpmDatabase): boolean => {
+const isFulfilled = ({ name, version }: RequestedPackage, database: RpmDatabase): boolean => {
   const { installed } = seenIn(database, name);
   return installed !== null && (version === null || isVersion(version, installed));
 };
 
-async function install(wanted: readonly WantedPackage[], machine: Machine): Promise<TransactionResult> {
+async function install(requested: readonly RequestedPackage[], machine: Machine): Promise<TransactionResult> {
   try {
-    return await dnf(['install', '--', ...wanted.map(specOf)], machine);
+    return await dnf(['install', '--', ...requested.map(specOf)], machine);
   } finally {
     machine.stale();
   }
@@ -98,7 +101,7 @@ async function markAsDependencies(names: readonly string[], machine: Machine): P
     );
 }
 
-function failureOf(one: WantedPackage, result: TransactionResult, machine: Machine): Outcome {
+function failureOf(one: RequestedPackage, result: TransactionResult, machine: Machine): Outcome {
   const { output, truncated } = result;
   const { name, version } = one;
   const own = scriptComplaint(output, splitName(name, () => false)[0]) ?? scriptComplaint(output, name);

@@ -34,11 +34,11 @@ export async function removeAll(removals: readonly PackageRemoval[], machine: Ma
   // dnf refuses a removal if the packages have changed since the decision.
   for (let i = 1; i < maxAttempts && attempt.result !== null && isRefused(attempt.result); i++)
     attempt = await removeUnlocked(removals, machine);
-  const { outcomes, going, result, bare } = attempt;
+  const { outcomes, going, result, baseName } = attempt;
   if (result === null) return outcomes;
   const after = await machine.database(rpmDatabase);
   for (const { name } of going) {
-    const said = scriptComplaint(result.output, bare(name));
+    const said = scriptComplaint(result.output, baseName(name));
     if (seenIn(after, name).installed === null) {
       if (said !== null) outcomes.set(name, { message: `removed, but ${said}` });
       continue;
@@ -69,7 +69,7 @@ interface Attempt {
   going: readonly PackageRemoval[];
   /** Null if no removal was attempted. */
   result: TransactionResult | null;
-  bare(name: string): string;
+  baseName(name: string): string;
 }
 
 /** Decides which packages to remove, and removes exactly those. Does not wait for the lock. */
@@ -77,61 +77,61 @@ async function removeAtOnce(removals: readonly PackageRemoval[], machine: Machin
   const outcomes = new Map<string, Outcome>();
   const before = await machine.database(rpmDatabase);
   const present = removals.filter(({ name }) => seenIn(before, name).installed !== null);
-  const bare = (name: string): string => splitName(name, (candidate) => before.packages.has(candidate))[0];
+  const baseName = (name: string): string => splitName(name, (candidate) => before.packages.has(candidate))[0];
 
   // A dependency that is itself declared is removed only if its own resource is removed.
-  const declared = new Set(machine.resourcesOf('package-dnf').map((resource) => bare(bodyOf(resource).name)));
+  const declared = new Set(machine.resourcesOf('package-dnf').map((resource) => baseName(bodyOf(resource).name)));
   const broughtBy = (some: readonly PackageRemoval[]): string[] =>
     some.flatMap(({ brought }) => brought).filter((name) => !declared.has(name));
 
-  const notOurs = (would: Removal, some: readonly PackageRemoval[]): string[] => {
-    const ours = new Set([...some.map(({ name }) => bare(name)), ...broughtBy(some)]);
-    return would.dependent.map(({ name }) => name).filter((name) => !ours.has(name));
+  const unrequested = (would: Removal, some: readonly PackageRemoval[]): string[] => {
+    const expected = new Set([...some.map(({ name }) => baseName(name)), ...broughtBy(some)]);
+    return would.dependent.map(({ name }) => name).filter((name) => !expected.has(name));
   };
   /** Returns all packages that removing the given packages would include, or the reason to refuse the removal. */
-  const whole = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
+  const fullRemoval = async (some: readonly PackageRemoval[]): Promise<readonly Removed[] | string> => {
     const would = await whatGoes(
       some.map(({ name }) => name),
       [],
       machine,
     );
     if (typeof would === 'string') return would;
-    const others = notOurs(would, some);
+    const others = unrequested(would, some);
     return others.length === 0
-      ? [...would.asked, ...would.dependent]
+      ? [...would.requested, ...would.dependent]
       : `not removed, because other packages depend on it and would be removed too: ${others.slice(0, 20).join(', ')}`;
   };
 
-  if (present.length === 0) return { outcomes, going: [], result: null, bare };
+  if (present.length === 0) return { outcomes, going: [], result: null, baseName };
   let going: readonly PackageRemoval[] = present;
-  let gone = await whole(present);
-  if (typeof gone === 'string') {
+  let removed = await fullRemoval(present);
+  if (typeof removed === 'string') {
     going = [];
-    gone = [];
+    removed = [];
     for (const removal of present) {
-      const more = await whole([...going, removal]);
+      const more = await fullRemoval([...going, removal]);
       if (typeof more === 'string') outcomes.set(removal.name, { failure: more });
       else {
         going = [...going, removal];
-        gone = more;
+        removed = more;
       }
     }
   }
-  if (going.length === 0) return { outcomes, going, result: null, bare };
-  gone = (await withUnneeded(going, new Set(broughtBy(going)), notOurs, machine)) ?? gone;
+  if (going.length === 0) return { outcomes, going, result: null, baseName };
+  removed = (await withUnneeded(going, new Set(broughtBy(going)), unrequested, machine)) ?? removed;
   const result = await dnfRemoveExactly(
-    gone.map(({ nevra }) => nevra),
+    removed.map(({ nevra }) => nevra),
     machine,
   );
   machine.stale();
-  return { outcomes, going, result, bare };
+  return { outcomes, going, result, baseName };
 }
 
 /** Returns all packages to remove, including unneeded dependencies, or null if there are no unneeded dependencies. */
 async function withUnneeded(
   going: readonly PackageRemoval[],
   brought: ReadonlySet<string>,
-  notOurs: (would: Removal, some: readonly PackageRemoval[]) => string[],
+  unrequested: (would: Removal, some: readonly PackageRemoval[]) => string[],
   machine: Machine,
 ): Promise<readonly Removed[] | null> {
   if (brought.size === 0) return null;
@@ -141,8 +141,10 @@ async function withUnneeded(
   const extras = would.unused.map(({ name }) => name).filter((name) => brought.has(name));
   if (extras.length === 0) return null;
   // A package that was installed earlier may need one of them.
-  const whole = await whatGoes([...names, ...extras], [], machine);
-  return typeof whole === 'string' || notOurs(whole, going).length > 0 ? null : [...whole.asked, ...whole.dependent];
+  const removal = await whatGoes([...names, ...extras], [], machine);
+  return typeof removal === 'string' || unrequested(removal, going).length > 0
+    ? null
+    : [...removal.requested, ...removal.dependent];
 }
 
 /** Returns all packages that a removal would include, or dnf's reason to refuse it. */

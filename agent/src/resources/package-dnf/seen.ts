@@ -64,16 +64,16 @@ export function seenIn(database: RpmDatabase, name: string): Omit<SeenPackage, '
 const versionOf = ({ epoch, version, release }: RpmVersion): RpmVersion => ({ epoch, version, release });
 
 const isLocked = ({ locks, packages }: RpmDatabase, name: string): boolean => {
-  const [bare] = splitName(name, (candidate) => packages.has(candidate));
+  const [baseName] = splitName(name, (candidate) => packages.has(candidate));
   return locks.some(
     (lock) =>
-      lock === bare ||
+      lock === baseName ||
       new RegExp(
         `^${lock
           .replace(/[^\w*?]/g, '\\$&')
           .replaceAll('*', '.*')
           .replaceAll('?', '.')}$`,
-      ).test(bare),
+      ).test(baseName),
   );
 };
 
@@ -104,8 +104,8 @@ export async function observePackage(
 
 /** Returns the versions offered under this name, newest last. */
 function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase): RpmVersion[] {
-  const [bare, arch] = splitName(name, (candidate) => packages.has(candidate));
-  const named = packages.get(bare) ?? [];
+  const [baseName, arch] = splitName(name, (candidate) => packages.has(candidate));
+  const named = packages.get(baseName) ?? [];
   const own = named.filter((found) => (arch === null ? isOwn(found, native) : found.arch === arch));
   return (own.length > 0 || arch !== null ? own : named).map(versionOf).sort(compareRpmVersions);
 }
@@ -125,11 +125,11 @@ async function query(names: readonly string[], options: readonly string[], machi
 
 async function readOffers(machine: Machine, options: readonly string[]): Promise<Offers> {
   const database = await machine.database(rpmDatabase);
-  const wanted = machine
+  const lacking = machine
     .resourcesOf('package-dnf')
     .map(bodyOf)
     .filter((body) => needsOffer(body, seenIn(database, body.name).installed));
-  const names = [...new Set(wanted.map(({ name }) => name))];
+  const names = [...new Set(lacking.map(({ name }) => name))];
   if (names.length === 0) return { packages: new Map(), trouble: null, sources: dnfSourcesStamp() };
   const offers = await query(names, options, machine);
   const isKnown = ({ name, version }: Body): boolean => {
@@ -138,7 +138,7 @@ async function readOffers(machine: Machine, options: readonly string[]): Promise
       ? versions.length > 0
       : versions.some((found) => isVersion(version, found));
   };
-  if (options.includes('--cacheonly') || wanted.every(isKnown)) return offers;
+  if (options.includes('--cacheonly') || lacking.every(isKnown)) return offers;
   // A missing package may have been published since the last refresh.
   return query(names, ['--refresh'], machine);
 }

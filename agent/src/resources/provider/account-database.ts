@@ -5,7 +5,9 @@ import type { Database } from './provider.ts';
 export const accountDatabase: Database<AccountFiles> = { name: 'accounts', read: () => readAccountFiles() };
 
 /** Finds a group by its name in a module. Digits are a group number, as in the shadow tools. */
-export function findGroup(files: AccountFiles, asked: string): { name: string; gid: number } | null {
-  const group = /^\d+$/.test(asked) ? files.groupByGid(Number(asked)) : (files.groups.get(asked) ?? null);
+export function findGroup(files: AccountFiles, nameOrNumber: string): { name: string; gid: number } | null {
+  const group = /^\d+$/.test(nameOrNumber)
+    ? files.groupByGid(Number(nameOrNumber))
+    : (files.groups.get(nameOrNumber) ?? null);
   return group === null ? null : { name: group.name, gid: group.gid };
 }

@@ -36,8 +36,8 @@ export function bodyFault({ type, body }: Pick<ResolvedResource, 'type' | 'body'
       if (!isOptional) faults.push(`\`${name}\` is missing`);
       continue;
     }
-    const wanted = kindsOfValue[isOptional ? entry.slice(0, -1) : entry];
-    if (wanted?.is(value) !== true) faults.push(`\`${name}\` must be ${wanted?.name}`);
+    const expected = kindsOfValue[isOptional ? entry.slice(0, -1) : entry];
+    if (expected?.is(value) !== true) faults.push(`\`${name}\` must be ${expected?.name}`);
   }
   // Any other value would be treated as "present".
   if ('ensure' in values && isText(values.ensure) && values.ensure !== 'present' && values.ensure !== 'absent')

@@ -101,6 +101,6 @@ function marked(sign: string, text: string, lines: string[]): string {
 function cut(text: string): string {
   if (text.length <= maxDiffLength) return text;
   const end = text.lastIndexOf('\n', maxDiffLength);
-  const kept = text.slice(0, end > 0 ? end : maxDiffLength);
-  return `${kept}\n\\ Truncated here: ${text.length - kept.length} more characters\n`;
+  const start = text.slice(0, end > 0 ? end : maxDiffLength);
+  return `${start}\n\\ Truncated here: ${text.length - start.length} more characters\n`;
 }

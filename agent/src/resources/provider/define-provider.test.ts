@@ -21,7 +21,7 @@ test('a provider gets default answers for the members that it omits', () => {
   expect(small.brings(resource)).toEqual([]);
   expect(small.path(resource)).toBeNull();
   expect(small.check(resource)).toBeUndefined();
-  expect(small.canTell(resource)).toBe(true);
+  expect(small.revealsCompletion(resource)).toBe(true);
   expect(small.inBrief({ name: 'web-1', seenAt: undefined })).toEqual({ name: 'web-1' });
   expect(small.weight({ name: 'web-1' })).toBe(0);
   expect(small.claim(resource, {} as Machine)).toBeNull();

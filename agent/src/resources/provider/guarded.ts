@@ -8,7 +8,7 @@ import type { Provider } from './provider.ts';
  */
 
 /** Methods that may throw a HostFailure. */
-const asked = [
+const fallibleMethods = [
   'check',
   'observe',
   'diff',
@@ -33,7 +33,7 @@ const defaults = {
   bringsToDependents: [],
   makes: [],
   watched: [],
-  canTell: false,
+  revealsCompletion: false,
   weight: 0,
   wasApplied: false,
 } as const satisfies Partial<Record<keyof Provider, unknown>>;
@@ -65,7 +65,7 @@ export function guarded(provider: Provider): Provider {
       }
     };
   };
-  for (const name of asked) wrap(name, asFailure);
+  for (const name of fallibleMethods) wrap(name, asFailure);
   for (const [name, answer] of Object.entries(defaults)) wrap(name as keyof Provider, () => answer);
   // A malformed body may have a value of any type as its path.
   const pathOf = guard.path as (resource: ResolvedResource) => unknown;

@@ -1,22 +1,22 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decideOwnership, setIdBits, type Thing } from '../../host/files/decide-ownership.ts';
+import { decideOwnership, type OwnedObject, setIdBits } from '../../host/files/decide-ownership.ts';
 import { decideHandBack, type RecordedFile, recordedOwnership } from './ownership.ts';
 
 const id = fc.constantFrom(0, 41_000, 41_001);
 const mode = fc.integer({ min: 0, max: 0o7777 });
 const ownership = fc.record({ uid: id, gid: id, mode });
-const wanted = fc.record({ uid: fc.option(id), gid: fc.option(id), mode }, { requiredKeys: [] });
+const requested = fc.record({ uid: fc.option(id), gid: fc.option(id), mode }, { requiredKeys: [] });
 const content = fc.constantFrom('kept' as const, 'edited' as const, 'written' as const);
-const thing = fc.oneof(
-  content.map((what): Thing => ({ type: 'file', content: what })),
-  fc.constantFrom<Thing>({ type: 'directory' }, { type: 'symlink' }),
+const object = fc.oneof(
+  content.map((what): OwnedObject => ({ type: 'file', content: what })),
+  fc.constantFrom<OwnedObject>({ type: 'directory' }, { type: 'symlink' }),
 );
 
 describe('the decision about owner and permissions', () => {
   test('sets the declared owner, group, and mode', () => {
     fc.assert(
-      fc.property(wanted, fc.option(ownership), thing, ownership, (wants, found, what, created) => {
+      fc.property(requested, fc.option(ownership), object, ownership, (wants, found, what, created) => {
         const target = decideOwnership(wants, found, what, created);
         const base = found ?? created;
         expect(target.uid).toBe(wants.uid ?? base.uid);
@@ -30,7 +30,7 @@ describe('the decision about owner and permissions', () => {
 
   test('keeps a set-ID bit only if the owner, group, and content of the file stay', () => {
     fc.assert(
-      fc.property(wanted, ownership, content, ownership, ({ mode: _, ...wants }, found, what, created) => {
+      fc.property(requested, ownership, content, ownership, ({ mode: _, ...wants }, found, what, created) => {
         const target = decideOwnership(wants, found, { type: 'file', content: what }, created);
         const stays =
           (wants.uid === undefined || wants.uid === found.uid) &&
@@ -45,14 +45,14 @@ describe('the decision about owner and permissions', () => {
 
   test('decides the same ownership for a file that already has it', () => {
     fc.assert(
-      fc.property(wanted, ownership, thing, ownership, (wants, found, what, created) => {
+      fc.property(requested, ownership, object, ownership, (wants, found, what, created) => {
         const known = {
           ...wants,
           ...(wants.uid === null ? { uid: 5 } : {}),
           ...(wants.gid === null ? { gid: 5 } : {}),
         };
         const target = decideOwnership(known, found, what, created);
-        const still: Thing = what.type === 'file' ? { type: 'file', content: 'kept' } : what;
+        const still: OwnedObject = what.type === 'file' ? { type: 'file', content: 'kept' } : what;
         expect(decideOwnership(known, target, still, created)).toEqual(target);
       }),
     );

@@ -5,9 +5,9 @@ import {
   asCreated,
   decideOwnership,
   exposes,
+  type OwnedObject,
+  type RequestedOwnership,
   setIdBits,
-  type Thing,
-  type WantedOwnership,
 } from '../../host/files/decide-ownership.ts';
 import type { Ownership } from '../../host/files/inspect.ts';
 import type { Difference } from './provider.ts';
@@ -47,7 +47,7 @@ export const exposure = (path: string, ownerName: string | null, { uid, gid, mod
     `${path} is not changed: only ${ownerName} can read it, and a user who can rename files there may have moved it to this path. Inspect it, then delete it or run chown ${uid}:${gid} ${path} && chmod ${formatMode(mode & ~setIdBits)} ${path}; then apply again.`,
   );
 
-const declaredOwnership = (fields: OwnershipFields, seen: SeenOwnership): WantedOwnership => ({
+const declaredOwnership = (fields: OwnershipFields, seen: SeenOwnership): RequestedOwnership => ({
   ...(fields.owner == null ? {} : { uid: seen.wantedUid ?? null }),
   ...(fields.group == null ? {} : { gid: seen.wantedGid ?? null }),
   ...(fields.mode == null ? {} : { mode: parseMode(fields.mode) }),
@@ -75,7 +75,7 @@ export function diffOwnership(
   fields: OwnershipFields,
   found: Ownership | null,
   seen: SeenOwnership,
-  thing: Thing,
+  object: OwnedObject,
 ): { changes: FieldChange[]; awaits: NonNullable<Difference['awaits']> } {
   const changes: FieldChange[] = [];
   const awaits: NonNullable<Difference['awaits']> = [];
@@ -90,7 +90,7 @@ export function diffOwnership(
       changes.push({ field: 'group', from: seen.groupName, to: fields.group });
   }
   if (found !== null)
-    changes.push(...modeChange(found, decideOwnership(declaredOwnership(fields, seen), found, thing, asCreated(0))));
+    changes.push(...modeChange(found, decideOwnership(declaredOwnership(fields, seen), found, object, asCreated(0))));
   else if (fields.mode != null) changes.push({ field: 'mode', from: null, to: formatMode(parseMode(fields.mode)) });
   return { changes, awaits };
 }
@@ -104,9 +104,9 @@ export const targetOwnership = (
   fields: OwnershipFields,
   found: Ownership | null,
   seen: SeenOwnership,
-  thing: Thing,
+  object: OwnedObject,
   createdMode: number,
-): Ownership => decideOwnership(declaredOwnership(fields, seen), found, thing, asCreated(createdMode));
+): Ownership => decideOwnership(declaredOwnership(fields, seen), found, object, asCreated(createdMode));
 
 const ownershipFields = ['owner', 'group', 'mode'] as const;
 
@@ -148,7 +148,7 @@ export function touchOwnership<T extends OwnershipBefore>(
 }
 
 /** Marks every field as changed, because a removed or replaced object loses its owner, group, and permissions. */
-export const replacedWhole = <T extends OwnershipBefore>(before: T): T => ({
+export const allTouched = <T extends OwnershipBefore>(before: T): T => ({
   ...before,
   touched: [...new Set([...before.touched, ...ownershipFields])].sort(),
 });
@@ -211,8 +211,8 @@ export function decideHandBack(
   found: (Ownership & { movable?: true; content: { sha256: string | null; size: number } | null }) | null,
   created: Ownership,
 ): HandBack {
-  const wanted = recordedOwnership(before, found);
-  const uid = wanted.uid ?? found?.uid ?? before.uid;
+  const requested = recordedOwnership(before, found);
+  const uid = requested.uid ?? found?.uid ?? before.uid;
   const states = statesOf(before);
   const wasHis = (sha256: string): boolean =>
     states.some((state) => state.sha256 === sha256 && (state.uid === uid || state.uid === created.uid));
@@ -228,8 +228,8 @@ export function decideHandBack(
       content = { is: 'copied', sha256: present.sha256, size: present.size };
     }
   }
-  const thing: Thing = { type: 'file', content: isRestored ? 'written' : 'kept' };
-  const target = decideOwnership(wanted, found, thing, created);
+  const object: OwnedObject = { type: 'file', content: isRestored ? 'written' : 'kept' };
+  const target = decideOwnership(requested, found, object, created);
   const sha256 = isRestored ? recorded.sha256 : (present?.sha256 ?? null);
   const known = states.filter((state) => state.sha256 === sha256);
   const isShown = (of: FileState | (Ownership & { movable?: true; size?: number })): boolean =>

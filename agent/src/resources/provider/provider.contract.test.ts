@@ -345,8 +345,8 @@ describe('hostile surroundings', () => {
     expect(Object.keys(snapshotTree(root))).toEqual(['/', '/f']);
     const [silent] = (await apply([file(`${root}/f`, { content: 'bad\n', validate: 'false %' })])).results;
     expect(silent?.message).toBe(`the new content of ${root}/f was refused because \`validate\` ended with 1`);
-    const right = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
-    expect(right.finished.status).toBe('succeeded');
+    const valid = await apply([file(`${root}/f`, { content: 'as good\n', validate: 'grep good %' })]);
+    expect(valid.finished.status).toBe('succeeded');
     await apply([]);
     expect(readFileSync(`${root}/f`, 'utf8')).toBe('good\n');
   });

@@ -107,11 +107,11 @@ export interface Circumstances {
   /** The declaration that was last applied successfully on this machine, or null if there is none. */
   succeeded: ResolvedResource | null;
   /** Reports whether the object at this path will have been removed before this resource is applied. */
-  willBeGone(path: string): boolean;
+  willBeRemoved(path: string): boolean;
   /** Reports whether a missing object at this path will have been created before this resource is applied. */
   willBeThere(path: string): boolean;
   /** Reports whether a path below this directory will have been created before this resource is applied. */
-  willHold(directory: string): boolean;
+  willContain(directory: string): boolean;
 }
 
 /** The decision about one resource. `action` may require work even if `changes` is empty. */
@@ -198,7 +198,7 @@ export interface Provider<
   /** Returns the journaled form of `seen`, which suffices for `diff` to return the same action and fields. */
   inBrief(seen: Seen): Json;
   /** Reports whether `observe` reveals if an interrupted execution finished, although the type is not recheckable. */
-  canTell(resource: Resource): boolean;
+  revealsCompletion(resource: Resource): boolean;
   /** Returns the bytes of memory that `seen` occupies. */
   weight(seen: Seen): number;
   /**
@@ -264,8 +264,8 @@ export const presenceDrift = (): Difference => ({
 });
 
 /** Returns the drift of a path with an object of another type. An apply would refuse to change it. */
-export const typeDrift = (found: { type: string; kind?: string }, wanted: string): Difference => ({
+export const typeDrift = (found: { type: string; kind?: string }, declaredType: string): Difference => ({
   action: 'update',
-  changes: [{ field: 'type', from: found.kind ?? found.type, to: wanted }],
+  changes: [{ field: 'type', from: found.kind ?? found.type, to: declaredType }],
   diff: null,
 });

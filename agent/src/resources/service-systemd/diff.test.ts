@@ -105,8 +105,8 @@ describe('a trigger', () => {
 });
 
 describe('enablement of a unit', () => {
-  const enabled = (UnitFileState: string, wanted: boolean) =>
-    diffService(service({ enabled: wanted }), seen({ UnitFileState }), circumstances);
+  const enabled = (UnitFileState: string, declared: boolean) =>
+    diffService(service({ enabled: declared }), seen({ UnitFileState }), circumstances);
 
   test.each(['disabled', 'enabled-runtime', 'linked', 'masked'])(
     'treats a unit in the state %s as not enabled',
@@ -119,8 +119,8 @@ describe('enablement of a unit', () => {
   test.each(['static', 'indirect', 'generated'])(
     'reports that a unit in the state %s cannot be enabled or disabled',
     (state) => {
-      for (const wanted of [true, false])
-        expect(enabled(state, wanted)).toMatchObject({
+      for (const declared of [true, false])
+        expect(enabled(state, declared)).toMatchObject({
           action: 'none',
           message: expect.stringContaining(`is ${state}`),
         });

@@ -56,7 +56,7 @@ export function diffService(
     else if (unit.sub === 'auto-restart') note = `it keeps exiting: ${howItEnded(seen.unit)}`;
   }
   const process =
-    (runs || done) && body.running !== false ? dueProcess(replaced, runs && unit.canReload, circumstances) : null;
+    (runs || done) && body.running !== false ? requiredProcess(replaced, runs && unit.canReload, circumstances) : null;
   if (changes.length === 0 && process === null) return nothing(note);
   return {
     action: created ? 'create' : (process ?? 'update'),
@@ -67,7 +67,7 @@ export function diffService(
 }
 
 /** A restart includes a reload. A unit that cannot be reloaded is restarted. */
-function dueProcess(
+function requiredProcess(
   replaced: boolean,
   canReload: boolean,
   { reloadBy, restartBy }: Pick<Circumstances, 'reloadBy' | 'restartBy'>,
@@ -84,14 +84,14 @@ function fileChanges(
   circumstances: Pick<Circumstances, 'purpose'>,
 ): FieldChange[] {
   const changes: FieldChange[] = [];
-  for (const [found, wanted] of [
+  for (const [found, declared] of [
     [isOwned(bodyOf(resource)) ? file : null, unitFile(resource)],
     [dropIn, dropInFile(resource)],
   ] as const) {
     if (found === null) continue;
-    const difference = diffWritten(resource, wanted, found.seen, circumstances);
+    const difference = diffWritten(resource, declared, found.seen, circumstances);
     if (difference.action === 'none') continue;
-    const to = wanted.text === null ? null : parseUnit(wanted.text);
+    const to = declared.text === null ? null : parseUnit(declared.text);
     const known = new Set(changes.map(({ field }) => field));
     // A setting that moves from the drop-in to the unit is one change, not two.
     changes.push(...partChanges(difference.changes, found.says, to).filter(({ field }) => !known.has(field)));
@@ -102,11 +102,11 @@ function fileChanges(
 /** Decides about a missing unit, which an earlier resource may create. Every declared field changes. */
 function diffMissing(resource: ResolvedResource, { purpose }: Pick<Circumstances, 'purpose'>): Difference {
   const body = bodyOf(resource);
-  const wanted = dropInFile(resource).text;
+  const declared = dropInFile(resource).text;
   const changes = partChanges(
-    wanted === null ? [] : [{ field: 'ensure', from: 'absent', to: 'present' }],
+    declared === null ? [] : [{ field: 'ensure', from: 'absent', to: 'present' }],
     null,
-    wanted === null ? null : parseUnit(wanted),
+    declared === null ? null : parseUnit(declared),
   );
   if (body.enabled != null) changes.push({ field: 'enabled', from: null, to: String(body.enabled) });
   if (body.running != null) changes.push({ field: 'running', from: null, to: String(body.running) });

@@ -90,7 +90,7 @@ export function diffRemoval(
  * Reports whether the unit no longer exists and its file is not restored, so that it can be neither enabled nor
  * started.
  */
-const isGone = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
+const isRemoved = ({ unit }: SeenService, files: readonly PartBack[]): boolean =>
   unit.load === 'not-found' &&
   !files.some(({ before, file }) => before.was !== 'absent' && file.path.endsWith('.service'));
 
@@ -101,7 +101,7 @@ export function enablingBack(
   files: readonly PartBack[],
 ): 'enable' | 'enable-runtime' | 'disable' | null {
   const { unit } = seen;
-  if (enabled === null || enabled === unit.unitFileState || isGone(seen, files)) return null;
+  if (enabled === null || enabled === unit.unitFileState || isRemoved(seen, files)) return null;
   if (enabled === 'enabled' || enabled === 'alias') return isEnabled(unit) === true ? null : 'enable';
   if (enabled === 'enabled-runtime') return 'enable-runtime';
   return isEnabled(unit) === true ? 'disable' : null;
@@ -112,7 +112,7 @@ export const runningBack = (
   { running }: ServiceBefore,
   seen: SeenService,
   files: readonly PartBack[],
-): boolean | null => (running === null || running === isLive(seen.unit) || isGone(seen, files) ? null : running);
+): boolean | null => (running === null || running === isLive(seen.unit) || isRemoved(seen, files) ? null : running);
 
 function saidBefore(before: FileBefore, copies: Pick<ContentCopies, 'read'>): ParsedUnit | null {
   if (before.was !== 'file' || before.content === null) return null;

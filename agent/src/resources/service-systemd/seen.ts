@@ -5,7 +5,7 @@ import { readUnits, type UnitState } from '../../host/systemd/systemd.ts';
 import type { FileBefore, SeenFile } from '../file-unix/seen.ts';
 import { lookAtWritten, textOf, type WrittenFile } from '../file-unix/written-file.ts';
 import type { Database, Machine } from '../provider/provider.ts';
-import { type Body, isOurs, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
+import { type Body, isOwn, type ParsedUnit, parseUnit, renderDropIn, renderUnit, unitFields } from './unit-file.ts';
 
 /** Observes a systemd unit, and records its state before the first change. */
 
@@ -57,10 +57,10 @@ export const unitFile = (resource: ResolvedResource): WrittenFile => ({
 
 export function dropInFile(resource: ResolvedResource): WrittenFile {
   const body = bodyOf(resource);
-  const wanted = body.ensure !== 'absent' && body.exec_start == null;
+  const isDeclared = body.ensure !== 'absent' && body.exec_start == null;
   return {
     path: `${dropInDirectory(resource)}/50-muster.conf`,
-    text: wanted ? renderDropIn(body) : null,
+    text: isDeclared ? renderDropIn(body) : null,
     mode: modeOf(resource),
   };
 }
@@ -93,7 +93,7 @@ export async function look(resource: ResolvedResource, withFile: boolean, machin
 
 export function part(seen: SeenFile): SeenPart {
   const text = textOf(seen);
-  return { seen, says: text === null ? null : parseUnit(text), isOurs: text !== null && isOurs(text) };
+  return { seen, says: text === null ? null : parseUnit(text), isOurs: text !== null && isOwn(text) };
 }
 
 /** Reports whether the unit runs or is starting. A unit that systemd keeps restarting after failures does not count. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Body, isOurs, parseUnit, renderDropIn, renderUnit, unitFault } from './unit-file.ts';
+import { type Body, isOwn, parseUnit, renderDropIn, renderUnit, unitFault } from './unit-file.ts';
 
 const unit = (body: Partial<Body> = {}): Body => ({ name: 'web', exec_start: '/usr/bin/web --port 80', ...body });
 
@@ -39,7 +39,7 @@ describe('a unit', () => {
         '',
       ].join('\n'),
     );
-    expect(isOurs(text)).toBe(true);
+    expect(isOwn(text)).toBe(true);
   });
 
   test('renders a drop-in only if unit settings are declared', () => {

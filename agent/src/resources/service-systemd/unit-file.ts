@@ -33,7 +33,7 @@ export const fixedAtStart: ReadonlySet<string> = new Set([
 
 const header = '# Written by Muster. Changes by hand are undone by the next apply.';
 /** Reports whether the agent wrote the unit. */
-export const isOurs = (text: string): boolean => text.startsWith(header);
+export const isOwn = (text: string): boolean => text.startsWith(header);
 
 const suffixes = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 const restarts = { always: 'always', on_failure: 'on-failure', never: 'no' } as const;
@@ -60,7 +60,7 @@ function text(unit: string[], service: string[], install: string[]): string {
 
 function unitLines({ description, dependencies }: Body): string[] {
   const lines: string[] = [];
-  if (description != null) lines.push(`Description=${plain(description)}`);
+  if (description != null) lines.push(`Description=${escapedValue(description)}`);
   // Sorts the names, because their order has no meaning and must not count as a change.
   const names = [...new Set((dependencies ?? []).map(unitName))].sort().join(' ');
   if (names !== '') lines.push(`Requires=${names}`, `After=${names}`);
@@ -72,7 +72,7 @@ function serviceLines(body: Body): string[] {
   if (body.type != null) lines.push(`Type=${body.type}`);
   if (body.user != null) lines.push(`User=${body.user}`);
   if (body.group != null) lines.push(`Group=${body.group}`);
-  if (body.working_directory != null) lines.push(`WorkingDirectory=${plain(body.working_directory)}`);
+  if (body.working_directory != null) lines.push(`WorkingDirectory=${escapedValue(body.working_directory)}`);
   for (const [name, value] of Object.entries(body.environment ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)))
     lines.push(`Environment="${quoted(`${name}=${value}`)}"`);
   if (body.restart != null) lines.push(`Restart=${restarts[body.restart]}`);
@@ -83,7 +83,7 @@ function serviceLines(body: Body): string[] {
 const unitName = (name: string): string => (suffixes.test(name) ? name : `${name}.service`);
 
 /** Escapes `%`, which introduces a specifier, and a final backslash, which would join the next line. */
-const plain = (value: string): string => {
+const escapedValue = (value: string): string => {
   const escaped = value.trim().replaceAll('%', '%%');
   return escaped.endsWith('\\') ? `${escaped} ` : escaped;
 };
@@ -141,13 +141,13 @@ function* assignments(source: string): Generator<{ key: string; value: string }>
   for (const raw of source.split('\n')) {
     const line = raw.replace(/\r$/, '');
     if (/^\s*[#;]/.test(line)) continue;
-    const whole = open + line;
-    if (/(^|[^\\])(\\\\)*\\$/.test(whole)) {
-      open = `${whole.slice(0, -1)} `;
+    const joined = open + line;
+    if (/(^|[^\\])(\\\\)*\\$/.test(joined)) {
+      open = `${joined.slice(0, -1)} `;
       continue;
     }
     open = '';
-    const trimmed = whole.trim();
+    const trimmed = joined.trim();
     const heading = /^\[(.*)\]$/.exec(trimmed)?.[1];
     if (heading !== undefined) {
       section = heading;

@@ -99,17 +99,17 @@ async function makeOwnDirectory(owner: Owner, machine: Machine): Promise<void> {
 export function removeKeyFile(
   owner: Owner,
   seen: KeyFile,
-  ours: { file: boolean; directory: boolean },
+  created: { file: boolean; directory: boolean },
   machine: Machine,
 ): void {
   const { walk } = machine;
-  if (ours.file)
+  if (created.file)
     walk.within(fileOf(owner), 'null', (parent, name) => {
       expectUnchanged(parent, name, seen.found);
       removeFile(parent, name);
       machine.changedDirectory(parent.path);
     });
-  if (!ours.directory || machine.declared(directoryOf(owner))) return;
+  if (!created.directory || machine.declared(directoryOf(owner))) return;
   walk.forget();
   walk.within(directoryOf(owner), 'null', (parent, name) => {
     removeDirectory(parent, name);

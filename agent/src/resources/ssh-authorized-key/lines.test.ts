@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { added, commented, linesWith, onlyKeys, parseKeyLine, putBack, without, withoutAll } from './lines.ts';
+import { added, commented, linesWith, onlyKeys, parseKeyLine, restoreLines, without, withoutAll } from './lines.ts';
 
 const key = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 const other = `ssh-rsa AAAAB3NzaC1yc2E${'B'.repeat(40)}==`;
@@ -70,14 +70,14 @@ describe('edits of any file', () => {
     const mine = fc.constantFrom(key, `${key} a`, `restrict ${key} b`);
     const unique = fc.uniqueArray(fc.integer({ min: 0, max: 99 })).map((all) => all.map((n) => `# ${n}`));
     fc.assert(
-      fc.property(unique, fc.array(fc.tuple(mine, fc.nat())), (rest, ours) => {
+      fc.property(unique, fc.array(fc.tuple(mine, fc.nat())), (rest, own) => {
         const lines = [...rest];
-        for (const [text, at] of ours) lines.splice(at % (lines.length + 1), 0, text);
+        for (const [text, at] of own) lines.splice(at % (lines.length + 1), 0, text);
         const text = lines.map((one) => `${one}\n`).join('');
         const taken = linesWith(text, key);
         const left = withoutAll(text, key);
         expect(linesWith(left, key)).toEqual([]);
-        expect(putBack(left, taken)).toBe(text);
+        expect(restoreLines(left, taken)).toBe(text);
       }),
     );
   });

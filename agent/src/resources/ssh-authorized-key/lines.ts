@@ -17,8 +17,8 @@ const keyed = /^((?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+)[ \t]+([A-Za-z0-9+/]+={0,2})(?
 export function parseKeyLine(line: string): KeyLine | null {
   const text = line.replace(/^[ \t]+/, '').replace(/[ \t\r]+$/, '');
   if (text === '' || text.startsWith('#')) return null;
-  const plain = keyed.exec(text);
-  if (plain !== null) return keyLine('', plain);
+  const withoutOptions = keyed.exec(text);
+  if (withoutOptions !== null) return keyLine('', withoutOptions);
   const end = endOfOptions(text);
   const behind = keyed.exec(text.slice(end).replace(/^[ \t]+/, ''));
   return behind === null ? null : keyLine(text.slice(0, end), behind);
@@ -98,12 +98,12 @@ export function commented(text: string, key: string, comment: string): string {
  */
 export function without(text: string, key: string, open: boolean): string {
   const found = linesWith(text, key);
-  const ours = found.find((line) => parseKeyLine(line.text)?.options === '') ?? found[0];
-  if (ours === undefined) return text;
+  const own = found.find((line) => parseKeyLine(line.text)?.options === '') ?? found[0];
+  if (own === undefined) return text;
   const lines = linesOf(text);
-  lines.splice(ours.index, 1);
+  lines.splice(own.index, 1);
   const rest = ended(lines, text);
-  return open && ours.index === lines.length && rest.endsWith('\n') ? rest.slice(0, -1) : rest;
+  return open && own.index === lines.length && rest.endsWith('\n') ? rest.slice(0, -1) : rest;
 }
 
 export const withoutAll = (text: string, key: string): string =>
@@ -113,7 +113,7 @@ export const withoutAll = (text: string, key: string): string =>
   );
 
 /** Restores lines as closely to their former positions as their neighbors allow. */
-export function putBack(text: string, placed: readonly PlacedLine[]): string {
+export function restoreLines(text: string, placed: readonly PlacedLine[]): string {
   const lines = linesOf(text);
   for (const { text: line, index, previous, next } of placed) {
     const after = previous === null ? -1 : lines.lastIndexOf(previous);

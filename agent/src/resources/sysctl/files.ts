@@ -1,5 +1,5 @@
 import { HostFailure } from '../../host/failure.ts';
-import { parameterPath, plainValue } from '../../host/kernel-parameter.ts';
+import { normalizedValue, parameterPath } from '../../host/kernel-parameter.ts';
 import { fileStatus, namesIn, readText } from '../../host/read-system.ts';
 import type { Database } from '../provider/provider.ts';
 
@@ -39,7 +39,7 @@ export function valueIn(text: string, path: string): string | null {
   let value: string | null = null;
   for (const line of text.split('\n')) {
     const found = /^\s*-?\s*([^#;=\s][^=]*?)\s*=(.*)$/.exec(line);
-    if (found !== null && names(found[1] as string, path)) value = plainValue(found[2] as string);
+    if (found !== null && names(found[1] as string, path)) value = normalizedValue(found[2] as string);
   }
   return value;
 }
@@ -61,7 +61,12 @@ function names(key: string, path: string): boolean {
 }
 
 /** Returns the path of the last file that is read after the agent's and sets another value, or null. */
-export function laterFile(files: readonly SysctlFile[], path: string, ours: string, wanted: string): string | null {
-  const setting = files.filter(({ name, text }) => name > ours && valueIn(text, path) !== null).at(-1);
-  return setting !== undefined && valueIn(setting.text, path) !== wanted ? setting.path : null;
+export function laterFile(
+  files: readonly SysctlFile[],
+  path: string,
+  ownName: string,
+  declared: string,
+): string | null {
+  const setting = files.filter(({ name, text }) => name > ownName && valueIn(text, path) !== null).at(-1);
+  return setting !== undefined && valueIn(setting.text, path) !== declared ? setting.path : null;
 }

@@ -5,8 +5,8 @@ import { edited as editedBlock, restored as restoredBlock } from '../block-unix/
 import { findBlock } from '../block-unix/seen.ts';
 import { rememberLine, restored } from '../line-unix/before.ts';
 import { edited } from '../line-unix/diff.ts';
-import { meant, type SeenLine } from '../line-unix/seen.ts';
-import { joinLines, placeOf, splitLines, type TextLine } from './lines.ts';
+import { linesToChange, type SeenLine } from '../line-unix/seen.ts';
+import { joinLines, positionOf, splitLines, type TextLine } from './lines.ts';
 
 /** Generates text with repeated lines, all kinds of line endings, and bytes that are not UTF-8. */
 const texts = fc
@@ -32,12 +32,12 @@ const lineResources = fc
   })
   .map(({ text, match, ensure }) => line('/f', text, { ensure, ...(match === undefined ? {} : { match }) }));
 
-function seenIn(resource: Parameters<typeof meant>[0], lines: readonly TextLine[]): SeenLine {
-  const hits = meant(resource, null, lines).map((index) => {
+function seenIn(resource: Parameters<typeof linesToChange>[0], lines: readonly TextLine[]): SeenLine {
+  const hits = linesToChange(resource, null, lines).map((index) => {
     const { text, end } = lines[index] as TextLine;
-    return { text, end, ...placeOf(lines, index, 1) };
+    return { text, end, ...positionOf(lines, index, 1) };
   });
-  const end = placeOf(lines, lines.length, 0);
+  const end = positionOf(lines, lines.length, 0);
   return {
     type: 'file',
     kind: null,
@@ -72,15 +72,16 @@ describe('a line', () => {
       fc.property(texts, lineResources, (text, resource) => {
         const lines = splitLines(text);
         const seen = seenIn(resource, lines);
-        const hits = meant(resource, null, lines);
-        const wanted = resource.body as { line: string; ensure: string };
-        const asDeclared = wanted.ensure === 'absent' ? hits.length === 0 : lines[hits[0] ?? -1]?.text === wanted.line;
+        const hits = linesToChange(resource, null, lines);
+        const declared = resource.body as { line: string; ensure: string };
+        const asDeclared =
+          declared.ensure === 'absent' ? hits.length === 0 : lines[hits[0] ?? -1]?.text === declared.line;
         if (asDeclared) return;
         changed++;
         const after = splitLines(joinLines(edited(resource, lines, hits)));
-        const now = meant(resource, null, after);
-        if (wanted.ensure === 'absent') expect(now).toEqual([]);
-        else expect(after[now[0] as number]?.text).toBe(wanted.line);
+        const now = linesToChange(resource, null, after);
+        if (declared.ensure === 'absent') expect(now).toEqual([]);
+        else expect(after[now[0] as number]?.text).toBe(declared.line);
         const back = restored(resource, rememberLine(resource, seen, null), after);
         expect(joinLines(back?.lines ?? after)).toEqual(text);
       }),
@@ -130,7 +131,7 @@ describe('a block', () => {
         const before =
           old === null
             ? ({ was: 'absent' } as const)
-            : { was: 'present' as const, lines: old.lines, ...placeOf(lines, old.index, old.lines.length + 2) };
+            : { was: 'present' as const, lines: old.lines, ...positionOf(lines, old.index, old.lines.length + 2) };
         expect(joinLines(restoredBlock(resource, before, after)?.lines ?? after)).toEqual(text);
       }),
       { numRuns: 500 },

@@ -42,7 +42,7 @@ export function endingOf(lines: readonly TextLine[], otherwise: LineEnd = '\n'):
 }
 
 /** The position of lines, with their neighbors, so that it can be found again after the file changed. */
-export interface Place {
+export interface Position {
   index: number;
   /** Null at the start and end of the file. */
   above: string | null;
@@ -52,7 +52,7 @@ export interface Place {
 }
 
 /** @param count number of lines at the position; 0 for a gap */
-export const placeOf = (lines: readonly TextLine[], index: number, count: number): Place => ({
+export const positionOf = (lines: readonly TextLine[], index: number, count: number): Position => ({
   index,
   above: lines[index - 1]?.text ?? null,
   below: lines[index + count]?.text ?? null,
@@ -60,25 +60,25 @@ export const placeOf = (lines: readonly TextLine[], index: number, count: number
 });
 
 /** Reports whether the lines at `index` are at the recorded position. */
-export const isAt = (lines: readonly TextLine[], index: number, count: number, place: Place): boolean =>
-  place.index === index ||
-  (lines[index - 1]?.text ?? null) === place.above ||
-  (lines[index + count]?.text ?? null) === place.below;
+export const isAt = (lines: readonly TextLine[], index: number, count: number, position: Position): boolean =>
+  position.index === index ||
+  (lines[index - 1]?.text ?? null) === position.above ||
+  (lines[index + count]?.text ?? null) === position.below;
 
 /**
  * Finds the gap that best matches a recorded position: in order of preference, between both neighbors, below the first,
  * or above the second. Of equal matches, returns the nearest.
  * @returns null if both neighbors are missing
  */
-export function findPlace(lines: readonly TextLine[], place: Place): number | null {
+export function findPosition(lines: readonly TextLine[], position: Position): number | null {
   let best: number | null = null;
   let bestRank = 0;
   for (let index = 0; index <= lines.length; index++) {
-    const above = (lines[index - 1]?.text ?? null) === place.above;
-    const below = (lines[index]?.text ?? null) === place.below;
+    const above = (lines[index - 1]?.text ?? null) === position.above;
+    const below = (lines[index]?.text ?? null) === position.below;
     const rank = above && below ? 3 : above ? 2 : below ? 1 : 0;
     if (rank === 0 || rank < bestRank) continue;
-    const nearer = best === null || Math.abs(index - place.index) < Math.abs(best - place.index);
+    const nearer = best === null || Math.abs(index - position.index) < Math.abs(best - position.index);
     if (rank > bestRank || nearer) best = index;
     bestRank = rank;
   }
@@ -93,17 +93,17 @@ export function insertLines(
   lines: readonly TextLine[],
   index: number,
   texts: readonly string[],
-  place?: { ending: LineEnd; ends?: readonly TextLine['end'][] },
+  position?: { ending: LineEnd; ends?: readonly TextLine['end'][] },
 ): TextLine[] {
   if (texts.length === 0) return [...lines];
-  const ending = endingOf(lines, place?.ending);
+  const ending = endingOf(lines, position?.ending);
   const isLast = index === lines.length;
   const unended = lines.at(-1)?.end === '';
   const before = lines.slice(0, index);
-  if (isLast && unended) before.push(ended((before.pop() as TextLine).text, place?.ending ?? ending));
+  if (isLast && unended) before.push(ended((before.pop() as TextLine).text, position?.ending ?? ending));
   const added = texts.map((text, i): TextLine => {
     const last = isLast && i === texts.length - 1;
-    const own = place?.ends?.[i];
+    const own = position?.ends?.[i];
     if (last && own === undefined && unended) return { text, end: '' };
     if (last && own === '') return { text, end: own };
     return ended(text, own || ending);
@@ -116,9 +116,9 @@ const ended = (text: string, end: LineEnd): TextLine => ({ text, end: text.endsW
 
 /** Removes lines. A missing final line break stays missing, unless an empty last line would disappear without it. */
 export function removeLines(lines: readonly TextLine[], indexes: ReadonlySet<number>): TextLine[] {
-  const kept = lines.filter((_, index) => !indexes.has(index));
-  const last = kept.at(-1);
+  const remaining = lines.filter((_, index) => !indexes.has(index));
+  const last = remaining.at(-1);
   if (last !== undefined && last.text !== '' && last.end !== '' && lines.at(-1)?.end === '')
-    kept[kept.length - 1] = { ...last, end: '' };
-  return kept;
+    remaining[remaining.length - 1] = { ...last, end: '' };
+  return remaining;
 }

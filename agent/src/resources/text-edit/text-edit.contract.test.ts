@@ -76,14 +76,14 @@ describe('an added line', () => {
     [{ before: '^\\[two\\]', match: '^a' }, '[one]\nnew\n[two]\nb = 2'],
   ])('adds and removes a line in a file with %j', async (body, expected) => {
     write(text);
-    const ours = line(path(), 'new', body);
-    const planned = await plan(ours);
-    const applied = await apply(ours);
+    const declared = line(path(), 'new', body);
+    const planned = await plan(declared);
+    const applied = await apply(declared);
     expect(applied.map(({ changes, action }) => ({ changes, action }))).toEqual(
       planned.map(({ changes, action }) => ({ changes, action })),
     );
     expect(read()).toBe(expected);
-    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
     await apply();
     expect(read()).toBe(text);
   });
@@ -92,16 +92,16 @@ describe('an added line', () => {
 describe('captures', () => {
   test('inserts captured groups into the line, and restores the original line', async () => {
     write('GRUB_CMDLINE="quiet"\nend\n');
-    const ours = line(path(), '\\1"\\g<value> audit=1"\\\\', {
+    const declared = line(path(), '\\1"\\g<value> audit=1"\\\\', {
       match: '^(GRUB_CMDLINE=)"(?<value>(?:(?! audit).)*)"$',
       backrefs: true,
     });
-    expect(await plan(ours)).toMatchObject([
+    expect(await plan(declared)).toMatchObject([
       { changes: [{ field: 'line', from: 'GRUB_CMDLINE="quiet"', to: 'GRUB_CMDLINE="quiet audit=1"\\' }] },
     ]);
-    expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'changed' }]);
     expect(read()).toBe('GRUB_CMDLINE="quiet audit=1"\\\nend\n');
-    expect(await apply(ours)).toMatchObject([
+    expect(await apply(declared)).toMatchObject([
       { status: 'unchanged', message: expect.stringContaining('no line matches') },
     ]);
     await apply();
@@ -110,12 +110,12 @@ describe('captures', () => {
 
   test('changes nothing if the line already equals the expanded one', async () => {
     write('port = 80 # web\n');
-    const ours = line(path(), 'port = 8080\\g<1>', { match: '^port = \\d+(.*)$', backrefs: true });
-    await apply(ours);
+    const declared = line(path(), 'port = 8080\\g<1>', { match: '^port = \\d+(.*)$', backrefs: true });
+    await apply(declared);
     expect(read()).toBe('port = 8080 # web\n');
-    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
     write('port = 81 # by hand\n');
-    expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'changed' }]);
     expect(read()).toBe('port = 8080 # by hand\n');
   });
 
@@ -133,23 +133,23 @@ describe('captures', () => {
 
   test('refuses `backrefs` if the next apply would change another line', async () => {
     write('a=old\nb=old\n');
-    const ours = line(path(), '\\1=new', { match: '^(\\w+)=old$', backrefs: true });
-    for (const results of [await plan(ours), await apply(ours)])
+    const declared = line(path(), '\\1=new', { match: '^(\\w+)=old$', backrefs: true });
+    for (const results of [await plan(declared), await apply(declared)])
       expect(results).toMatchObject([
         { status: 'failed', message: expect.stringMatching(/matches 2 lines.*narrower/s) },
       ]);
     expect(read()).toBe('a=old\nb=old\n');
     write('a=new\nb=old\n');
-    expect(await apply(ours)).toMatchObject([{ status: 'changed' }]);
-    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'changed' }]);
+    expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
     expect(read()).toBe('a=new\nb=new\n');
   });
 
   test('replaces the last of several matching lines if the result still matches', async () => {
     write('port = 80\nport = 81\n');
-    const ours = line(path(), 'port = 8080\\1', { match: '^port = \\d+(.*)$', backrefs: true });
-    await apply(ours);
-    expect(await apply(ours)).toMatchObject([{ status: 'unchanged' }]);
+    const declared = line(path(), 'port = 8080\\1', { match: '^port = \\d+(.*)$', backrefs: true });
+    await apply(declared);
+    expect(await apply(declared)).toMatchObject([{ status: 'unchanged' }]);
     expect(read()).toBe('port = 80\nport = 8080\n');
   });
 

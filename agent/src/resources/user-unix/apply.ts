@@ -19,7 +19,7 @@ import {
   type SeenUser,
   type UserBefore,
   userIn,
-  wholeUser,
+  userRecord,
 } from './seen.ts';
 
 /** Creates and changes accounts. */
@@ -53,7 +53,7 @@ export async function rememberUser(
     membershipsOf(files, user.groups),
   );
   if (!changing.has('ensure') || record.whole !== null) return record;
-  return { ...record, whole: wholeUser(files, body.name, user, groupIsDeclared(body.name, machine)) };
+  return { ...record, whole: userRecord(files, body.name, user, groupIsDeclared(body.name, machine)) };
 }
 
 const skeletonPath = '/etc/skel';
@@ -139,14 +139,14 @@ async function createAccount(body: Body, files: AccountFiles, machine: Machine):
   );
 }
 
-function declaredGroup(files: AccountFiles, asked: string): { name: string; gid: number } {
-  const group = findGroup(files, asked);
-  if (group === null) throw new HostFailure(`there is no group ${asked}`);
+function declaredGroup(files: AccountFiles, nameOrNumber: string): { name: string; gid: number } {
+  const group = findGroup(files, nameOrNumber);
+  if (group === null) throw new HostFailure(`there is no group ${nameOrNumber}`);
   return group;
 }
 
 const supplementaryGroups = (files: AccountFiles, body: Body): string[] => [
-  ...new Set((body.additional_groups ?? []).map((asked) => declaredGroup(files, asked).name)),
+  ...new Set((body.additional_groups ?? []).map((nameOrNumber) => declaredGroup(files, nameOrNumber).name)),
 ];
 
 /**

@@ -34,8 +34,8 @@ const groups: Record<string, number> = { ann: 1500, audio: 29, games: 60, video:
 
 /** Returns the observation of an account on a machine that has `groups`. */
 function seen(user: User | null, body: Partial<Body> = {}, rest: Partial<SeenUser> = {}): SeenUser {
-  const find = (asked: string) =>
-    Object.entries(groups).find(([name, gid]) => name === asked || String(gid) === asked) ?? null;
+  const find = (nameOrNumber: string) =>
+    Object.entries(groups).find(([name, gid]) => name === nameOrNumber || String(gid) === nameOrNumber) ?? null;
   const primary = body.primary_group == null ? null : find(body.primary_group);
   return {
     user,

@@ -40,11 +40,11 @@ export function diffUser(
   }
   if (body.additional_groups != null) {
     for (const { asked, name } of seen.supplementary) if (name === null) missing(asked);
-    const wanted = [...new Set(seen.supplementary.map(({ asked, name }) => name ?? asked))].sort();
-    const same = user !== null && groupList(user.groups) === groupList(wanted);
+    const declared = [...new Set(seen.supplementary.map(({ asked, name }) => name ?? asked))].sort();
+    const same = user !== null && groupList(user.groups) === groupList(declared);
     // A new account without declared groups has no additional groups, so nothing changes.
-    if (user !== null || wanted.length > 0)
-      compare('additional_groups', user === null ? null : groupList(user.groups), groupList(wanted), same);
+    if (user !== null || declared.length > 0)
+      compare('additional_groups', user === null ? null : groupList(user.groups), groupList(declared), same);
   }
   if (body.home != null) compare('home', user?.home ?? null, body.home, user?.home === body.home);
   if (body.shell != null) compare('shell', user?.shell ?? null, body.shell, user?.shell === body.shell);
@@ -79,15 +79,18 @@ export function diffUserRemoval(resource: ResolvedResource, before: UserBefore, 
   const { user } = seen;
   if (before.was === 'absent') {
     if (user === null && !seen.homeIsThere) return nothing('already removed');
-    const gone: Difference = {
+    const removal: Difference = {
       action: 'remove',
       changes: [{ field: 'ensure', from: 'present', to: 'absent' }],
       diff: null,
     };
     if (user?.uid === 0) throw new HostFailure(`${name} now has number 0: the superuser is not removed`);
     return before.made === null
-      ? gone
-      : { ...gone, message: `its home directory ${before.made.home} is removed only if its content has not changed` };
+      ? removal
+      : {
+          ...removal,
+          message: `its home directory ${before.made.home} is removed only if its content has not changed`,
+        };
   }
   if (user === null && before.whole === null)
     return nothing('already removed, but not by the agent, so the agent does not create it again');

@@ -16,8 +16,8 @@ import {
   type Made,
   type Membership,
   type UserBefore,
+  type UserRecord,
   userIn,
-  type WholeUser,
 } from './seen.ts';
 
 /** Removes an account that the agent created, or restores a previous one. */
@@ -38,7 +38,7 @@ export async function removeOrRestoreUser(
       if (before.made !== null) said.push(...removeHome(before.made, machine));
       if (!before.mailWasThere) said.push(...removeMailbox(name, machine));
     } else {
-      if (before.whole !== null) await restoreWhole(name, before.whole, machine);
+      if (before.whole !== null) await restoreAccount(name, before.whole, machine);
       said.push(...(await restoreFields(name, before, machine)));
     }
   } finally {
@@ -63,8 +63,9 @@ function removeHome({ home, parents, skeleton }: Made, machine: Machine): string
   for (const parent of parents) {
     if (machine.declared(parent)) break;
     machine.walk.forget();
-    const gone = machine.walk.within(parent, 'null', (directory, name) => removeDirectory(directory, name)) ?? true;
-    if (!gone) break;
+    const isRemoved =
+      machine.walk.within(parent, 'null', (directory, name) => removeDirectory(directory, name)) ?? true;
+    if (!isRemoved) break;
   }
   return [];
 }
@@ -87,49 +88,49 @@ function removeMailbox(name: string, machine: Machine): string[] {
  * Restores a removed account, or replaces a new account of that name. `restoreFields` restores the individual fields
  * afterwards.
  */
-async function restoreWhole(name: string, whole: WholeUser, machine: Machine): Promise<void> {
+async function restoreAccount(name: string, record: UserRecord, machine: Machine): Promise<void> {
   const { groups, users } = await machine.database(accountDatabase);
   const own = groups.get(name);
-  if (whole.ownGroup && own?.gid !== whole.gid)
-    await runAccountTool(own === undefined ? 'groupadd' : 'groupmod', ['-g', String(whole.gid), '--', name], machine);
+  if (record.ownGroup && own?.gid !== record.gid)
+    await runAccountTool(own === undefined ? 'groupadd' : 'groupmod', ['-g', String(record.gid), '--', name], machine);
   const now = users.get(name);
   if (now === undefined)
     await runAccountTool(
       'useradd',
       [
         // A system account gets no new subordinate IDs.
-        ...['-r', '-M', '-u', String(whole.uid), '-g', String(whole.gid), '-d', whole.home, '-s', whole.shell],
-        ...(whole.comment === '' ? [] : ['-c', whole.comment]),
+        ...['-r', '-M', '-u', String(record.uid), '-g', String(record.gid), '-d', record.home, '-s', record.shell],
+        ...(record.comment === '' ? [] : ['-c', record.comment]),
         '--',
         name,
       ],
       machine,
     );
-  else if (now.comment !== whole.comment) await runAccountTool('usermod', ['-c', whole.comment, '--', name], machine);
+  else if (now.comment !== record.comment) await runAccountTool('usermod', ['-c', record.comment, '--', name], machine);
   machine.stale(accountDatabase);
   const secrets = readAccountSecrets(name);
-  await restoreRanges(name, ['-V', '-v'], secrets.subordinateUids, whole.secrets.subordinateUids, machine);
-  await restoreRanges(name, ['-W', '-w'], secrets.subordinateGids, whole.secrets.subordinateGids, machine);
-  await restoreSecrets(name, whole, machine);
+  await restoreRanges(name, ['-V', '-v'], secrets.subordinateUids, record.secrets.subordinateUids, machine);
+  await restoreRanges(name, ['-W', '-w'], secrets.subordinateGids, record.secrets.subordinateGids, machine);
+  await restoreSecrets(name, record, machine);
 }
 
 async function restoreRanges(
   name: string,
   [remove, add]: [string, string],
   now: readonly Range[],
-  wanted: readonly Range[],
+  requested: readonly Range[],
   machine: Machine,
 ): Promise<void> {
-  if (isDeepStrictEqual(now, wanted)) return;
+  if (isDeepStrictEqual(now, requested)) return;
   // Runs usermod for each range, because one call would write several ranges in reverse order.
   for (const range of now) await runAccountTool('usermod', [remove, written(range), '--', name], machine);
-  for (const range of wanted) await runAccountTool('usermod', [add, written(range), '--', name], machine);
+  for (const range of requested) await runAccountTool('usermod', [add, written(range), '--', name], machine);
 }
 
 const written = ({ first, count }: Range): string => `${first}-${first + count - 1}`;
 
 /** Restores the password and its aging. */
-async function restoreSecrets(name: string, { secrets }: WholeUser, machine: Machine): Promise<void> {
+async function restoreSecrets(name: string, { secrets }: UserRecord, machine: Machine): Promise<void> {
   const { password, ageing } = secrets;
   if (password === null) return;
   // A locked or empty password is no secret and may appear in the process list.
@@ -166,9 +167,9 @@ async function restoreFields(
     await runAccountTool('usermod', [...args, '--', name], machine);
     machine.stale(accountDatabase);
   }
-  const gone = memberships.filter((group) => !files.groups.has(group.name)).map((group) => group.name);
+  const missing = memberships.filter((group) => !files.groups.has(group.name)).map((group) => group.name);
   return [
-    ...(gone.length === 0 ? [] : [`it was in groups that no longer exist: ${gone.join(', ')}`]),
+    ...(missing.length === 0 ? [] : [`it was in groups that no longer exist: ${missing.join(', ')}`]),
     ...(await restoreOrder(there, machine)),
   ];
 }

@@ -38,7 +38,7 @@ export interface SeenUser {
 /** The account before the agent first changed it. */
 export type UserBefore =
   | { was: 'absent'; made: Made | null; keepGroup: boolean; mailWasThere: boolean }
-  | { was: 'user'; touched: Touched; whole: WholeUser | null };
+  | { was: 'user'; touched: Touched; whole: UserRecord | null };
 
 /** The home directory that was created with the account. */
 export type Made = {
@@ -62,7 +62,7 @@ export type Touched = {
 export type Membership = { name: string; members: string[] };
 
 /** A removed account, with all data needed to restore it. */
-export type WholeUser = User & {
+export type UserRecord = User & {
   memberships: Membership[];
   /** Whether the group with the account's name is removed with it. */
   ownGroup: boolean;
@@ -120,7 +120,7 @@ export const membershipsOf = (files: AccountFiles, groups: readonly string[]): M
   groups.map((name) => ({ name, members: [...(files.groups.get(name)?.members ?? [])] }));
 
 /** Returns the complete record of an account that is about to be removed. */
-export function wholeUser(files: AccountFiles, name: string, user: User, keepGroup: boolean): WholeUser {
+export function userRecord(files: AccountFiles, name: string, user: User, keepGroup: boolean): UserRecord {
   const own = files.groups.get(name);
   // userdel removes the group with the account's name under these conditions.
   const goesAlong =

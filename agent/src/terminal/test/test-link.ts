@@ -56,7 +56,7 @@ export class TestLink {
         this.#shells.get(decoded.channel)?.see(decoded.bytes);
         this.#change();
       },
-      hasRoom: () => true,
+      hasSpace: () => true,
     });
   }
 
@@ -162,8 +162,8 @@ export class TestShell {
   }
 
   async shows(what: string | RegExp, limitMs?: number): Promise<void> {
-    const holds = () => (typeof what === 'string' ? this.text.includes(what) : what.test(this.text));
-    await this.#link.until(`${what} in ${JSON.stringify(this.text.slice(-2000))}`, holds, limitMs);
+    const isShown = () => (typeof what === 'string' ? this.text.includes(what) : what.test(this.text));
+    await this.#link.until(`${what} in ${JSON.stringify(this.text.slice(-2000))}`, isShown, limitMs);
   }
 
   /** Runs a line and waits for its end. @returns the output, including the echoed line */

@@ -1,6 +1,6 @@
 import type { Sample } from '@muster/protocol';
 import type { Client } from '@muster/protocol/client';
-import { type Agent, latestSample, latestSamples, listAgents, listSamples, mostSamples } from '@muster/protocol/http';
+import { type Agent, latestSample, latestSamples, listAgents, listSamples, maxSamples } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import {
@@ -226,7 +226,7 @@ async function asLines(
   const { out, env, now, sleep } = context;
   const glyphs = glyphsFor(env, ascii);
   const from = Math.floor(now()) - since;
-  const samples = await samplesOf(call, agent, { since: from, step, limit: mostSamples });
+  const samples = await samplesOf(call, agent, { since: from, step, limit: maxSamples });
   if (out.json && !follow) {
     out.data({ node_id: agent.node_id, samples });
     return exits.done;

@@ -1,4 +1,4 @@
-import { listNotifications, mostUnreadCounted, readAllNotifications, readNotification } from '@muster/protocol/http';
+import { listNotifications, maxUnreadCounted, readAllNotifications, readNotification } from '@muster/protocol/http';
 import type { Context } from '../../context/context.ts';
 import type { Register } from '../../context/verb.ts';
 import { eachOf } from '../../execution/each.ts';
@@ -65,9 +65,7 @@ async function list(context: Context, options: { unread?: boolean; limit: string
     page.notifications,
   );
   const { unread_count: unread } = page;
-  out.note(
-    unread >= mostUnreadCounted ? `${unread} or more are unread.` : `${counted(unread, 'notification')} unread.`,
-  );
+  out.note(unread >= maxUnreadCounted ? `${unread} or more are unread.` : `${counted(unread, 'notification')} unread.`);
   return undefined;
 }
 

@@ -1,5 +1,5 @@
 import { MusterError, type Sample } from '@muster/protocol';
-import { mostSamples } from '@muster/protocol/http';
+import { maxSamples } from '@muster/protocol/http';
 import type { SampleStore } from '../../store/samples/samples.ts';
 import { listAgentNames, requireAgent } from '../agents/agents.ts';
 import { type Context, seconds } from '../shared/context.ts';
@@ -81,7 +81,7 @@ export function createMetrics(
       if (kept.length > 0) stored(nodeId, kept);
     },
 
-    async list(idOrName, { since = 0, limit = mostSamples, step }) {
+    async list(idOrName, { since = 0, limit = maxSamples, step }) {
       const { node_id } = await requireAgent(context, idOrName);
       const from = Math.max(since, oldest());
       const found =

@@ -1,4 +1,4 @@
-import { mostSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
+import { maxSecretsExpiring, type Overview, secretsExpiringWithinDays } from '@muster/protocol/http';
 import {
   agentsByLatestDrift,
   countOfLostAgents,
@@ -23,7 +23,7 @@ export async function getOverview(context: Context, operatorId: string): Promise
     db.all(agentsByLatestDrift, {}),
     findOff(context),
     db.get(countOfOpenRuns, {}),
-    db.all(secretsByExpiry, { before_ms, limit: mostSecretsExpiring }),
+    db.all(secretsByExpiry, { before_ms, limit: maxSecretsExpiring }),
     countUnread(context, operatorId),
   ]);
   const waiting = pending.filter(({ node_id }) => presence.isConnected(node_id)).length;

@@ -1,5 +1,5 @@
 import { MusterError } from '@muster/protocol';
-import { type AuditEvent, mostUnreadCounted, type Notification, notifyingEvents } from '@muster/protocol/http';
+import { type AuditEvent, maxUnreadCounted, type Notification, notifyingEvents } from '@muster/protocol/http';
 import { fromJson, toJson } from '../../store/json-text.ts';
 import { jsonRows } from '../../store/params.ts';
 import { agentsForSelectors } from '../../store/queries/agents/agents.ts';
@@ -181,7 +181,7 @@ export async function listNotifications(
       limit: wanted.limit ?? 50,
       offset: wanted.offset ?? 0,
     }),
-    db.get(unreadCount, { ...operator, read_up_to, limit: mostUnreadCounted }),
+    db.get(unreadCount, { ...operator, read_up_to, limit: maxUnreadCounted }),
   ]);
   return {
     notifications: rows.map((row) => ({
@@ -198,11 +198,11 @@ export async function listNotifications(
   };
 }
 
-/** Returns the number of unread notifications, counted up to {@link mostUnreadCounted}. */
+/** Returns the number of unread notifications, counted up to {@link maxUnreadCounted}. */
 export async function countUnread({ db }: Context, operatorId: string): Promise<number> {
   const operator = { operator_id: operatorId };
   const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
-  return (await db.get(unreadCount, { ...operator, read_up_to, limit: mostUnreadCounted }))?.count ?? 0;
+  return (await db.get(unreadCount, { ...operator, read_up_to, limit: maxUnreadCounted }))?.count ?? 0;
 }
 
 /**

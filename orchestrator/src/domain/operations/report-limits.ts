@@ -1,4 +1,4 @@
-import { type ResourceResult, toldName } from '@muster/protocol';
+import { boundedName, type ResourceResult } from '@muster/protocol';
 import { limits, type Report } from '@muster/protocol/wire';
 import { toJson } from '../../store/json-text.ts';
 import { bare, rowBytes, weightOf } from './kept-results.ts';
@@ -130,7 +130,7 @@ function removalFault(position: number, count: number, result: ResourceResult, s
     : null;
 }
 
-const named = ({ type, identity }: ResourceResult): string => JSON.stringify(toldName(`${type} ${identity}`, 100));
+const named = ({ type, identity }: ResourceResult): string => JSON.stringify(boundedName(`${type} ${identity}`, 100));
 
 /**
  * Decides how much of a report of output is stored.
@@ -146,7 +146,7 @@ export function keepOutput(
   const isSent = sent?.hasOutput(resource) === true;
   if (sent !== null && !isSent && tally.removals !== null && !tally.removals.has(printOf(resource)))
     return {
-      fault: `operation ${operation_id}: there is output of ${JSON.stringify(toldName(resource, 100))}, which was not sent`,
+      fault: `operation ${operation_id}: there is output of ${JSON.stringify(boundedName(resource, 100))}, which was not sent`,
     };
   // The name is stored twice: in the row and in the index.
   const row = rowBytes + 2 * Buffer.byteLength(resource);

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { nameLengths, type ResourceResult, toldName } from '@muster/protocol';
+import { boundedName, nameLengths, type ResourceResult } from '@muster/protocol';
 import { limits } from '@muster/protocol/wire';
 import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
@@ -17,15 +17,15 @@ export const printOf = (text: string): number => hash('sha256', text, 'buffer').
 const resourcePrint = ({ module, type, identity }: Named): number =>
   printOf(
     [
-      toldName(module, nameLengths.module),
-      toldName(type, nameLengths.type),
-      toldName(identity, nameLengths.identity),
+      boundedName(module, nameLengths.module),
+      boundedName(type, nameLengths.type),
+      boundedName(identity, nameLengths.identity),
     ].join('\0'),
   );
 
 /** Returns the resource name that agents use for an output. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
-  toldName(`${module}/${identity}`, limits.outputResourceLength);
+  boundedName(`${module}/${identity}`, limits.outputResourceLength);
 
 export class SentNames {
   readonly #resources: readonly number[];

@@ -30,24 +30,24 @@ export function evaluateText(text: string, scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
   const pieces: DeferredPart[] = [];
-  let plain = '';
+  let literal = '';
   for (const part of parts) {
     if (part.kind === 'text') {
-      plain += part.text;
+      literal += part.text;
     } else if (part.root === 'secrets') {
-      if (plain !== '') pieces.push({ text: plain });
-      plain = '';
+      if (literal !== '') pieces.push({ text: literal });
+      literal = '';
       pieces.push({ secret: part.key, default: part.fallback });
     } else {
       const value = lookUp(part, scope);
       if (value === undefined) return fault(missing(part));
       const shown = inText(part, value);
       if (typeof shown !== 'string') return shown;
-      plain += shown;
+      literal += shown;
     }
   }
-  if (pieces.length === 0) return { kind: 'value', value: plain };
-  if (plain !== '') pieces.push({ text: plain });
+  if (pieces.length === 0) return { kind: 'value', value: literal };
+  if (literal !== '') pieces.push({ text: literal });
   return { kind: 'deferred', parts: pieces };
 }
 
@@ -71,7 +71,7 @@ function inText(expression: Expression, value: Json): string | Evaluated {
 }
 
 /** Evaluates a text that must consist of one expression, which may yield a value other than text. */
-export function evaluateWhole(text: string, shape: Field['shape'], scope: Scope): Evaluated {
+export function evaluateSole(text: string, shape: Field['shape'], scope: Scope): Evaluated {
   const { parts, faults } = parseExpressions(text);
   if (faults[0] !== undefined) return fault(faults[0].message);
   const expression = soleExpression(parts);

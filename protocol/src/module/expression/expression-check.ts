@@ -10,7 +10,7 @@ import { type Expression, maximumFaults, type Part, parseExpressions, soleExpres
 /** @param offset offset of the expression in the text at `path` */
 export type ReportExpression = (path: Path, message: string, offset: number) => void;
 
-interface Place {
+interface FieldContext {
   readonly path: Path;
   /** Whether the resource has `for_each`. */
   readonly each: boolean;
@@ -85,63 +85,63 @@ class ExpressionCheck {
     for (const [name, value] of Object.entries(body)) {
       const field = kind.required[name] ?? kind.optional[name];
       if (field === undefined) continue;
-      const place = { each, secrets: field.secrets && !identifying.includes(name), shape: field.shape };
-      this.#value(value, { ...place, path: [...path, name] });
+      const context = { each, secrets: field.secrets && !identifying.includes(name), shape: field.shape };
+      this.#value(value, { ...context, path: [...path, name] });
     }
   }
 
-  #value(value: unknown, place: Place): void {
+  #value(value: unknown, context: FieldContext): void {
     if (typeof value === 'string') {
-      this.text(value, place);
+      this.text(value, context);
     } else if (typeof value === 'object' && value !== null) {
       for (const [key, item] of Object.entries(value)) {
         const segment = Array.isArray(value) ? Number(key) : key;
-        if (typeof item === 'string') this.text(item, { ...place, path: [...place.path, segment], shape: 'text' });
+        if (typeof item === 'string') this.text(item, { ...context, path: [...context.path, segment], shape: 'text' });
       }
     }
   }
 
-  text(text: string, place: Place): readonly Part[] {
+  text(text: string, context: FieldContext): readonly Part[] {
     // The schema refuses plain text for a list or a number.
     if (!text.includes('${{')) return [];
     const { parts, faults } = parseExpressions(text);
-    for (const fault of faults) this.#report(place.path, fault.message, fault.offset);
-    const whole = place.shape !== 'text' && place.shape !== 'choice';
-    if (whole && faults.length === 0 && soleExpression(parts) === undefined) {
-      this.#report(place.path, 'must be one expression and nothing else', 0);
+    for (const fault of faults) this.#report(context.path, fault.message, fault.offset);
+    const isSole = context.shape !== 'text' && context.shape !== 'choice';
+    if (isSole && faults.length === 0 && soleExpression(parts) === undefined) {
+      this.#report(context.path, 'must be one expression and nothing else', 0);
       return parts;
     }
     let found = 0;
     for (const part of parts) {
       if (part.kind !== 'expression') continue;
-      const message = this.#fault(part, place);
+      const message = this.#fault(part, context);
       if (message === undefined) continue;
-      this.#report(place.path, message, part.offset);
+      this.#report(context.path, message, part.offset);
       found += 1;
       if (found === maximumFaults) break;
     }
     return parts;
   }
 
-  #fault(expression: Expression, place: Place): string | undefined {
+  #fault(expression: Expression, context: FieldContext): string | undefined {
     if (expression.separator !== null) {
-      if (place.shape !== 'text') return 'join yields text, which is not allowed here';
+      if (context.shape !== 'text') return 'join yields text, which is not allowed here';
       if (expression.root !== 'param' && expression.root !== 'each')
         return `${written(expression)} is text: only a list can be joined`;
     }
     if (expression.root === 'secrets') {
-      return place.secrets
+      return context.secrets
         ? undefined
         : 'a secret is not allowed here: the value is shown, or checked before secrets are known';
     }
     if (expression.root === 'each') {
-      if (!place.each) return '"each" exists only in a resource with for_each';
+      if (!context.each) return '"each" exists only in a resource with for_each';
       return undefined;
     }
-    const collection = place.shape === 'list' || place.shape === 'map';
+    const collection = context.shape === 'list' || context.shape === 'map';
     if (expression.root !== 'param') {
       return collection
-        ? `${written(expression)} is text: a ${place.shape} comes from a parameter of type ${place.shape}`
+        ? `${written(expression)} is text: a ${context.shape} comes from a parameter of type ${context.shape}`
         : undefined;
     }
     const declared = this.#parameters.get(expression.key)?.parameter;
@@ -157,7 +157,7 @@ class ExpressionCheck {
         : `the parameter "${expression.key}" is a ${declared.type}: only a list can be joined`;
     }
     const isCollection = declared.type === 'list' || declared.type === 'map';
-    if (collection ? declared.type !== place.shape : isCollection) {
+    if (collection ? declared.type !== context.shape : isCollection) {
       const joined = !collection && declared.type === 'list' ? ' without | join("…")' : '';
       return `the parameter "${expression.key}" is a ${declared.type}, which is not allowed here${joined}`;
     }

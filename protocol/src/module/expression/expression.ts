@@ -51,17 +51,17 @@ const roots = [...Object.keys(keyPatterns), 'each'];
 export function parseExpressions(text: string): { parts: Part[]; faults: ExpressionFault[] } {
   const parts: Part[] = [];
   const faults: ExpressionFault[] = [];
-  let plain = '';
+  let literal = '';
   let position = 0;
   while (true) {
     const start = text.indexOf(open, position);
     if (start === -1) break;
     if (start > position && text[start - 1] === '$') {
-      plain += text.slice(position, start - 1) + open;
+      literal += text.slice(position, start - 1) + open;
       position = start + open.length;
       continue;
     }
-    plain += text.slice(position, start);
+    literal += text.slice(position, start);
     const read = readExpression(text, start);
     if ('message' in read) {
       faults.push({ offset: start, message: read.message });
@@ -70,13 +70,13 @@ export function parseExpressions(text: string): { parts: Part[]; faults: Express
       position = end + close.length;
       continue;
     }
-    if (plain !== '') parts.push({ kind: 'text', text: plain });
-    plain = '';
+    if (literal !== '') parts.push({ kind: 'text', text: literal });
+    literal = '';
     parts.push(read.expression);
     position = read.end;
   }
-  plain += text.slice(position);
-  if (plain !== '') parts.push({ kind: 'text', text: plain });
+  literal += text.slice(position);
+  if (literal !== '') parts.push({ kind: 'text', text: literal });
   return { parts, faults };
 }
 

@@ -33,13 +33,13 @@ export function closed<S extends z.ZodRawShape>(
     .meta(meta);
   return z.preprocess((value) => {
     if (!isPlainObject(value)) return value;
-    const kept: Record<string, unknown> = {};
+    const known: Record<string, unknown> = {};
     for (const key of Object.keys(value)) {
       if (isExtensionKey(key)) continue;
       if (value[key] === null && Object.hasOwn(shape, key)) continue;
-      kept[key] = value[key];
+      known[key] = value[key];
     }
-    return kept;
+    return known;
   }, object);
 }
 

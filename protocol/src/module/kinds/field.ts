@@ -22,7 +22,7 @@ export interface Field<T = unknown> {
 
 export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
-const holdsExpression = (text: string): boolean => text.includes('${{');
+const hasExpression = (text: string): boolean => text.includes('${{');
 
 /** Returns the message for a value that YAML did not parse as text. */
 function notText(input: unknown): string {
@@ -45,7 +45,7 @@ function declaredText(check: Check | undefined, meta: Record<string, unknown>): 
   return z
     .string({ error: (issue) => notText(issue.input) })
     .superRefine((text, context) => {
-      if (check === undefined || holdsExpression(text)) return;
+      if (check === undefined || hasExpression(text)) return;
       const fault = check(text);
       if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
     })
@@ -146,13 +146,13 @@ export const choice = <const V extends readonly [string, ...string[]]>(
 export const list = (
   description: string,
   item: Field<string>,
-  { atLeast = 0 }: { atLeast?: number } = {},
+  { atLeast: minItems = 0 }: { atLeast?: number } = {},
 ): Field<string[]> => {
-  const fault = atLeast > 0 ? `must be a list of at least ${atLeast}` : 'must be a list';
+  const fault = minItems > 0 ? `must be a list of at least ${minItems}` : 'must be a list';
   return {
     shape: 'list',
-    declared: orExpression(z.array(item.declared).min(atLeast, fault), fault).meta({ description }),
-    resolved: z.array(item.resolved, { error: fault }).min(atLeast, fault),
+    declared: orExpression(z.array(item.declared).min(minItems, fault), fault).meta({ description }),
+    resolved: z.array(item.resolved, { error: fault }).min(minItems, fault),
     secrets: item.secrets,
   };
 };

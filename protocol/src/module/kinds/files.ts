@@ -8,7 +8,7 @@ const mode = formatted('Permissions as 3 or 4 octal digits in quotes, such as "0
   pattern: '^[0-7]{3,4}$',
 });
 const content = text('The whole content');
-const pattern = format.allOf(format.notEmpty, format.oneLine, format.atMost(1000), format.regularExpression);
+const pattern = format.allOf(format.notEmpty, format.oneLine, format.maxLength(1000), format.regularExpression);
 const validate = text(
   'A command that must succeed before the file is replaced; % represents a file with the new content',
   format.validateCommand,
@@ -132,7 +132,7 @@ export const scriptKinds = {
       undo: text('Reverts the change'),
       manages: formatted(
         'Name of the managed object, which is the identity of the script; default: the id of the resource',
-        format.allOf(format.notEmpty, format.atMost(256), format.oneLine),
+        format.allOf(format.notEmpty, format.maxLength(256), format.oneLine),
       ),
     },
     identifiedBy: ['manages'],

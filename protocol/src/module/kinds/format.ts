@@ -21,7 +21,7 @@ export const allOf =
     return undefined;
   };
 
-export const atMost =
+export const maxLength =
   (characters: number): Check =>
   (text) =>
     text.length > characters ? `is longer than ${characters} characters` : undefined;
@@ -83,7 +83,7 @@ export const unixAccount: Check = byPattern(
 
 export const windowsAccount: Check = allOf(
   notEmpty,
-  atMost(256),
+  maxLength(256),
   byPattern(
     /^[^\x00-\x1f"/[\]:;|=,+*?<>]+$/,
     'must not contain control characters or any of " / [ ] : ; | = , + * ? < >',
@@ -202,7 +202,7 @@ export const aptSourceWord: Check = byPattern(/^[^\s\x00-\x1f]+$/, 'must be one 
 
 export const marker: Check = allOf(
   notEmpty,
-  atMost(128),
+  maxLength(128),
   byPattern(/^[^\s\x00-\x1f]+$/, 'must be one word, without spaces'),
 );
 

@@ -208,14 +208,14 @@ const escapeSegment = (segment: string | number): string => String(segment).repl
 export const pointer = (path: Path): string => path.map((segment) => `/${escapeSegment(segment)}`).join('');
 
 /** Converts a tree within its limits to a value. An alias yields the same object as its anchor. */
-export function plainValue(node: TreeNode, seen = new Map<TreeNode, unknown>()): unknown {
+export function treeValue(node: TreeNode, seen = new Map<TreeNode, unknown>()): unknown {
   if (node.kind === 'scalar') return node.value;
   const known = seen.get(node);
   if (known !== undefined) return known;
   const value =
     node.kind === 'list'
-      ? node.items.map((item) => plainValue(item, seen))
-      : Object.fromEntries([...node.entries].map(([key, entry]) => [key, plainValue(entry.value, seen)]));
+      ? node.items.map((item) => treeValue(item, seen))
+      : Object.fromEntries([...node.entries].map(([key, entry]) => [key, treeValue(entry.value, seen)]));
   seen.set(node, value);
   return value;
 }

@@ -3,8 +3,9 @@ import { makeDirectory } from '../../host/files/make-directory.ts';
 import type { CommandResult } from '../../host/processes/run-command.ts';
 import { dropInsChanged, lastLine, systemctl } from '../../host/systemd/systemd.ts';
 import { removeEmptyDirectory } from '../directory-unix.ts';
-import { diffWritten, putBack, write } from '../file-unix/written-file.ts';
+import { diffWritten, restoreWritten, write } from '../file-unix/written-file.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
+import { confirm } from './confirm.ts';
 import { enablingBack, fileRemovals, runningBack } from './removal.ts';
 import {
   bodyOf,
@@ -19,7 +20,6 @@ import {
   unitOf,
   units,
 } from './seen.ts';
-import { settle } from './settle.ts';
 import { fixedAtStart } from './unit-file.ts';
 import type { Enabling, Process, ServiceItem, Work } from './work.ts';
 
@@ -28,7 +28,7 @@ import type { Enabling, Process, ServiceItem, Work } from './work.ts';
  * restart, reload, and start.
  */
 
-export async function carryOut(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
+export async function execute(items: readonly ServiceItem[], machine: Machine): Promise<Outcome[]> {
   const works = items.map((item) => (item.kind === 'apply' ? workOf(item, machine) : removalOf(item, machine)));
   const timeLimit = machine.limits.scriptMs;
   const going = works.filter(({ goes }) => goes);
@@ -58,10 +58,10 @@ export async function carryOut(items: readonly ServiceItem[], machine: Machine):
   // A removed unit that had failed would stay in systemd's list of failed units.
   const failed = going.filter(({ item, failure }) => failure === null && item.seen.unit.active === 'failed');
   if (failed.length > 0) await systemctl(['reset-failed'], names(failed), timeLimit, machine);
-  const due = works.filter((work) => work.process !== null && work.failure === null);
-  const asked = await process(due, machine);
+  const running = works.filter((work) => work.process !== null && work.failure === null);
+  const answers = await process(running, machine);
   machine.stale(units);
-  await settle(due, asked, machine);
+  await confirm(running, answers, machine);
   return works.map(({ failure, words = '' }) => (failure === null ? {} : { failure, words }));
 }
 
@@ -127,7 +127,7 @@ function removalOf(item: ServiceItem, machine: Machine): Work {
   const changeFiles = async (): Promise<void> => {
     for (const { file, found, before: was, difference } of parts) {
       if (was.was !== 'absent' && file.path.startsWith(`${dropInDirectory(resource)}/`)) makeDropIns(item, machine);
-      await putBack(resource, file, was, found.seen, difference, machine);
+      await restoreWritten(resource, file, was, found.seen, difference, machine);
     }
     if (!before.dropInDirectory) pruneDropIns(item, machine);
   };
@@ -183,13 +183,13 @@ function needsReload({ rereads, goes, enabling, process, item, name }: Work): bo
 
 /** Runs systemctl once for all units. If that fails, runs it for each unit, so that each gets its own error. */
 async function together(doing: string, works: Work[], verb: readonly string[], machine: Machine): Promise<void> {
-  const due = works.filter(({ failure }) => failure === null);
-  if (due.length === 0) return;
+  const pending = works.filter(({ failure }) => failure === null);
+  if (pending.length === 0) return;
   const timeLimit = machine.limits.scriptMs;
-  const all = await systemctl(verb, names(due), timeLimit, machine);
+  const all = await systemctl(verb, names(pending), timeLimit, machine);
   if (all.exitCode === 0) return;
-  for (const work of due) {
-    const result = due.length === 1 ? all : await systemctl(verb, [work.name], timeLimit, machine);
+  for (const work of pending) {
+    const result = pending.length === 1 ? all : await systemctl(verb, [work.name], timeLimit, machine);
     if (result.exitCode !== 0) work.failure = `${work.name} could not be ${past(doing)}: ${said(result, timeLimit)}`;
   }
 }

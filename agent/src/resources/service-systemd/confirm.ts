@@ -15,11 +15,11 @@ const longest = 3000;
 
 /**
  * Observes the units again, and records the reason of each failure.
- * @param asked results of systemctl, by verb
+ * @param answers results of systemctl, by verb
  */
-export async function settle(
+export async function confirm(
   works: readonly Work[],
-  asked: ReadonlyMap<Process, CommandResult>,
+  answers: ReadonlyMap<Process, CommandResult>,
   machine: Machine,
 ): Promise<void> {
   let open = works.filter(({ process }) => process !== null);
@@ -31,7 +31,7 @@ export async function settle(
     const watched: Work[] = [];
     for (const work of open) {
       const unit = now.get(work.name) as UnitState;
-      const fault = faultOf(work, unit, asked.get(work.process as Process), machine.limits.scriptMs);
+      const fault = faultOf(work, unit, answers.get(work.process as Process), machine.limits.scriptMs);
       if (fault !== null) Object.assign(work, await explain(work, fault, machine));
       else if (work.process !== 'stop' && ['simple', 'exec', 'idle'].includes(unit.type)) watched.push(work);
     }
@@ -43,17 +43,17 @@ export async function settle(
 function faultOf(
   { name, process, item }: Pick<Work, 'name' | 'process' | 'item'>,
   unit: UnitState,
-  asked: CommandResult | undefined,
+  answer: CommandResult | undefined,
   timeLimit: number,
 ): string | null {
-  if (asked?.timedOut === true && unit.hasJob)
+  if (answer?.timedOut === true && unit.hasJob)
     return `${name}: systemd has not finished after ${timeLimit / 1000} s, but continues`;
-  const words = asked === undefined ? '' : linesAbout(name, asked.stderr);
+  const words = answer === undefined ? '' : linesAbout(name, answer.stderr);
   const why = words === '' ? '' : `: ${words}`;
   if (process === 'stop') return isLive(unit) ? `${name} still runs after it was stopped${why}` : null;
   if (process === 'reload') {
     const failed = unit.reloadResult !== 'success' || unit.changedAt === item.seen.unit.changedAt;
-    return failed && asked?.exitCode !== 0 ? `${name} could not be reloaded${why}` : upFault(name, unit, why);
+    return failed && answer?.exitCode !== 0 ? `${name} could not be reloaded${why}` : upFault(name, unit, why);
   }
   const again = unit.invocation !== '' && unit.invocation !== item.seen.unit.invocation;
   if (process === 'restart' && !again && !runsOnce(unit)) return `${name} was not restarted${why}`;

@@ -14,7 +14,7 @@ import type { OpenDirectory } from './path-walk.ts';
 export const temporaryName = (name: string): string => `.muster-${hash('sha256', name, 'hex').slice(0, 20)}.tmp`;
 
 /** Temporary path of a new object, which is then renamed to its final name. */
-export interface Place {
+export interface TemporaryPath {
   /** Path for calls of `node:fs`. `path` is the path for messages and programs. */
   readonly file: string;
   readonly path: string;
@@ -26,11 +26,11 @@ export interface Place {
  * without a default ACL.
  * @throws HostFailure if the default ACL cannot be removed and would grant more than `target`
  */
-export async function withPlace<T>(
+export async function withTemporaryPath<T>(
   parent: OpenDirectory,
   name: string,
   target: Ownership,
-  action: (place: Place) => Promise<T>,
+  action: (place: TemporaryPath) => Promise<T>,
 ): Promise<T> {
   const temporary = temporaryName(name);
   const path = `${parent.path}/${temporary}`;
@@ -49,11 +49,11 @@ export async function withPlace<T>(
 
 /**
  * Creates one directory like `makeDirectory`, without a default ACL that it must not inherit.
- * @throws HostFailure like `withPlace`, or the error of mkdir
+ * @throws HostFailure like `withTemporaryPath`, or the error of mkdir
  */
 export async function makeDirectoryIn(parent: OpenDirectory, name: string, target: Ownership): Promise<void> {
   if (mayInheritAcl(parent, target)) return makeDirectory(parent.child(name), target.mode);
-  await withPlace(parent, name, target, async ({ file }) => {
+  await withTemporaryPath(parent, name, target, async ({ file }) => {
     makeDirectory(file, target.mode);
     try {
       // Replaces an empty directory that another process created in the meantime.
