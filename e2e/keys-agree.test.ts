@@ -6,9 +6,9 @@ import { expect, test } from 'vitest';
 import { type AgentKey, hexOf } from '../agent/src/connection/agent-key.ts';
 import { type AgentKeys, loadAgentIdentity } from '../agent/src/connection/identity.ts';
 import { makeNextKey } from '../agent/src/connection/next-key.ts';
-import { judgeKey, type KeptKey, type KeyOf } from '../orchestrator/src/domain/agent-link/agent-keys.ts';
+import { judgeKey, type KeyOf, type StoredKey } from '../orchestrator/src/domain/agent-link/agent-keys.ts';
 
-type Rows = ReadonlyMap<string, Readonly<KeptKey>>;
+type Rows = ReadonlyMap<string, Readonly<StoredKey>>;
 
 /** The orchestrator's records of agent keys, with the same rules as its database transaction. */
 class Table {

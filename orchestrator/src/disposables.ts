@@ -1,5 +1,5 @@
 /** Resources that the start acquires. They are released in reverse order on shutdown, or if the start fails. */
-export class Held {
+export class Disposables {
   #ends: (() => unknown)[] = [];
 
   /** @param end releases the resource */

@@ -22,8 +22,10 @@ export const exampleHandlers = (): Handlers =>
 
 /** The example answer of a route, as a handler returns it. */
 export function exampleAnswer(route: Route): unknown {
-  const usual = Math.min(...Object.keys(route.answers).map(Number));
-  return route.media?.[usual] === undefined ? route.example.answer : new Stream(once(String(route.example.answer)));
+  const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
+  return route.media?.[defaultStatus] === undefined
+    ? route.example.answer
+    : new Stream(once(String(route.example.answer)));
 }
 
 async function* once(text: string): AsyncGenerator<string> {

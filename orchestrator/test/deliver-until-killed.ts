@@ -11,12 +11,12 @@ import { openPostgres } from '../src/store/postgres/postgres.ts';
 import { openSqlite } from '../src/store/sqlite/sqlite.ts';
 
 /** Sends the outbox of a database, and prints `empty` when no message is left. Never ends. */
-const [kind, place] = process.argv.slice(2);
+const [kind, address] = process.argv.slice(2);
 const now = () => Math.floor(Date.now() / 1000);
 const db =
   kind === 'sqlite'
-    ? await openSqlite({ file: place!, now, onFatal: (reason) => void process.stderr.write(`${reason}\n`) })
-    : await openPostgres({ url: place!, now });
+    ? await openSqlite({ file: address!, now, onFatal: (reason) => void process.stderr.write(`${reason}\n`) })
+    : await openPostgres({ url: address!, now });
 const ulid = monotonicFactory();
 const silent = () => {};
 const context = {

@@ -65,7 +65,7 @@ export async function openDomain(
         return connected.size;
       },
       isConnected: (nodeId) => connected.has(nodeId),
-      lastHeardAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),
+      lastContactAt: (nodeId) => (connected.has(nodeId) ? Math.floor(clock.now() / 1000) : null),
       clockAheadSecs: (nodeId) => clockAheadSecs.get(nodeId) ?? 0,
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
@@ -75,7 +75,7 @@ export async function openDomain(
   const pending = createPendingList(context, pendingCapacity);
   const rules: { -readonly [K in keyof ReportRules]: ReportRules[K] } = {
     dailyBytes,
-    room: 'ample',
+    space: 'ample',
     ...(comparesSent ? {} : { sentNames: async () => null }),
   };
   const links = createAgentLinks(context, refusals, pending, async () => {}, liveOutput, rules);

@@ -3,7 +3,7 @@ import { systemClock } from '../../lib/src/clock.ts';
 import { LiveTerminal } from '../src/domain/terminals/live-terminal.ts';
 import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import { say } from './say.ts';
-import { MemoryShell, usualRules } from './terminals.ts';
+import { defaultRules, MemoryShell } from './terminals.ts';
 
 /** Records a shell that never stops. For each shown piece it prints the length and the hash of all output. */
 const [directory, sessionId] = process.argv.slice(2) as [string, string];
@@ -17,12 +17,12 @@ const live = new LiveTerminal({
   cols: 80,
   rows: 24,
   clock: systemClock,
-  rules: usualRules,
+  rules: defaultRules,
   recording,
   recentScreen: async () => new Uint8Array(0),
   onEnded: () => {},
 });
-const wish = { session_id: sessionId, node_id: 'n', cols: 80, rows: 24, shell: null, operator: 'ada' };
+const options = { session_id: sessionId, node_id: 'n', cols: 80, rows: 24, shell: null, operator: 'ada' };
 let given = 0;
 let said = 0;
 class EndlessShell extends MemoryShell {
@@ -31,7 +31,7 @@ class EndlessShell extends MemoryShell {
     setImmediate(speak);
   }
 }
-const shell = new EndlessShell(wish, live);
+const shell = new EndlessShell(options, live);
 const muster = { session_id: sessionId, operator_id: 'a', operator: 'ada', node_id: 'n', agent: 'web-1', user: 'root' };
 live.begin(shell, { width: 80, height: 24, timestamp: 1, title: 'ada on web-1', env: {}, muster });
 const shown = createHash('sha256');
@@ -43,7 +43,7 @@ const seen = {
     say(`${length} ${shown.copy().digest('hex')}\n`);
     sent();
   },
-  tell: () => {},
+  notify: () => {},
   pause: () => {},
   resume: () => {},
   close: () => {},

@@ -3,7 +3,7 @@ import { afterEach } from 'vitest';
 import type { SampleStore } from '../src/store/samples/samples.ts';
 import { openPostgresSamples } from '../src/store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../src/store/samples/samples-sqlite.ts';
-import type { DatabaseFixture, Place } from './databases/databases.ts';
+import type { DatabaseAddress, DatabaseFixture } from './databases/databases.ts';
 
 /** Call while defining a suite. @returns opens sample stores, which are closed after the test */
 export function samplesFixture(fixture: DatabaseFixture) {
@@ -13,19 +13,25 @@ export function samplesFixture(fixture: DatabaseFixture) {
   });
   return {
     /** A location for a sample store. */
-    async place(): Promise<Place> {
-      const at = await fixture.place();
+    async place(): Promise<DatabaseAddress> {
+      const at = await fixture.newAddress();
       // On PostgreSQL samples are in the database, which must exist.
       if (fixture.kind === 'postgres') await (await fixture.open({ at })).close();
       return at;
     },
-    async open({ at, retentionSecs = 86_400 }: { at?: Place; retentionSecs?: number } = {}): Promise<SampleStore> {
-      const place = at ?? (await this.place());
+    async open({
+      at,
+      retentionSecs = 86_400,
+    }: {
+      at?: DatabaseAddress;
+      retentionSecs?: number;
+    } = {}): Promise<SampleStore> {
+      const address = at ?? (await this.place());
       const store =
         fixture.kind === 'postgres'
-          ? await openPostgresSamples({ url: place, retentionSecs })
+          ? await openPostgresSamples({ url: address, retentionSecs })
           : await openSqliteSamples({
-              file: place,
+              file: address,
               retentionSecs,
               onFatal: (reason) => {
                 throw reason;

@@ -10,10 +10,10 @@ const memory = process.env.MUSTER_TEST_MEMORY ?? '/dev/shm';
  * shared disk. The caller deletes it.
  */
 export function scratchDirectory(prefix: string): string {
-  return mkdtempSync(join(roomInMemory() ? memory : tmpdir(), prefix));
+  return mkdtempSync(join(hasFreeMemory() ? memory : tmpdir(), prefix));
 }
 
-function roomInMemory(): boolean {
+function hasFreeMemory(): boolean {
   try {
     const { bavail, bsize } = statfsSync(memory);
     return bavail * bsize > 1024 ** 3;

@@ -4,7 +4,7 @@ import { MusterError } from '@muster/protocol';
 import { afterAll } from 'vitest';
 import type { TerminalRules } from '../src/domain/terminals/live-terminal.ts';
 import type { TerminalParts } from '../src/domain/terminals/open-terminal.ts';
-import type { Shell, ShellEvents, Shells, ShellWish } from '../src/domain/terminals/shells.ts';
+import type { Shell, ShellEvents, ShellOptions, Shells } from '../src/domain/terminals/shells.ts';
 import type { TerminalClient, TerminalNotice } from '../src/domain/terminals/terminal-client.ts';
 import { createTerminals } from '../src/domain/terminals/terminals.ts';
 import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
@@ -15,7 +15,7 @@ import { scratchDirectory } from './scratch.ts';
 export class MemoryShell implements Shell {
   readonly program = '/bin/bash';
   readonly user = 'root';
-  readonly wish: ShellWish;
+  readonly options: ShellOptions;
   readonly events: ShellEvents;
   typed = '';
   sizes: string[] = [];
@@ -25,8 +25,8 @@ export class MemoryShell implements Shell {
   /** The result of `write`. */
   roomy = true;
 
-  constructor(wish: ShellWish, events: ShellEvents) {
-    this.wish = wish;
+  constructor(options: ShellOptions, events: ShellEvents) {
+    this.options = options;
     this.events = events;
   }
 
@@ -59,8 +59,8 @@ export class MemoryShells implements Shells {
   /** Runs while a shell is being started. */
   starting: (shell: MemoryShell) => Promise<void> = async () => {};
 
-  async open(wish: ShellWish, events: ShellEvents): Promise<MemoryShell> {
-    const shell = new MemoryShell(wish, events);
+  async open(options: ShellOptions, events: ShellEvents): Promise<MemoryShell> {
+    const shell = new MemoryShell(options, events);
     await this.starting(shell);
     this.opened.push(shell);
     return shell;
@@ -94,7 +94,7 @@ export class MemoryClient implements TerminalClient {
     else sent();
   }
 
-  tell(notice: TerminalNotice): void {
+  notify(notice: TerminalNotice): void {
     this.seen.push(notice);
   }
 
@@ -134,7 +134,7 @@ export class MemoryClient implements TerminalClient {
 export const ticketOf = ({ ws_url }: { ws_url: string }): string =>
   new URL(ws_url, 'http://x').searchParams.get('ticket') ?? '';
 
-export const usualRules: TerminalRules = {
+export const defaultRules: TerminalRules = {
   reattachSecs: 60,
   idleLimitSecs: 43_200,
   transcriptLimit: 268_435_456,
@@ -160,7 +160,7 @@ export function terminalsFixture() {
       transcripts,
       shells: new MemoryShells(),
       recentScreen: async () => Buffer.from('<screen>'),
-      rules: usualRules,
+      rules: defaultRules,
       ...given,
     };
     return { directory, transcripts, terminals: createTerminals(context, parts) };

@@ -254,11 +254,11 @@ import { MusterError } from '@muster/protocol';
 import type { ${one} } from '@muster/protocol/http';
 import { ${oneCamel}, ${camel} } from '../../store/queries/${name}.ts';
 import type { Context } from '../shared/context.ts';
-import { type Page, type PageWish, readPage } from '../shared/page.ts';
+import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** By name. */
-export const list${pascal} = ({ db }: Context, wish: PageWish): Promise<Page<${one}>> =>
-  readPage(wish, (page) => db.all(${camel}, page));
+export const list${pascal} = ({ db }: Context, request: PageRequest): Promise<Page<${one}>> =>
+  readPage(request, (page) => db.all(${camel}, page));
 
 /** @throws MusterError ${oneSnake}_not_found */
 export async function get${one}({ db }: Context, name: string): Promise<${one}> {
@@ -273,15 +273,15 @@ const domainText = ({ oneSnake, pascal, one, camel, oneWords }: Names) => `
 import { MusterError } from '@muster/protocol';
 import type { ${one} } from '@muster/protocol/http';
 import { suggestion } from '@muster/protocol/nearest';
-import { type Page, type PageWish, readPage } from '../shared/page.ts';
+import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** By name. */
 const ${camel}: readonly ${one}[] = [];
 const byName: ReadonlyMap<string, ${one}> = new Map(${camel}.map((each) => [each.name, each]));
 
 /** By name. */
-export const list${pascal} = (wish: PageWish): Promise<Page<${one}>> =>
-  readPage(wish, async ({ limit, offset }) => ${camel}.slice(offset, offset + limit));
+export const list${pascal} = (request: PageRequest): Promise<Page<${one}>> =>
+  readPage(request, async ({ limit, offset }) => ${camel}.slice(offset, offset + limit));
 
 /** @throws MusterError ${oneSnake}_not_found, with the name that was probably meant */
 export function get${one}(name: string): ${one} {

@@ -2,22 +2,22 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AttendedClock } from './attended-clock.ts';
 
-const mostMs = 500;
+const maxMs = 500;
 
 test('counts a pause of the process as one tick, and counts all other time', () => {
   let now = 1_000;
-  const clock = new AttendedClock({ monotonic: () => now }, mostMs);
-  const begun = clock.monotonic();
+  const clock = new AttendedClock({ monotonic: () => now }, maxMs);
+  const startedAt = clock.monotonic();
   for (let i = 0; i < 8; i++) {
     now += 250;
     clock.tick();
   }
-  expect(clock.monotonic() - begun).toBe(2_000);
+  expect(clock.monotonic() - startedAt).toBe(2_000);
   now += 3_600_000;
-  expect(clock.monotonic() - begun).toBe(2_500);
+  expect(clock.monotonic() - startedAt).toBe(2_500);
   clock.tick();
   now += 100;
-  expect(clock.monotonic() - begun).toBe(2_600);
+  expect(clock.monotonic() - startedAt).toBe(2_600);
 });
 
 test('never decreases, never gets ahead of real time, and counts at most the maximum per tick', () => {
@@ -26,9 +26,9 @@ test('never decreases, never gets ahead of real time, and counts at most the max
     fc.property(steps, (all) => {
       let now = 0;
       let ticks = 0;
-      const clock = new AttendedClock({ monotonic: () => now }, mostMs);
-      const begun = clock.monotonic();
-      let before = begun;
+      const clock = new AttendedClock({ monotonic: () => now }, maxMs);
+      const startedAt = clock.monotonic();
+      let before = startedAt;
       for (const { ms, ticks: isTick } of all) {
         now += ms;
         if (isTick) {
@@ -37,7 +37,7 @@ test('never decreases, never gets ahead of real time, and counts at most the max
         }
         const after = clock.monotonic();
         expect(after).toBeGreaterThanOrEqual(before);
-        expect(after - begun).toBeLessThanOrEqual(Math.min(now, (ticks + 1) * mostMs));
+        expect(after - startedAt).toBeLessThanOrEqual(Math.min(now, (ticks + 1) * maxMs));
         before = after;
       }
     }),

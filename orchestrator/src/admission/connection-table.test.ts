@@ -17,12 +17,12 @@ describe('the share of a network', () => {
   test('drops silent connections before idle ones, and starts with the one that was idle longest', () => {
     const all = table(10, 3);
     for (const name of ['idle', 'idle longest', 'silent']) all.add(name, 'A', false);
-    for (const name of ['idle', 'idle longest']) all.begun(name);
+    for (const name of ['idle', 'idle longest']) all.requestReceived(name);
     for (const name of ['idle longest', 'idle']) all.ended(name);
     expect(all.add('n1', 'A', false)?.connection).toBe('silent');
-    all.begun('n1');
+    all.requestReceived('n1');
     expect(all.add('n2', 'A', false)?.connection).toBe('idle longest');
-    all.begun('n2');
+    all.requestReceived('n2');
     expect(all.add('n3', 'A', false)?.connection).toBe('idle');
   });
 
@@ -30,7 +30,7 @@ describe('the share of a network', () => {
     const all = table(10, 2);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
-      all.begun(name);
+      all.requestReceived(name);
     }
     expect(all.add('a3', 'A', false)).toEqual({ connection: 'a3', reason: 'share' });
     expect(all.size).toBe(2);
@@ -40,7 +40,7 @@ describe('the share of a network', () => {
     const all = table(100, 2);
     for (let at = 0; at < 50; at++) {
       expect(all.add(`signed in ${at}`, 'A', false)).toBeNull();
-      all.begun(`signed in ${at}`);
+      all.requestReceived(`signed in ${at}`);
       all.signedIn(`signed in ${at}`);
       all.ended(`signed in ${at}`);
     }
@@ -66,7 +66,7 @@ describe('a full port', () => {
     const all = table(3);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
-      all.begun(name);
+      all.requestReceived(name);
       all.ended(name);
     }
     all.add('b1', 'B', false);
@@ -77,11 +77,11 @@ describe('a full port', () => {
     const all = table(3);
     for (const name of ['a1', 'a2', 'a3']) {
       all.add(name, 'A', false);
-      all.begun(name);
+      all.requestReceived(name);
     }
     expect(all.add('a4', 'A', false)).toEqual({ connection: 'a4', reason: 'full' });
     expect(all.add('b1', 'B', false)).toEqual({ connection: 'a1', reason: 'full' });
-    all.begun('b1');
+    all.requestReceived('b1');
     expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
   });
 
@@ -89,7 +89,7 @@ describe('a full port', () => {
     const all = table(8, 4);
     for (let at = 0; at < 8; at++) {
       all.add(`attacker ${at}`, at < 4 ? 'A' : 'B', false);
-      all.begun(`attacker ${at}`);
+      all.requestReceived(`attacker ${at}`);
     }
     expect(all.add('client', 'C', false)).toEqual({ connection: 'attacker 0', reason: 'full' });
     // The network whose connection was dropped reconnects immediately, while the client's handshake is in progress.
@@ -100,7 +100,7 @@ describe('a full port', () => {
     const all = table(8, 8);
     for (let at = 0; at < 7; at++) {
       all.add(`idle ${at}`, 'A', false);
-      all.begun(`idle ${at}`);
+      all.requestReceived(`idle ${at}`);
       all.ended(`idle ${at}`);
     }
     all.add('client', 'C', false);
@@ -111,7 +111,7 @@ describe('a full port', () => {
     const all = table(3);
     for (const name of ['a', 'b', 'c']) {
       all.add(name, name, false);
-      all.begun(name);
+      all.requestReceived(name);
       all.ended(name);
     }
     expect(all.add('d', 'd', false)).toEqual({ connection: 'a', reason: 'full' });
@@ -121,7 +121,7 @@ describe('a full port', () => {
     const all = table(2);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
-      all.begun(name);
+      all.requestReceived(name);
       all.signedIn(name);
       all.ended(name);
     }
@@ -141,7 +141,7 @@ test('respects its limits and keeps signed-in connections for any order of event
   const names = fc.integer({ min: 0, max: 30 }).map(String);
   const step = fc.oneof(
     fc.record({ do: fc.constant('add' as const), name: names, network: fc.constantFrom('A', 'B', 'C') }),
-    fc.record({ do: fc.constantFrom('begun', 'ended', 'signedIn', 'delete'), name: names }),
+    fc.record({ do: fc.constantFrom('requestReceived', 'ended', 'signedIn', 'delete'), name: names }),
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

@@ -69,7 +69,7 @@ export class ConnectionTable<T> {
   }
 
   /** Records that a request has arrived with all its headers. */
-  begun(connection: T): void {
+  requestReceived(connection: T): void {
     this.change(connection, (entry) => {
       entry.spoke = true;
       entry.requests++;
@@ -106,15 +106,15 @@ export class ConnectionTable<T> {
   private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
     // A network does not lose busy connections to its own newer ones.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
-    let most = 0;
-    for (const { exposed } of this.networks.values()) most = Math.max(most, exposed);
+    let maxExposed = 0;
+    for (const { exposed } of this.networks.values()) maxExposed = Math.max(maxExposed, exposed);
     for (const rank of ranks) {
       let largest: Network | null = null;
       for (const network of this.networks.values()) {
         if (network.byRank[rank].size === 0 || network.exposed <= (largest?.exposed ?? 0)) continue;
         // Clients are silent during their handshake. A small network must not lose these connections while a large one
         // has many.
-        if (network.exposed * 2 < most) continue;
+        if (network.exposed * 2 < maxExposed) continue;
         // The other network would have as many connections.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;

@@ -50,10 +50,12 @@ export class FairConnections {
     // Must run before the routing of the request, which may call `signedIn`.
     server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
       const connection = this.acceptedOf(socket);
-      this.table.begun(connection);
+      this.table.requestReceived(connection);
       response.once('close', () => this.table.ended(connection));
     });
-    server.prependListener('upgrade', ({ socket }: { socket: Socket }) => this.table.begun(this.acceptedOf(socket)));
+    server.prependListener('upgrade', ({ socket }: { socket: Socket }) =>
+      this.table.requestReceived(this.acceptedOf(socket)),
+    );
   }
 
   /** Number of open connections, and of connections dropped since the start. */
@@ -89,7 +91,7 @@ export class FairConnections {
     const dropped = this.table.add(socket, network, this.isProxy(address));
     if (dropped !== null) {
       dropped.connection.destroy();
-      this.tell(dropped.reason, network);
+      this.recordDrop(dropped.reason, network);
       if (dropped.connection === socket) return false;
     }
     const peer = peerOf(socket);
@@ -101,7 +103,7 @@ export class FairConnections {
     return true;
   }
 
-  private tell(reason: DropReason, network: string): void {
+  private recordDrop(reason: DropReason, network: string): void {
     this.droppedSinceStart[reason]++;
     this.unlogged = { count: this.unlogged.count + 1, network };
     if (!this.logging) this.writeLog();

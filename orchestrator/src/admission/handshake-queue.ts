@@ -13,7 +13,7 @@ export interface HandshakeLimits {
   /** Maximum number of handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
   /** Time after which a connection loses its slot to the next one. Its handshake continues. */
-  readonly handshakePlaceMs: number;
+  readonly handshakeSlotMs: number;
   /** Time after which a TLS handshake is ended. */
   readonly handshakeTimeoutMs: number;
   /** Maximum number of connections of one network that have started and are not released, with or without a slot. */
@@ -30,13 +30,13 @@ interface Waiting {
   since: number;
 }
 
-interface Begun {
+interface StartedConnection {
   network: string;
   /** The socket below TLS during the handshake; null after it. */
   handshake: Socket | null;
   since: number;
   /** `kept`: until `release`, without a time limit. `lost`: the next connection has received it. */
-  place: 'held' | 'kept' | 'lost';
+  slot: 'held' | 'kept' | 'lost';
 }
 
 /** Counts by network. Networks with the count 0 are removed. */
@@ -65,11 +65,11 @@ export class HandshakeQueue {
   private readonly waiting = new Map<string, Waiting[]>();
   private waitingCount = 0;
   /** Connections that have started and are not released, by peer, oldest first. */
-  private readonly begun = new Map<string, Begun>();
+  private readonly started = new Map<string, StartedConnection>();
   /** Number of connections and slots of each network. */
   private readonly unfinished = new Counts();
-  private readonly held = new Counts();
-  private placesTaken = 0;
+  private readonly slotsOf = new Counts();
+  private slotsTaken = 0;
   private unlogged = 0;
   private droppedCount = 0;
   private scheduled = false;
@@ -105,8 +105,8 @@ export class HandshakeQueue {
     this.startHandshake = interceptConnections(server, (socket) => this.enqueue(socket));
     server.on('drop', () => this.countDrop());
     server.on('secureConnection', (socket: TLSSocket) => {
-      const begun = this.begun.get(peerOf(socket));
-      if (begun !== undefined) begun.handshake = null;
+      const connection = this.started.get(peerOf(socket));
+      if (connection !== undefined) connection.handshake = null;
       if (options.until === 'handshake') this.release(socket);
     });
     server.on('tlsClientError', (error: Error, socket: TLSSocket) => {
@@ -122,8 +122,8 @@ export class HandshakeQueue {
   }
 
   /** Number of slots in use and of waiting sockets. */
-  get load(): { places: number; waiting: number } {
-    return { places: this.placesTaken, waiting: this.waitingCount };
+  get load(): { slots: number; waiting: number } {
+    return { slots: this.slotsTaken, waiting: this.waitingCount };
   }
 
   private enqueue(socket: Socket): void {
@@ -131,7 +131,7 @@ export class HandshakeQueue {
     socket.on('error', ignore);
     const network = networkOf(remoteIp(socket));
     const queue = this.waiting.get(network);
-    if ((queue?.length ?? 0) >= this.limits.waitingSocketsPerAddress || !this.makeRoom(queue)) {
+    if ((queue?.length ?? 0) >= this.limits.waitingSocketsPerAddress || !this.freeWaitingSpace(queue)) {
       this.countDrop();
       socket.destroy();
       return;
@@ -148,7 +148,7 @@ export class HandshakeQueue {
    * @param asking waiting sockets of the network of the new socket
    * @returns false if the new socket itself must be dropped
    */
-  private makeRoom(asking: Waiting[] | undefined): boolean {
+  private freeWaitingSpace(asking: Waiting[] | undefined): boolean {
     if (this.waitingCount < this.limits.waitingSockets) return true;
     let longest: Waiting[] = [];
     for (const queue of this.waiting.values()) if (queue.length > longest.length) longest = queue;
@@ -159,18 +159,18 @@ export class HandshakeQueue {
     return true;
   }
 
-  private get hasPlace(): boolean {
-    return this.waitingCount > 0 && this.placesTaken < this.limits.handshakesInFlight;
+  private get canStart(): boolean {
+    return this.waitingCount > 0 && this.slotsTaken < this.limits.handshakesInFlight;
   }
 
   /** Starts a few handshakes in each turn of the event loop, so that timers and other sockets are served in between. */
   private schedule(): void {
-    if (this.scheduled || !this.hasPlace) return;
+    if (this.scheduled || !this.canStart) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      for (let begun = 0; this.hasPlace; begun++) {
-        if (begun === this.limits.handshakesPerTurn) return this.schedule();
+      for (let started = 0; this.canStart; started++) {
+        if (started === this.limits.handshakesPerTurn) return this.schedule();
         if (!this.begin()) return;
       }
     });
@@ -178,7 +178,7 @@ export class HandshakeQueue {
 
   /** @returns false if no network may start now */
   private begin(): boolean {
-    const network = nextNetwork(this.waiting.keys(), this.held, this.mayBegin);
+    const network = nextNetwork(this.waiting.keys(), this.slotsOf, this.mayBegin);
     if (network === null) return false;
     const queue = this.waiting.get(network)!;
     const { socket } = queue.shift()!;
@@ -187,19 +187,19 @@ export class HandshakeQueue {
     this.waiting.delete(network);
     if (queue.length > 0) this.waiting.set(network, queue);
     if (socket.destroyed) return true;
-    this.begun.set(peerOf(socket), { network, handshake: socket, since: this.clock.monotonic(), place: 'held' });
+    this.started.set(peerOf(socket), { network, handshake: socket, since: this.clock.monotonic(), slot: 'held' });
     this.unfinished.add(network, 1);
-    this.held.add(network, 1);
-    this.placesTaken++;
+    this.slotsOf.add(network, 1);
+    this.slotsTaken++;
     socket.once('close', this.onClose);
     this.startHandshake(socket);
     return true;
   }
 
   /** Keeps the slot of a connection that the server is processing, until `release`. */
-  keepPlace(socket: Socket): void {
-    const begun = this.begun.get(peerOf(socket));
-    if (begun?.place === 'held') begun.place = 'kept';
+  keepSlot(socket: Socket): void {
+    const connection = this.started.get(peerOf(socket));
+    if (connection?.slot === 'held') connection.slot = 'kept';
   }
 
   /**
@@ -208,31 +208,31 @@ export class HandshakeQueue {
    */
   release(socket: Socket): void {
     const peer = peerOf(socket);
-    const begun = this.begun.get(peer);
-    if (begun === undefined) return;
-    this.begun.delete(peer);
-    this.unfinished.add(begun.network, -1);
-    this.losePlace(begun);
+    const connection = this.started.get(peer);
+    if (connection === undefined) return;
+    this.started.delete(peer);
+    this.unfinished.add(connection.network, -1);
+    this.loseSlot(connection);
     this.schedule();
   }
 
-  private losePlace(begun: Begun): void {
-    if (begun.place === 'lost') return;
-    begun.place = 'lost';
-    this.held.add(begun.network, -1);
-    this.placesTaken--;
+  private loseSlot(connection: StartedConnection): void {
+    if (connection.slot === 'lost') return;
+    connection.slot = 'lost';
+    this.slotsOf.add(connection.network, -1);
+    this.slotsTaken--;
   }
 
   /** Frees the slots of slow handshakes, and ends handshakes and waits that take too long. Call from a timer. */
   tick(): void {
     this.clock.tick();
     const now = this.clock.monotonic();
-    for (const begun of this.begun.values()) {
-      const age = now - begun.since;
-      if (age < this.limits.handshakePlaceMs) break;
-      if (begun.place === 'held') this.losePlace(begun);
+    for (const connection of this.started.values()) {
+      const age = now - connection.since;
+      if (age < this.limits.handshakeSlotMs) break;
+      if (connection.slot === 'held') this.loseSlot(connection);
       // Node's own timeout uses real time. After a long turn, it would end handshakes whose clients answered in time.
-      if (age >= this.limits.handshakeTimeoutMs) begun.handshake?.destroy();
+      if (age >= this.limits.handshakeTimeoutMs) connection.handshake?.destroy();
     }
     for (const [ip, queue] of this.waiting) {
       while (queue.length > 0 && now - queue[0]!.since >= this.limits.waitingTimeoutMs) {

@@ -8,12 +8,12 @@ describe('nextNetwork', () => {
   test('chooses the waiting network with the fewest slots that may start', () => {
     const network = fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e');
     const networks = fc.uniqueArray(network);
-    const held = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
+    const slotsOf = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
     fc.assert(
-      fc.property(networks, networks, held, (waiting, mayBegin, places) => {
+      fc.property(networks, networks, slotsOf, (waiting, mayBegin, slots) => {
         const may = waiting.filter((each) => mayBegin.includes(each));
-        const next = nextNetwork(waiting, places, (each) => mayBegin.includes(each));
-        const of = (each: string) => places.get(each) ?? 0;
+        const next = nextNetwork(waiting, slots, (each) => mayBegin.includes(each));
+        const of = (each: string) => slots.get(each) ?? 0;
         const fewest = Math.min(...may.map(of));
         // The first network in order among those with the fewest slots.
         expect(next).toBe(may.find((each) => of(each) === fewest) ?? null);
@@ -22,11 +22,11 @@ describe('nextNetwork', () => {
   });
 
   test('admits the agents of a site while silent networks occupy slots', () => {
-    const places = 128;
+    const slots = 128;
     const heldInSilenceMs = 1_000;
     /** Simulates the queue. @returns milliseconds until all agents of the site are admitted */
     const simulate = (hostile: number, agents: number, agentMs: number) => {
-      const held = new Map<string, number>();
+      const slotsOf = new Map<string, number>();
       const ends: { at: number; network: string }[] = [];
       const turns = ['site', ...Array.from({ length: hostile }, (_, i) => `hostile ${i}`)];
       let inside = 0;
@@ -34,14 +34,14 @@ describe('nextNetwork', () => {
       for (let now = 0; ; now++) {
         for (const end of ends.filter(({ at }) => at <= now)) {
           ends.splice(ends.indexOf(end), 1);
-          held.set(end.network, held.get(end.network)! - 1);
+          slotsOf.set(end.network, slotsOf.get(end.network)! - 1);
           if (end.network === 'site' && ++inside === agents) return now;
         }
-        while (ends.length < places) {
-          const next = nextNetwork(turns, held, (network) => network !== 'site' || began < agents);
+        while (ends.length < slots) {
+          const next = nextNetwork(turns, slotsOf, (network) => network !== 'site' || began < agents);
           if (next === null) break;
           turns.push(...turns.splice(turns.indexOf(next), 1));
-          held.set(next, (held.get(next) ?? 0) + 1);
+          slotsOf.set(next, (slotsOf.get(next) ?? 0) + 1);
           if (next === 'site') began++;
           ends.push({ at: now + (next === 'site' ? agentMs : heldInSilenceMs), network: next });
         }
@@ -50,7 +50,7 @@ describe('nextNetwork', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
         const agents = 500;
-        const share = Math.floor(places / (hostile + 1));
+        const share = Math.floor(slots / (hostile + 1));
         // The time with the site's share of the slots, after the first silent connections have lost theirs.
         const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
         expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);

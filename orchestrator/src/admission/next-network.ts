@@ -2,23 +2,23 @@
  * Chooses the network for the next slot: the one with the fewest slots, or the first of several. Peers that occupy
  * slots silently can therefore use only their network's share.
  * @param waiting networks with waiting sockets, in order
- * @param held number of slots of each network, where a missing entry means 0
+ * @param slotsOf number of slots of each network, where a missing entry means 0
  * @param mayBegin reports whether a network may start now
  * @returns null if no network may start
  */
 export function nextNetwork(
   waiting: Iterable<string>,
-  held: ReadonlyMap<string, number>,
+  slotsOf: ReadonlyMap<string, number>,
   mayBegin: (network: string) => boolean,
 ): string | null {
   let next: string | null = null;
   let fewest = Number.POSITIVE_INFINITY;
   for (const network of waiting) {
-    const places = held.get(network) ?? 0;
-    if (places >= fewest || !mayBegin(network)) continue;
-    if (places === 0) return network;
+    const slots = slotsOf.get(network) ?? 0;
+    if (slots >= fewest || !mayBegin(network)) continue;
+    if (slots === 0) return network;
     next = network;
-    fewest = places;
+    fewest = slots;
   }
   return next;
 }

@@ -39,15 +39,15 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   });
 
   test('calls listeners after `publish` has returned', async () => {
-    let told = false;
+    let called = false;
     const seen = collect(bus, 1);
     bus.subscribe(() => {
-      told = true;
+      called = true;
     });
     bus.publish(work('a'));
-    expect(told).toBe(false);
+    expect(called).toBe(false);
     await seen;
-    expect(told).toBe(true);
+    expect(called).toBe(true);
   });
 
   test('calls the other listeners if one throws, and reports the error', async () => {
@@ -62,14 +62,14 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   });
 
   test('calls no listener after the end of its subscription, even for a pending hint', async () => {
-    const heard: Hint[] = [];
-    const end = bus.subscribe((hint) => heard.push(hint));
+    const received: Hint[] = [];
+    const end = bus.subscribe((hint) => received.push(hint));
     const seen = collect(bus, 2);
     bus.publish(work('a'));
     end();
     bus.publish(work('b'));
     await seen;
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
   test('delivers a hint that a listener publishes in a later turn', async () => {
@@ -83,13 +83,13 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
   });
 
   test('ignores calls after `close`', async () => {
-    const heard: Hint[] = [];
-    bus.subscribe((hint) => heard.push(hint));
+    const received: Hint[] = [];
+    bus.subscribe((hint) => received.push(hint));
     bus.publish(work('a'));
     await bus.close();
     bus.publish(work('b'));
     await bus.close();
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 });

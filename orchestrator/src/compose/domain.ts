@@ -5,12 +5,12 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Config } from '../config/schema.ts';
 import { createDeliver } from '../deliver/deliver.ts';
 import { createRemoteWrite } from '../deliver/remote-write.ts';
-import type { Held } from '../disposables.ts';
+import type { Disposables } from '../disposables.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import { createAgentLinks } from '../domain/agent-link/agent-link-service.ts';
 import { createPendingList } from '../domain/agents/pending-list.ts';
 import { createRefusals, type Refusals } from '../domain/audit/refusals.ts';
-import { reportRoom } from '../domain/fleet/disk-space.ts';
+import { reportSpace } from '../domain/fleet/disk-space.ts';
 import { createMetrics, type Metrics } from '../domain/fleet/metrics.ts';
 import { createLiveEvents } from '../domain/live/events.ts';
 import { createLiveOutput } from '../domain/operations/live-output.ts';
@@ -43,32 +43,32 @@ export interface DomainParts {
 export type Domain = Awaited<ReturnType<typeof createDomain>>;
 
 /** Creates the modules of the domain, and interrupts the terminal sessions of the previous process. */
-export async function createDomain(parts: DomainParts, held: Held) {
+export async function createDomain(parts: DomainParts, disposables: Disposables) {
   const { context, store, settings, dataDir, clock } = parts;
   const config = settings.current;
   const health = createHealth(context);
   const terminals = createTerminalSessions(parts);
-  held.add(() => terminals.stop());
+  disposables.add(() => terminals.stop());
   await terminals.interruptLeftovers();
   const refusals = createRefusals(context);
   const signIn = createSignInSessions(parts, refusals);
   if (config.sign_in.require_bound) await signIn.endUnbound();
   const pending = createPendingList(context, config.pending_capacity);
-  held.add(() => signIn.close());
+  disposables.add(() => signIn.close());
   const live = createLiveEvents(context, clock, signIn);
-  held.add(() => live.close());
+  disposables.add(() => live.close());
   const waiting = createWaiting(context);
   const liveOutput = createLiveOutput(context);
-  held.add(() => liveOutput.close());
+  disposables.add(() => liveOutput.close());
   const remoteWrite = startConfiguredRemoteWrite(context, clock, config);
   const disk = startDiskGuard(context, clock, {
-    room: async () => {
+    usage: async () => {
       const { bsize, blocks, bavail } = await statfs(dataDir);
       return { size: bsize * blocks, free: bsize * bavail };
     },
     reserve: () => settings.current.disk.reserve,
   });
-  held.add(() => disk.stop());
+  disposables.add(() => disk.stop());
   await disk.look();
   const metrics = createMetrics(context, store.samples, config.metrics.retention, remoteWrite?.take);
   const conductor = createRunConductor(context, { maxConcurrent: config.runs.max_concurrent });
@@ -95,13 +95,13 @@ export async function createDomain(parts: DomainParts, held: Held) {
       context,
       refusals,
       pending,
-      recordSamplesWithRoom(metrics, disk, context),
+      recordSamplesUnlessDiskLow(metrics, disk, context),
       liveOutput,
       settings.extend(
         {
-          get room() {
+          get space() {
             // PostgreSQL stores rows on another disk, and reports itself when that disk is full.
-            return context.db.kind === 'sqlite' ? reportRoom(disk.space) : 'ample';
+            return context.db.kind === 'sqlite' ? reportSpace(disk.space) : 'ample';
           },
         },
         { dailyBytes: ({ agents }) => agents.daily_bytes },
@@ -142,7 +142,7 @@ function createSignInSessions({ context, settings, addresses, clock }: DomainPar
 }
 
 /** Refuses samples on a nearly full disk, to leave space for other reports. Agents keep the samples and resend them. */
-function recordSamplesWithRoom(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
+function recordSamplesUnlessDiskLow(metrics: Metrics, disk: DiskGuard, { db }: Context): AgentLinks['sampled'] {
   return async (nodeId, samples) => {
     if (disk.low && db.kind === 'sqlite')
       throw new MusterError('storage_full', 'The disk of the orchestrator is nearly full; no samples were stored');

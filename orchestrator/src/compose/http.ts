@@ -89,7 +89,7 @@ export async function createHttp(parts: HttpParts): Promise<FastifyInstance> {
     version,
     configSchemas: { [configSchemaId]: configJsonSchema, [agentConfigSchemaId]: agentConfigJsonSchema },
     ready: domain.health.isReady,
-    requireRoom: (route) => {
+    requireDiskSpace: (route) => {
       if (domain.disk.low) refuseGrowth(route, db.kind === 'postgres');
     },
     telemetry: {

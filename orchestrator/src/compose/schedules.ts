@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { Clock } from '../../../lib/src/clock.ts';
-import { Held } from '../disposables.ts';
+import { Disposables } from '../disposables.ts';
 import { createSequencer } from '../domain/audit/event-sequencer.ts';
 import type { EventConsumer } from '../domain/audit/placed-event.ts';
 import { notificationsOf } from '../domain/notifications/notifications.ts';
@@ -27,8 +27,8 @@ export class Schedules {
   readonly #parts: ScheduleParts;
   /** Identifies this process to others that share the database. */
   readonly #holder: string;
-  readonly #work = new Held();
-  readonly #auditKeeping = new Held();
+  readonly #work = new Disposables();
+  readonly #auditKeeping = new Disposables();
 
   constructor(parts: ScheduleParts) {
     this.#parts = parts;

@@ -9,8 +9,8 @@ import { createInProcessBus } from '../bus/in-process.ts';
 import type { Invocation } from '../config/read.ts';
 import type { Changes } from '../config/reload.ts';
 import type { Config } from '../config/schema.ts';
-import { Held } from '../disposables.ts';
-import { settleRestored } from '../domain/fleet/restored.ts';
+import { Disposables } from '../disposables.ts';
+import { endRestoredOperations } from '../domain/fleet/restored.ts';
 import { bootstrapOperator } from '../domain/operators/operators.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createConnectedAgents, createGateway, type Gateway } from '../gateway/gateway.ts';
@@ -66,11 +66,11 @@ export interface StartOptions {
  * @throws LoosePermissionsError, DirectoryInUse, SchemaRefused, and listen errors, each with a message for the operator
  */
 export async function startOrchestrator(config: Config, dataDir: string, options: StartOptions): Promise<Running> {
-  const held = new Held();
+  const disposables = new Disposables();
   try {
-    return await start(config, dataDir, options, held);
+    return await start(config, dataDir, options, disposables);
   } catch (error) {
-    await held
+    await disposables
       .dispose()
       .catch((fault: unknown) =>
         options.log.error({ err: fault }, 'failed to release all resources after a failed start'),
@@ -79,12 +79,17 @@ export async function startOrchestrator(config: Config, dataDir: string, options
   }
 }
 
-async function start(config: Config, dataDir: string, options: StartOptions, held: Held): Promise<Running> {
+async function start(
+  config: Config,
+  dataDir: string,
+  options: StartOptions,
+  disposables: Disposables,
+): Promise<Running> {
   const { log, clock } = options;
   const settings = new Settings(config, options.sources ?? {});
   if (await finishInterruptedRestore(dataDir)) log.warn({}, 'completed an interrupted restore');
   const identity = await loadIdentity(dataDir);
-  held.add(await lockDirectory(dataDir, 'orchestrator'));
+  disposables.add(await lockDirectory(dataDir, 'orchestrator'));
   const generated =
     config.tls_enabled && config.tls_cert === null ? await loadApiCertificate(dataDir, config.advertised_host) : null;
   const tls = generated ? { cert: generated.certificate, key: generated.key } : await readTls(config);
@@ -95,20 +100,20 @@ async function start(config: Config, dataDir: string, options: StartOptions, hel
     config,
     dataDir,
     { clock, log, onFatal: options.onFatal, onCommit: (units, ms) => telemetry.committed(units, ms / 1000) },
-    held,
+    disposables,
   );
   const bus = createInProcessBus((error, hint) => log.error({ err: error, hint: hint.type }, 'bus listener failed'));
-  held.add(() => bus.close());
+  disposables.add(() => bus.close());
   const connected = createConnectedAgents(clock);
   const context = await createContext(store, { bus, clock, log, presence: connected.registry });
 
-  const restored = await settleRestored(context);
+  const restored = await endRestoredOperations(context);
   if (restored)
     log.warn({ ...restored }, 'restored from a backup; ended unfinished operations and revoked enrollment tokens');
   const bootstrapped = await bootstrap(context, config);
   const domain = await createDomain(
     { context, store, settings, addresses, shells: connected.shells, dataDir, clock, log },
-    held,
+    disposables,
   );
   const gateway = createGateway({
     identity,
@@ -126,7 +131,7 @@ async function start(config: Config, dataDir: string, options: StartOptions, hel
   const parts = { domain, store, gateway, telemetry, identity, settings, addresses, tls, dataDir, clock, log };
   const app = await createHttp(parts);
   const schedules = new Schedules({ domain, transcripts: store.transcripts, settings, clock, dataDir });
-  held.add(() => stop({ app, gateway, domain, schedules, clock, log }));
+  disposables.add(() => stop({ app, gateway, domain, schedules, clock, log }));
   await app.listen({ host: config.api_host, port: config.api_port });
   addresses.apiPort = (app.server.address() as AddressInfo).port;
   addresses.agentPort = await listenForAgents(gateway, config);
@@ -142,7 +147,7 @@ async function start(config: Config, dataDir: string, options: StartOptions, hel
     operators: (await store.db.get(anyOperator, {})) !== undefined,
     reload: (next, sources) =>
       reload(next, sources, { app, settings, addresses, domain, log, ownCertificate: generated !== null }),
-    stop: () => held.dispose(),
+    stop: () => disposables.dispose(),
   };
 }
 

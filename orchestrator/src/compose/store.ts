@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Config } from '../config/schema.ts';
-import type { Held } from '../disposables.ts';
+import type { Disposables } from '../disposables.ts';
 import { loadSecretKeys, type SecretKeys } from '../identity/secret-keys.ts';
 import type { Database } from '../store/database.ts';
-import { type DatabasePlace, openDatabase } from '../store/open-database.ts';
+import { type DatabaseLocation, openDatabase } from '../store/open-database.ts';
 import { anyChannel } from '../store/queries/channels.ts';
 import { anySecret } from '../store/queries/secrets.ts';
 import { openSamples } from '../store/samples/open-samples.ts';
@@ -32,11 +32,16 @@ export interface StoreOptions {
  * Opens the stores of a data directory, and migrates the database.
  * @throws DatabaseInUse, SchemaRefused, and errors of the database server or the disk
  */
-export async function openStore(config: Config, dataDir: string, options: StoreOptions, held: Held): Promise<Store> {
+export async function openStore(
+  config: Config,
+  dataDir: string,
+  options: StoreOptions,
+  disposables: Disposables,
+): Promise<Store> {
   const { clock, log } = options;
   const part = log.child({ part: 'database' });
-  const place = placeOfDatabase(config, dataDir);
-  const db = await openDatabase(place, {
+  const location = databaseLocation(config, dataDir);
+  const db = await openDatabase(location, {
     now: () => clock.now(),
     onFatal: options.onFatal,
     onCommit: options.onCommit,
@@ -45,14 +50,14 @@ export async function openStore(config: Config, dataDir: string, options: StoreO
     },
     log: part,
   });
-  held.add(() => db.close());
-  const samples = await openSamples(place, dataDir, config.metrics.retention, { clock, log: part });
-  held.add(() => samples.close());
+  disposables.add(() => db.close());
+  const samples = await openSamples(location, dataDir, config.metrics.retention, { clock, log: part });
+  disposables.add(() => samples.close());
   const secretKeys = await loadSecretKeys({
     dataDir,
     file: config.secrets_key_file,
     env: process.env,
-    holdsSecrets: async () => ((await db.get(anySecret, {})) ?? (await db.get(anyChannel, {}))) !== undefined,
+    hasSecrets: async () => ((await db.get(anySecret, {})) ?? (await db.get(anyChannel, {}))) !== undefined,
   });
   if (secretKeys.rotationCutOff)
     log.warn(
@@ -60,11 +65,11 @@ export async function openStore(config: Config, dataDir: string, options: StoreO
       'secrets key rotation is incomplete; all secrets can be read. Run `muster secrets rotate-key` to complete it',
     );
   const transcripts = await openTranscripts(join(dataDir, 'terminals'), clock);
-  held.add(() => transcripts.stop());
+  disposables.add(() => transcripts.stop());
   return { db, samples, transcripts, secretKeys };
 }
 
-const placeOfDatabase = (config: Config, dataDir: string): DatabasePlace => ({
+const databaseLocation = (config: Config, dataDir: string): DatabaseLocation => ({
   file: join(dataDir, 'muster.db'),
   postgres:
     config.database_url === null

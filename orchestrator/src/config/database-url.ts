@@ -24,8 +24,8 @@ export class DatabaseUrl {
     if (url.password !== '') url.password = 'x';
     const shown = [...url.searchParams].map(([name, value]) => `${name}=${/pass|key/i.test(name) ? masked : value}`);
     url.search = '';
-    const place = url.href.replace(/^(\w+:\/\/[^/@]*):x@/, `$1:${masked}@`);
-    return shown.length === 0 ? place : `${place}?${shown.join('&')}`;
+    const location = url.href.replace(/^(\w+:\/\/[^/@]*):x@/, `$1:${masked}@`);
+    return shown.length === 0 ? location : `${location}?${shown.join('&')}`;
   }
 
   toJSON(): string {

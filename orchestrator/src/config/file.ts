@@ -61,7 +61,7 @@ const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 
 /** Returns a function that locates a value: in a line of the file, unless a variable or flag overrides it. */
-export function placeIn(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
+export function valueLocator(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
   return (path: readonly PropertyKey[]): string => {
     const elsewhere = over.some((part) => {
       let at: unknown = part;

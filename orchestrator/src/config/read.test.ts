@@ -82,7 +82,7 @@ describe('the configuration', () => {
   });
 
   test('does not quote the content of an invalid file, which may contain a token or a password', () => {
-    const told = (text: string): string => {
+    const messageOf = (text: string): string => {
       try {
         read(['--config', file(text)]);
       } catch (error) {
@@ -105,8 +105,8 @@ describe('the configuration', () => {
       'metrics_token: `canary0123456789\n',
       'metrics_token: %canary0123456789\n  x: "\n',
     ])
-      expect(told(text), text).not.toContain('anary');
-    expect(told('api_port: 1\nmetrics_token: "canary0123456789\n')).toMatch(/at line \d, column \d+$/);
+      expect(messageOf(text), text).not.toContain('anary');
+    expect(messageOf('api_port: 1\nmetrics_token: "canary0123456789\n')).toMatch(/at line \d, column \d+$/);
   });
 
   test('applies the file first, then variables, then flags', () => {

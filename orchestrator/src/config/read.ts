@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { DatabaseUrl } from './database-url.ts';
 import { ConfigError, explain } from './faults.ts';
-import { isMap, noFile, placeIn, type Raw, readFile } from './file.ts';
+import { isMap, noFile, type Raw, readFile, valueLocator } from './file.ts';
 import { oneOf, parseFlags } from './flags.ts';
 import { type Config, configSchema, sectionOf } from './schema.ts';
 
@@ -55,7 +55,7 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   }
   if (values['no-tls']) fromFlags.tls_enabled = false;
   const parsed = configSchema.safeParse(merge(merge(fromFile, fromEnv), fromFlags));
-  if (!parsed.success) throw new ConfigError(explain(parsed.error, placeIn(file, lineOf, [fromEnv, fromFlags])));
+  if (!parsed.success) throw new ConfigError(explain(parsed.error, valueLocator(file, lineOf, [fromEnv, fromFlags])));
   const config = parsed.data;
   if ((config.tls_cert === null) !== (config.tls_key === null))
     throw new ConfigError('tls_cert and tls_key must be given together');
@@ -150,7 +150,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
     if (nested !== null) {
       const part = readSection(env, name, nested);
       if (Object.keys(part).length > 0) found[key] = part;
-    } else if (env[name] !== undefined) found[key] = isText(schema) ? env[name] : plain(env[name]);
+    } else if (env[name] !== undefined) found[key] = isText(schema) ? env[name] : parseText(env[name]);
   }
   return found;
 }
@@ -170,12 +170,12 @@ function numeric(key: string, value: unknown, where: string): unknown {
     if (!/^\d{1,15}$/.test(value)) throw new ConfigError(`${where} must be a whole number, not ${value}`);
     return Number(value);
   }
-  if (kind instanceof z.ZodBoolean) return plain(value);
+  if (kind instanceof z.ZodBoolean) return parseText(value);
   if (kind instanceof z.ZodArray) return value.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()]));
   return value;
 }
 
-function plain(text: string): unknown {
+function parseText(text: string): unknown {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   if (text === 'true' || text === 'false') return text === 'true';
   return text;

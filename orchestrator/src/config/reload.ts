@@ -51,10 +51,10 @@ export function changesOf(
   next: Config,
   { ownCertificate }: { ownCertificate: boolean },
 ): Changes {
-  const holdsAtOnce = (key: string) => reloadable.includes(key) && !(ownCertificate && key.startsWith('tls_'));
+  const appliesImmediately = (key: string) => reloadable.includes(key) && !(ownCertificate && key.startsWith('tls_'));
   return {
-    now: differing(current, next).filter(holdsAtOnce),
-    atStart: differing(start, next).filter((key) => !holdsAtOnce(key)),
+    now: differing(current, next).filter(appliesImmediately),
+    atStart: differing(start, next).filter((key) => !appliesImmediately(key)),
   };
 }
 

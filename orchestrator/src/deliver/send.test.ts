@@ -78,14 +78,14 @@ describe('send', () => {
     const noHttp = createTcp((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH\r\n'));
     await new Promise<void>((resolve) => noHttp.listen(0, '127.0.0.1', resolve));
     const headers = await far((response) => response.writeHead(200, { big: 'x'.repeat(20_000) }).end());
-    const gone = await farEnd();
-    await gone.close();
+    const closedEnd = await farEnd();
+    await closedEnd.close();
     const reasons = [
       await send(post(end.url), open),
       await send(post(reset.url), open),
       await send(post(`http://127.0.0.1:${(noHttp.address() as AddressInfo).port}/`), open),
       await send(post(headers.url), open),
-      await send(post(gone.url), open),
+      await send(post(closedEnd.url), open),
       await send(post(end.url.replace('http:', 'https:')), open),
       await send(post('http://no.such.host.invalid/'), open),
       await send(post('ftp://127.0.0.1/'), open),

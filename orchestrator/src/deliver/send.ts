@@ -61,20 +61,20 @@ export function send(post: AnyPost, limits: SendLimits): Promise<Attempt> {
 }
 
 function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
-  return new Promise((settle) => {
+  return new Promise((finish) => {
     const url = new URL(post.url);
     const host = hostOf(url);
-    if (limits.signal?.aborted) return settle({ status: null, reason: 'the request was cancelled' });
+    if (limits.signal?.aborted) return finish({ status: null, reason: 'the request was cancelled' });
     if (url.protocol !== 'http:' && url.protocol !== 'https:')
-      return settle({ status: null, reason: 'only http and https are supported' });
+      return finish({ status: null, reason: 'only http and https are supported' });
     // Node does not call the lookup for IP addresses.
     if (isIP(host) !== 0 && !mayReach(host, limits))
-      return settle({ status: null, reason: `${host} is a blocked address` });
+      return finish({ status: null, reason: `${host} is a blocked address` });
 
     const end = (outcome: Attempt) => {
       clearTimeout(deadline);
       limits.signal?.removeEventListener('abort', abort);
-      settle(outcome);
+      finish(outcome);
     };
     /** Settles with the status of the answer. Set when the headers have arrived. */
     let answered: (() => void) | null = null;
@@ -102,19 +102,19 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       },
       (response) => {
         const status = response.statusCode ?? 0;
-        const wanted = status < 300 ? 0 : (limits.reasonBytes ?? 0);
+        const maxLength = status < 300 ? 0 : (limits.reasonBytes ?? 0);
         let text = '';
         answered = () =>
           end({
             status,
             retryAfterMs: retryAfter(response.headers['retry-after'], Date.now()),
-            ...(text === '' ? {} : { text: text.slice(0, wanted) }),
+            ...(text === '' ? {} : { text: text.slice(0, maxLength) }),
           });
-        if (wanted === 0) answered();
+        if (maxLength === 0) answered();
         // Drains a bounded part of the body, which is not needed.
         let left = maxDrainBytes;
         response.on('data', (piece: Buffer) => {
-          if (text.length < wanted) text += piece.toString('latin1', 0, wanted);
+          if (text.length < maxLength) text += piece.toString('latin1', 0, maxLength);
           left -= piece.length;
           if (left < 0) request.destroy();
         });

@@ -123,31 +123,36 @@ describeDatabases('reports of an operation', (fixture) => {
     const { operation_id } = operation;
     expect(await output(operation_id, `m/${'x'.repeat(4_000)}`)).toMatchObject({ code: 'protocol_violation' });
     expect(await output(operation_id, 'm//tmp/0', 'hello')).toBeNull();
-    const gone = resultOf({ module: 'old', identity: '/old', action: 'remove' });
+    const removal = resultOf({ module: 'old', identity: '/old', action: 'remove' });
     expect(await output(operation_id, 'old//old')).toMatchObject({ code: 'protocol_violation' });
-    expect(await results(operation_id, 3, [gone])).toBeNull();
+    expect(await results(operation_id, 3, [removal])).toBeNull();
     expect(await output(operation_id, 'old//old')).toBeNull();
     expect(await count('outputs')).toBe(2);
   });
 
   test('refuses reports of an operation that was not dispatched', async () => {
     const { context, actor, results } = await opened(fixture);
-    const wish = { kind: 'apply', modules: ['m'], ttl: 3600, queue: true } as const;
-    const id = await submitOperation(context, actor, 'web-1', wish);
+    const request = { kind: 'apply', modules: ['m'], ttl: 3600, queue: true } as const;
+    const id = await submitOperation(context, actor, 'web-1', request);
     expect(await results(id, 0, [resultOf()])).toMatchObject({ message: expect.stringContaining('was not sent') });
   });
 
   test('does not add removals of unknown resources to applied state', async () => {
     const { agent, context, actor, apply, finish, count, next } = await opened(fixture);
     const first = await apply();
-    const gone = resultOf({ identity: '/from/elsewhere', action: 'remove', status: 'failed', message: 'busy' });
-    await finish(first.operation_id, [...asSent(first), gone], 'failed');
+    const failedRemoval = resultOf({
+      identity: '/from/elsewhere',
+      action: 'remove',
+      status: 'failed',
+      message: 'busy',
+    });
+    await finish(first.operation_id, [...asSent(first), failedRemoval], 'failed');
     expect(await count('applied')).toBe(3);
     expect((await getOperation(context, first.operation_id)).resources).toHaveLength(4);
     const other = '  - resource: { file-unix: { path: /n, content: "x" } }';
     await uploadModule(context, actor, 'n', `name: n\nsupports: [{ platform: linux }]\nresources:\n${other}\n`);
-    const wish = { kind: 'apply', modules: ['n'], ttl: 3600, queue: true } as const;
-    await submitOperation(context, actor, agent.id, wish);
+    const request = { kind: 'apply', modules: ['n'], ttl: 3600, queue: true } as const;
+    await submitOperation(context, actor, agent.id, request);
     const second = await next();
     const removals = asSent(first, { action: 'remove', status: 'failed', message: 'x'.repeat(8_000) });
     expect(await finish(second.operation_id, [...asSent(second), ...removals], 'failed')).toBeNull();
@@ -225,8 +230,8 @@ describeDatabases('daily limits of an agent', (fixture) => {
     }
     expect(checks).toBe(5);
     expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'hints', limit: maxHints } }]);
-    const asked = await submitDriftCheck(context, actor, 'web-1', 'operator');
-    expect((await next()).operation_id).toBe(asked);
+    const checkId = await submitDriftCheck(context, actor, 'web-1', 'operator');
+    expect((await next()).operation_id).toBe(checkId);
   });
 
   test('limits drift events, but records every check', async () => {
@@ -239,8 +244,8 @@ describeDatabases('daily limits of an agent', (fixture) => {
       await submitDriftCheck(context, actor, 'web-1', 'watch');
       await finish((await next()).operation_id, i % 2 === 0 ? [first!] : []);
     }
-    const told = [...(await events('drift.detected')), ...(await events('drift.resolved'))];
-    expect(told).toHaveLength(10);
+    const driftEvents = [...(await events('drift.detected')), ...(await events('drift.resolved'))];
+    expect(driftEvents).toHaveLength(10);
     expect(await events('agent.limited')).toMatchObject([{ metadata: { what: 'events', limit: maxEvents } }]);
     expect(await count('drift')).toBe(20);
     expect((await listDrift(context, 'web-1', { limit: 1, offset: 0 })).items[0]?.status).toBe('in_sync');
@@ -277,14 +282,14 @@ describeDatabases('reports while the disk is nearly full', (fixture) => {
     const { context, domain, apply, results, output, finish, links, agent } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
-    domain.rules.room = 'low';
+    domain.rules.space = 'low';
     expect(await output(operation_id, 'm//tmp/0', 'x'.repeat(250_000))).toBeNull();
     await results(operation_id, 0, asSent(operation, { diff: 'd'.repeat(60_000) }));
     await links.driftHinted(agent.id, ['path:/tmp/0']);
-    domain.rules.room = 'spent';
+    domain.rules.space = 'spent';
     expect(await finish(operation_id, asSent(operation))).toMatchObject({ code: 'unavailable', retry_after_secs: 60 });
     expect((await getOperation(context, operation_id)).status).toBe('queued');
-    domain.rules.room = 'low';
+    domain.rules.space = 'low';
     expect(await finish(operation_id, asSent(operation))).toBeNull();
     expect((await getOperation(context, operation_id)).status).toBe('succeeded');
     const { output: outputs } = await getOutput(context, domain.liveOutput, agent.id, operation_id);
@@ -297,21 +302,21 @@ describeDatabases('reports while the disk is nearly full', (fixture) => {
 describeDatabases('samples of an agent', (fixture) => {
   test('counts samples toward the daily limit, and drops samples beyond it', async () => {
     const { domain, context, agent, events } = await opened(fixture);
-    const kept: Sample[] = [];
+    const stored: Sample[] = [];
     const links = createAgentLinks(
       context,
       domain.refusals,
       domain.pending,
-      async (_, samples) => void kept.push(...samples),
+      async (_, samples) => void stored.push(...samples),
       domain.liveOutput,
-      { dailyBytes: 20_000, room: 'ample' },
+      { dailyBytes: 20_000, space: 'ample' },
     );
     for (let at = 0; at < 10; at++)
       await links.sampled(
         agent.id,
         Array.from({ length: 48 }, (_, second) => sampleAt(at * 48 + second)),
       );
-    expect(kept).toHaveLength(3 * 48);
+    expect(stored).toHaveLength(3 * 48);
     const limited = { metadata: { what: 'bytes', limit: 20_000 }, target: { name: 'web-1' } };
     expect(await events('agent.limited')).toMatchObject([limited]);
     // Reports count toward the same limit.
@@ -326,7 +331,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
   /** Returns agent links of another process on the same database, and a function that returns the events. */
   async function withLinks(dailyBytes: number) {
     const { domain, context, agent, events } = await opened(fixture);
-    const rules = { dailyBytes, room: 'ample' as const };
+    const rules = { dailyBytes, space: 'ample' as const };
     const started = (db = context.db) =>
       createAgentLinks({ ...context, db }, domain.refusals, domain.pending, async () => {}, domain.liveOutput, rules);
     const limited = async () => (await events('agent.limited')).map(({ metadata }) => metadata.what);

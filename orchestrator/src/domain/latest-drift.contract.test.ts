@@ -28,8 +28,8 @@ describeDatabases('the latest drift of each agent', (fixture) => {
       const agent = await newAgent(domain, actor, name);
       agents.set(name, agent);
       await putOneTag(context, actor, name, 'group', name[0] as string);
-      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      const operation = await submitOperation(context, actor, name, wanted);
+      const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const operation = await submitOperation(context, actor, name, request);
       await domain.links.nextOperation(agent.id);
       await report(domain, agent, operation, false);
     }

@@ -266,12 +266,12 @@ describeDatabases('reading by bytes', (fixture) => {
           }),
         ),
       );
-      const asked = { event_type: 'state.requested', ...filter };
+      const request = { event_type: 'state.requested', ...filter };
       largestRead();
       const summaries: string[] = [];
       let pages = 0;
       for (let cursor: string | null | undefined; cursor !== null; pages++) {
-        const page = await listAudit(domain.context, { ...asked, limit: 40, cursor });
+        const page = await listAudit(domain.context, { ...request, limit: 40, cursor });
         summaries.push(...page.events.map(({ summary }) => summary));
         expect(page.has_more).toBe(page.next_cursor !== null);
         cursor = page.next_cursor;

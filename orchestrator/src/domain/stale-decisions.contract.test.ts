@@ -124,8 +124,8 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
     await setStatus(context, actor, agent.id, { status: 'rejected' });
     met();
     expect(await Promise.all([done, queued, late].map(statusOf))).toEqual(['succeeded', 'cancelled', 'cancelled']);
-    const told = (await events('state.cancelled')).map(({ metadata }) => metadata.operation_id);
-    expect(told.sort()).toEqual([queued, late].sort());
+    const cancelledIds = (await events('state.cancelled')).map(({ metadata }) => metadata.operation_id);
+    expect(cancelledIds.sort()).toEqual([queued, late].sort());
   });
 
   test('does not end an operation whose agent reconnects concurrently', async () => {

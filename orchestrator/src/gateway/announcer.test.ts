@@ -3,7 +3,7 @@ import type { NetworkInterfaceInfo } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { UnknownHostError } from '../domain/agents/discovery.ts';
 import { createAnnouncer } from './announcer.ts';
-import { broadcastAddress, broadcastRoutes, isNobody } from './broadcast-routes.ts';
+import { broadcastAddress, broadcastRoutes, isMulticastOrUnspecified } from './broadcast-routes.ts';
 
 const ipv4 = (address: string, netmask: string, internal = false): NetworkInterfaceInfo => ({
   family: 'IPv4',
@@ -68,9 +68,9 @@ describe('broadcast networks', () => {
       'ff02::1%eth0',
       '::ffff:224.0.0.1',
     ])
-      expect(isNobody(address), address).toBe(true);
+      expect(isMulticastOrUnspecified(address), address).toBe(true);
     for (const address of ['127.0.0.1', '192.0.2.255', '255.255.255.255', '::1', 'fe80::1%eth0', '::ffff:192.0.2.1'])
-      expect(isNobody(address), address).toBe(false);
+      expect(isMulticastOrUnspecified(address), address).toBe(false);
   });
 });
 

@@ -2,10 +2,10 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
-import { type BroadcastRoute, broadcastRoutes, isNobody } from './broadcast-routes.ts';
+import { type BroadcastRoute, broadcastRoutes, isMulticastOrUnspecified } from './broadcast-routes.ts';
 
 /** Maximum number of addresses to which one host name may resolve; the rest are ignored. */
-const mostAddresses = 8;
+const maxAddresses = 8;
 const sendTimeoutMs = 5_000;
 
 const bracketed = (address: string, port: number): string =>
@@ -29,7 +29,7 @@ export function createAnnouncer(): Announcer {
         // The name server is unavailable, which may be temporary.
         return [{ to: bracketed(host, port), error: (error as Error).message }];
       }
-      return Promise.all(addresses.slice(0, mostAddresses).map((each) => sendTo(each, port, datagramFor)));
+      return Promise.all(addresses.slice(0, maxAddresses).map((each) => sendTo(each, port, datagramFor)));
     },
   };
 }
@@ -45,7 +45,7 @@ async function resolve(host: string): Promise<Address[]> {
     throw error.code === 'ENOTFOUND' ? new UnknownHostError(`the host ${host} cannot be resolved`) : error;
   });
   const addresses = found.map(({ address, family }): Address => ({ address, family: family === 6 ? 'udp6' : 'udp4' }));
-  const usable = addresses.filter(({ address }) => !isNobody(address));
+  const usable = addresses.filter(({ address }) => !isMulticastOrUnspecified(address));
   if (usable.length === 0) throw new UnknownHostError(`the host ${host} has only multicast or unspecified addresses`);
   return usable;
 }

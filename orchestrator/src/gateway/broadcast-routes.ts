@@ -11,7 +11,7 @@ export interface BroadcastRoute {
 }
 
 /** Maximum number of networks. A container host may have many bridges. */
-const mostRoutes = 64;
+const maxRoutes = 64;
 
 /**
  * Returns the broadcast destinations: the broadcast address of each IPv4 network, and the all-nodes address of each
@@ -34,7 +34,7 @@ export function broadcastRoutes(
     const from = ipv6.find((address) => !isLinkLocal(address)) ?? null;
     routes.push({ family: 'udp6', from, to: `ff02::1%${name}`, interface: name });
   }
-  return routes.slice(0, mostRoutes);
+  return routes.slice(0, maxRoutes);
 }
 
 const isLinkLocal = (address: string): boolean => /^fe[89ab]/i.test(address);
@@ -52,7 +52,7 @@ const toNumber = (address: string): number =>
   address.split('.').reduce((sum, part) => ((sum << 8) | Number(part)) >>> 0, 0);
 
 /** Reports whether an address is multicast or unspecified, in any notation that a resolver returns. */
-export function isNobody(address: string): boolean {
+export function isMulticastOrUnspecified(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (plain.includes(':')) return /^ff/i.test(plain) || /^[0:]+$/.test(plain.replace(/%.*$/, ''));
   const first = Number(plain.split('.')[0]);

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import type { GatewayLimits } from './limits.ts';
-import { type Link, wish } from './link.ts';
+import { type Link, workFlags } from './link.ts';
 
 /** Maximum number of links served in one turn of the event loop. */
 const linksPerTurn = 32;
@@ -42,9 +42,9 @@ export class Dispatcher {
     return this.queue.size;
   }
 
-  /** Queues a link for service. @param wishes flags of the work to read and send */
-  wake(link: Link, wishes: number): void {
-    link.wishes |= wishes;
+  /** Queues a link for service. @param flags the work to read and send */
+  wake(link: Link, flags: number): void {
+    link.pendingWork |= flags;
     // The flags stay on the link, and are served after the welcome or the current dispatch.
     if (link.state !== 'open' || link.dispatching) return;
     this.queue.add(link);
@@ -81,12 +81,12 @@ export class Dispatcher {
     this.inFlight++;
     link.dispatching = true;
     try {
-      while (link.wishes !== 0 && link.state === 'open') {
-        const { wishes } = link;
-        link.wishes = 0;
-        if (wishes & wish.standing) await this.sendStanding(link);
-        if (wishes & wish.cancellations) await this.sendCancellations(link);
-        if (wishes & (wish.work | wish.standing)) await this.sendOperation(link);
+      while (link.pendingWork !== 0 && link.state === 'open') {
+        const flags = link.pendingWork;
+        link.pendingWork = 0;
+        if (flags & workFlags.standing) await this.sendStanding(link);
+        if (flags & workFlags.cancellations) await this.sendCancellations(link);
+        if (flags & (workFlags.work | workFlags.standing)) await this.sendOperation(link);
       }
     } catch (error) {
       this.log.error({ node_id: link.nodeId, error }, 'failed to read work for an agent; the next sweep will retry');

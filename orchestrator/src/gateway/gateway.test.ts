@@ -121,7 +121,7 @@ describe('admission of agents', () => {
     expect(await agent.next('welcome')).toMatchObject({ version: 1, status: 'approved', acknowledged: 0 });
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
     expect(gateway.presence.count).toBe(1);
-    expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
+    expect(gateway.presence.lastContactAt(agent.key.nodeId)).toBe(clock.now() / 1000);
     agent.send({ type: 'bye', reason: 'stopped' });
     await agent.closed;
     await until(() => !gateway.presence.isConnected(agent.key.nodeId));
@@ -161,13 +161,13 @@ describe('admission of agents', () => {
   });
 
   test('truncates the reason of a close frame between two characters', () => {
-    for (const [reason, kept] of [
+    for (const [reason, expected] of [
       ['short', 'short'],
       ['x'.repeat(200), 'x'.repeat(123)],
       ['é'.repeat(200), 'é'.repeat(61)],
       ['😀'.repeat(200), '😀'.repeat(30)],
     ] as const)
-      expect(closeReason(reason)).toBe(kept);
+      expect(closeReason(reason)).toBe(expected);
   });
 
   test('accepts only TLS 1.3', async () => {
@@ -549,10 +549,10 @@ describe('limits of a link', () => {
     const agent = await dial();
     expect((await agent.join()).status).toBe('pending');
     const { nodeId } = agent.key;
-    const wanted = operation();
-    links.queue(nodeId, wanted);
+    const queued = operation();
+    links.queue(nodeId, queued);
     // The gateway must not send an operation to an unapproved agent, even if the domain returns one.
-    links.nextOperation = async () => ({ operation: wanted, more: false });
+    links.nextOperation = async () => ({ operation: queued, more: false });
     bus.publish({ type: 'work', node_id: nodeId });
     clock.advance(10_000);
     await agent.settled();
@@ -562,7 +562,7 @@ describe('limits of a link', () => {
     links.row(nodeId).standing = { status: 'approved', name: 'web', tags: { a: 'b' } };
     bus.publish({ type: 'agent_changed', node_id: nodeId });
     expect(await agent.next('status')).toEqual({ type: 'status', status: 'approved', name: 'web', tags: { a: 'b' } });
-    expect(await agent.next('operation')).toEqual(wanted);
+    expect(await agent.next('operation')).toEqual(queued);
   });
 
   test('disconnects an agent that reports on an operation of another agent', async () => {
@@ -652,10 +652,10 @@ describe('live output of programs', () => {
     open();
     const crowded = await dial();
     await crowded.join();
-    const wanted = operation();
-    links.owners.set(wanted.operation_id, crowded.key.nodeId);
+    const queued = operation();
+    links.owners.set(queued.operation_id, crowded.key.nodeId);
     links.gate = closed();
-    crowded.send({ type: 'report', seq: 1, reports: [finished(wanted.operation_id, 'x'.repeat(7_000))] });
+    crowded.send({ type: 'report', seq: 1, reports: [finished(queued.operation_id, 'x'.repeat(7_000))] });
     crowded.send(piece('x'.repeat(2_000)));
     expect(await crowded.next('refused')).toMatchObject({ code: 'protocol_violation' });
     open();
@@ -687,22 +687,22 @@ describe('operations', () => {
     const agent = await dial();
     await agent.join();
     await agent.settled();
-    const wanted = operation();
-    links.queue(agent.key.nodeId, wanted);
-    links.row(agent.key.nodeId).cancellations.push(wanted.operation_id);
+    const queued = operation();
+    links.queue(agent.key.nodeId, queued);
+    links.row(agent.key.nodeId).cancellations.push(queued.operation_id);
     clock.advance(10_000);
-    expect(await agent.next('operation')).toEqual(wanted);
-    expect(await agent.next('cancel')).toEqual({ type: 'cancel', operation_id: wanted.operation_id });
+    expect(await agent.next('operation')).toEqual(queued);
+    expect(await agent.next('cancel')).toEqual({ type: 'cancel', operation_id: queued.operation_id });
     // An operation that was not accepted is sent again after 30 s.
     clock.advance(20_000);
     await agent.settled();
     expect(agent.count('operation')).toBe(0);
     clock.advance(20_000);
-    expect(await agent.next('operation')).toEqual(wanted);
-    agent.send({ type: 'report', seq: 1, reports: [accepted(wanted.operation_id)] });
+    expect(await agent.next('operation')).toEqual(queued);
+    agent.send({ type: 'report', seq: 1, reports: [accepted(queued.operation_id)] });
     await agent.next('ack');
     // The gateway must not send an accepted operation again, even if the domain returns it.
-    links.nextOperation = async () => ({ operation: wanted, more: false });
+    links.nextOperation = async () => ({ operation: queued, more: false });
     clock.advance(40_000);
     await agent.settled();
     await agent.settled();
@@ -1055,24 +1055,24 @@ describe('attributes and hints', () => {
     await start();
     const agent = await dial();
     await agent.join();
-    const told = () =>
+    const loggedSkews = () =>
       logged.flatMap(({ message, fields }) => (/clock of this agent/.test(message) ? [fields.clock_skew_secs] : []));
     const off = async (hours: number) => {
       agent.send({ type: 'attributes', attributes: {}, clock_ms: clock.now() + hours * 3_600_000 });
       await agent.settled();
     };
     for (const hours of [1, 2, 3]) await off(hours);
-    expect(told()).toEqual([3_600]);
+    expect(loggedSkews()).toEqual([3_600]);
     expect(gateway.presence.clockAheadSecs(agent.key.nodeId)).toBe(10_800);
     await clock.advance(5_000);
-    expect(told()).toEqual([3_600, 10_800]);
+    expect(loggedSkews()).toEqual([3_600, 10_800]);
     await clock.advance(10_000);
     await off(3);
     await clock.advance(10_000);
     await off(0);
     await clock.advance(10_000);
     await off(1);
-    expect(told()).toEqual([3_600, 10_800, 3_600]);
+    expect(loggedSkews()).toEqual([3_600, 10_800, 3_600]);
   });
 
   test('forwards drift hints of approved agents', async () => {
@@ -1229,7 +1229,7 @@ describe('presence of agents', () => {
       }
       expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
       clock.advance(10_000);
-      expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(Math.floor(clock.now() / 1000) - 10);
+      expect(gateway.presence.lastContactAt(agent.key.nodeId)).toBe(Math.floor(clock.now() / 1000) - 10);
     }
     expect(agent.count('refused')).toBe(0);
     // The time limits of the handshake, the upgrade, and the hello use the monotonic clock.
@@ -1372,7 +1372,7 @@ describe('presence of agents', () => {
         valid_until: null,
         succession: { former_key: key.publicKey.toString('hex'), former_until: 0, between: [] },
       });
-      const keptOut = async (thief: TestAgent) => {
+      const expectRefused = async (thief: TestAgent) => {
         while (thief.count('welcome') + thief.count('refused') === 0) {
           clock.advance(100);
           await Promise.race([thief.settled(), thief.closed]);
@@ -1390,17 +1390,17 @@ describe('presence of agents', () => {
       const waiting = await comes(key);
       await waiting.settled();
       first.send({ type: 'bye', reason: 'to show a new key', returns: true });
-      await keptOut(waiting);
+      await expectRefused(waiting);
       expect(gateway.presence.isConnected(key.nodeId)).toBe(false);
-      await keptOut(await comes(key));
-      await keptOut(await comes(next));
+      await expectRefused(await comes(key));
+      await expectRefused(await comes(next));
       const real = await dial(next);
       await real.join({ versions: [4], instance_id });
       // The agent disconnects again, but does not reconnect.
       real.send({ type: 'bye', reason: 'to show a new key', returns: true });
       await real.closed;
       clock.advance(14_000);
-      await keptOut(await comes(next));
+      await expectRefused(await comes(next));
       clock.advance(1_000);
       const restarted = await dial(next);
       await restarted.join({ versions: [4] });
@@ -1528,7 +1528,7 @@ describe('many connections', () => {
   });
 
   test('ends a handshake that takes too long', async () => {
-    await start({ handshakePlaceMs: 1_000, handshakeTimeoutMs: 5_000 });
+    await start({ handshakeSlotMs: 1_000, handshakeTimeoutMs: 5_000 });
     const silent = connectTcp(port, '127.0.0.1');
     let dropped = false;
     silent.on('error', () => {});
@@ -1547,7 +1547,7 @@ describe('many connections', () => {
   });
 
   test('drops a connection that waits too long for the start of its handshake', async () => {
-    await start({ handshakesInFlight: 1, handshakePlaceMs: 60_000, waitingTimeoutMs: 5_000 });
+    await start({ handshakesInFlight: 1, handshakeSlotMs: 60_000, waitingTimeoutMs: 5_000 });
     const holder = connectTcp(port, '127.0.0.1');
     await new Promise((resolve) => holder.once('connect', resolve));
     const waiting = connectTcp(port, '127.0.0.1');
@@ -1571,12 +1571,12 @@ describe('many connections', () => {
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
     // A connection from another address goes before further ones from the first address.
-    const patient = dial(undefined, '127.0.0.1');
+    const waiting = dial(undefined, '127.0.0.1');
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
       clock.advance(1_250);
     }
-    await (await patient).join();
+    await (await waiting).join();
     for (const socket of silent) socket.destroy();
   });
 
@@ -1587,13 +1587,13 @@ describe('many connections', () => {
       commit = resolve;
     });
     const dialled = Array.from({ length: 8 }, () => dial());
-    let begun = 0;
-    for (const each of dialled) void each.then(() => begun++);
+    let started = 0;
+    for (const each of dialled) void each.then(() => started++);
     const joining = dialled.map(async (each) => (await each).join());
-    await until(() => begun >= 3);
+    await until(() => started >= 3);
     // Afterward all hellos are read, and every handshake that may begin has begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
-    expect(begun).toBe(3);
+    expect(started).toBe(3);
     commit();
     await Promise.all(joining);
     // Refused and disconnected agents free their slots, too.
@@ -1609,21 +1609,21 @@ describe('many connections', () => {
   test('limits the handshakes of an address that sends no hello, and assigns its slots to others', async () => {
     await start({ handshakesInFlight: 2, unfinishedOfNetwork: 3 });
     const slow = Array.from({ length: 6 }, () => dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2'));
-    let begun = 0;
-    for (const each of slow) void each.then(() => begun++);
+    let started = 0;
+    for (const each of slow) void each.then(() => started++);
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
       clock.advance(1_250);
     }
     for (let i = 0; i < 20; i++) await (await dial()).join();
-    expect(begun).toBe(3);
+    expect(started).toBe(3);
     clock.advance(10_000);
     for (const each of slow) {
       const agent = await each.catch(() => null);
       await agent?.join().catch(() => {});
       agent?.end();
     }
-    expect(begun).toBe(6);
+    expect(started).toBe(6);
     const late = await dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
     await late.join();
     late.end();
@@ -1638,14 +1638,14 @@ describe('many connections', () => {
     const first = [await dial(), await dial()];
     const joined = first.map((agent) => agent.join());
     for (const agent of first) await agent.settled();
-    let begun = false;
+    let started = false;
     const third = dial();
     void third.then(() => {
-      begun = true;
+      started = true;
     });
     clock.advance(30_000);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(begun).toBe(false);
+    expect(started).toBe(false);
     commit();
     await Promise.all(joined);
     await (await third).join();
@@ -1655,7 +1655,7 @@ describe('many connections', () => {
     // Only slots expire, so the clock can advance without a limit.
     const never = 1_000_000_000;
     await start({
-      ...{ handshakesInFlight: 4, handshakePlaceMs: 1_000 },
+      ...{ handshakesInFlight: 4, handshakeSlotMs: 1_000 },
       ...{ handshakeTimeoutMs: never, waitingTimeoutMs: never, helloTimeoutMs: never },
     });
     const silent = Array.from({ length: 40 }, () => connectTcp({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }));
@@ -1746,12 +1746,12 @@ describe('many connections', () => {
       hostile.end();
     }
     const held = dialAsAgent(port, undefined, '127.0.0.1', '127.0.0.2');
-    let begun = false;
+    let started = false;
     void held.then(() => {
-      begun = true;
+      started = true;
     });
     for (let at = 0; at < 5; at++) await (await dial()).join();
-    expect(begun).toBe(false);
+    expect(started).toBe(false);
     clock.advance(1_000);
     const late = await held;
     await late.join();

@@ -26,7 +26,7 @@ import { Deadlines } from './deadlines.ts';
 import { Dispatcher, sendCancel } from './dispatch.ts';
 import { Inbound } from './inbound.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './limits.ts';
-import { Link, type LinkOwner, LinkSocket, wish } from './link.ts';
+import { Link, type LinkOwner, LinkSocket, workFlags } from './link.ts';
 import { LinkRegistry } from './presence.ts';
 import { asKnown, Reception } from './reception.ts';
 import { RefusedHellos } from './refused-hellos.ts';
@@ -244,7 +244,7 @@ class AgentGateway implements Gateway, LinkOwner {
       if (link.committing !== null) commits.push(link.committing);
       if (++notified % 200 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
-    await this.settle(commits);
+    await this.waitForCommits(commits);
     for (const link of [...this.registry.all()]) link.close(1001, 'drain');
   }
 
@@ -260,11 +260,11 @@ class AgentGateway implements Gateway, LinkOwner {
     const commits = [...links].flatMap((link) => link.committing ?? []);
     for (const link of links) link.destroy('closed');
     this.sockets.close();
-    await this.settle(commits);
+    await this.waitForCommits(commits);
   }
 
   /** Waits up to `drainMs` for commits. Agents resend reports that were not committed. */
-  private async settle(commits: readonly Promise<void>[]): Promise<void> {
+  private async waitForCommits(commits: readonly Promise<void>[]): Promise<void> {
     let cancelTimer = () => {};
     const late = new Promise<boolean>((resolve) => {
       cancelTimer = this.clock.after(this.limits.drainMs, () => resolve(true));
@@ -335,7 +335,7 @@ class AgentGateway implements Gateway, LinkOwner {
 
   onHello(link: Link, proof: HelloProof, hello: unknown): void {
     this.greetings.delete(link);
-    this.handshakes.keepPlace(link.socket);
+    this.handshakes.keepSlot(link.socket);
     this.reception
       .admit(link, proof, hello)
       .catch((error: unknown) => {
@@ -386,7 +386,7 @@ class AgentGateway implements Gateway, LinkOwner {
   onClosing(link: Link): void {
     this.handshakes.release(link.socket);
     this.shells.forget(link);
-    if (link.returns) this.reception.keepPlace(link);
+    if (link.returns) this.reception.reserveSlot(link);
   }
 
   onFault(link: Link, error: unknown): void {
@@ -406,7 +406,7 @@ class AgentGateway implements Gateway, LinkOwner {
     else this.log.debug(fields, 'connection closed before welcome');
     if (!this.registry.remove(link)) return;
     this.links
-      .closed(link.nodeId!, link.endReason!, this.registry.heardAt(link))
+      .closed(link.nodeId!, link.endReason!, this.registry.lastFrameAt(link))
       .catch((error: unknown) =>
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to record the end of a link'),
       );
@@ -420,20 +420,22 @@ class AgentGateway implements Gateway, LinkOwner {
     if (!link) return;
     switch (hint.type) {
       case 'work':
-        this.dispatcher.wake(link, wish.work);
+        this.dispatcher.wake(link, workFlags.work);
         return;
       case 'agent_changed':
       case 'agent_removed':
-        this.dispatcher.wake(link, wish.standing);
+        this.dispatcher.wake(link, workFlags.standing);
         return;
       case 'cancel':
-        link.state === 'open' ? sendCancel(link, hint.operation_id) : this.dispatcher.wake(link, wish.cancellations);
+        link.state === 'open'
+          ? sendCancel(link, hint.operation_id)
+          : this.dispatcher.wake(link, workFlags.cancellations);
         return;
       case 'operation_ended':
         // The operation expired, or was cancelled before it began, so the agent reports no end.
         if (link.sentOperation === hint.operation_id && !link.sentOperationAccepted) {
           link.sentOperation = null;
-          this.dispatcher.wake(link, wish.work);
+          this.dispatcher.wake(link, workFlags.work);
         }
         return;
     }
@@ -505,7 +507,7 @@ class AgentGateway implements Gateway, LinkOwner {
     try {
       for (const nodeId of await this.links.agentsWithWork()) {
         const link = this.registry.get(nodeId);
-        if (link) this.dispatcher.wake(link, wish.work | wish.cancellations);
+        if (link) this.dispatcher.wake(link, workFlags.work | workFlags.cancellations);
       }
     } catch (error) {
       this.log.warn({ err: error }, 'failed to sweep for queued work; the next sweep will retry');

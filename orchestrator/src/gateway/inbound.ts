@@ -6,7 +6,7 @@ import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
 import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { GatewayLimits } from './limits.ts';
-import { type Link, wish } from './link.ts';
+import { type Link, workFlags } from './link.ts';
 import { Reassembly } from './reassembly.ts';
 import { readReports } from './report-text.ts';
 import type { TerminalShells } from './terminal-shells.ts';
@@ -111,7 +111,7 @@ export class Inbound {
    * ignored and not acknowledged, so the agent keeps them until its approval.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
-    this.pace(link, now);
+    this.limitRate(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
       // Acknowledging a later report would also acknowledge the ignored ones.
@@ -132,7 +132,7 @@ export class Inbound {
    * Delays acknowledgments of an agent that sends reports faster than the message rate, which slows the agent down. It
    * is not refused, because the window limits its reports.
    */
-  private pace(link: Link, now: number): void {
+  private limitRate(link: Link, now: number): void {
     const { agentMessagesPerSecond, agentMessageBurst } = this.limits;
     link.uncount();
     link.reportBucket ??= new TokenBucket(agentMessageBurst, now);
@@ -155,7 +155,7 @@ export class Inbound {
     }
     assembly.uncredited.push(bytes);
     // The last pieces of a complete report count against the window until the commit.
-    if (this.reassembly.isWhole(assembly)) this.finish(link);
+    if (this.reassembly.isComplete(assembly)) this.finish(link);
     else this.credit(link);
   }
 
@@ -267,7 +267,7 @@ export class Inbound {
       // `moreWork` is unknown for an operation that was sent on an earlier link.
       look ||= !sentHere || link.moreWork;
     }
-    if (look) this.dispatcher.wake(link, wish.work);
+    if (look) this.dispatcher.wake(link, workFlags.work);
   }
 
   private commitAttributes(link: Link, now: number): void {

@@ -13,7 +13,7 @@ export const defaultGatewayLimits = {
   /** Maximum number of handshakes started in one turn of the event loop. The API is served between turns. */
   handshakesPerTurn: 8,
   /** Time after which a connection without a hello loses its slot to the next one. It stays open. */
-  handshakePlaceMs: 1_000,
+  handshakeSlotMs: 1_000,
   /** Maximum number of connections of one network that are not welcomed yet. */
   unfinishedOfNetwork: 128,
   handshakeTimeoutMs: 10_000,

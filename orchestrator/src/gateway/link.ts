@@ -54,7 +54,7 @@ export interface ReceivedReport {
 }
 
 /** Flags of the work that the dispatcher must read for a link. */
-export const wish = { work: 1, cancellations: 2, standing: 4 } as const;
+export const workFlags = { work: 1, cancellations: 2, standing: 4 } as const;
 
 /** Socket class of the server. Shared listeners find the link here. */
 export class LinkSocket extends WebSocket {
@@ -87,7 +87,7 @@ export class Link {
   /** The skew that was logged last. */
   loggedClockSkewSecs: number | null = null;
   /** Time of the last frame of any kind, in monotonic milliseconds. */
-  heardAt: number;
+  lastFrameAt: number;
   unansweredPings = 0;
   /** The ping that probes the agent, and callbacks for its outcome; null if no probe is pending. */
   probe: { payload: string; answered: () => void; ended: () => void } | null = null;
@@ -134,7 +134,7 @@ export class Link {
   operationBytes = 0;
   cancelled: string | null = null;
   terminals: LinkTerminals | null = null;
-  wishes = 0;
+  pendingWork = 0;
   dispatching = false;
   /** Buffered bytes at the last call of `isStuck`. */
   private bufferedBefore = 0;
@@ -146,8 +146,8 @@ export class Link {
     this.socket = socket;
     this.owner = owner;
     this.remoteIp = remoteIp(socket);
-    this.heardAt = owner.clock.monotonic();
-    this.bucket = new TokenBucket(owner.limits.agentMessageBurst, this.heardAt);
+    this.lastFrameAt = owner.clock.monotonic();
+    this.bucket = new TokenBucket(owner.limits.agentMessageBurst, this.lastFrameAt);
     ws.link = this;
     ws.on('message', onMessage);
     ws.on('ping', onPing);
@@ -264,7 +264,7 @@ export class Link {
    * Counts a frame that is not a terminal frame. Refuses the link if there are too many.
    * @returns false if the frame must be ignored
    */
-  heard(): boolean {
+  frameReceived(): boolean {
     if (this.state === 'closing') return false;
     const now = this.listen();
     const { agentMessagesPerSecond, agentMessageBurst } = this.owner.limits;
@@ -280,7 +280,7 @@ export class Link {
   /** Records that the agent is alive. @returns the current time in monotonic milliseconds */
   private listen(): number {
     const now = this.owner.clock.monotonic();
-    this.heardAt = now;
+    this.lastFrameAt = now;
     this.unansweredPings = 0;
     return now;
   }
@@ -297,7 +297,7 @@ export class Link {
       this.owner.onFrame(this, data);
       return;
     }
-    if (!this.heard()) return;
+    if (!this.frameReceived()) return;
     if (isBinary) {
       this.violation('unexpected binary frame');
       return;
@@ -402,7 +402,7 @@ function onMessage(this: WebSocket, data: Buffer, isBinary: boolean): void {
 function onPing(this: WebSocket, data: Buffer): void {
   const link = linkOf(this);
   try {
-    if (link.heard()) link.pong(data);
+    if (link.frameReceived()) link.pong(data);
   } catch (error) {
     link.fault(error);
   }
@@ -410,7 +410,7 @@ function onPing(this: WebSocket, data: Buffer): void {
 function onPong(this: WebSocket, data: Buffer): void {
   const link = linkOf(this);
   try {
-    if (link.heard() && link.probe?.payload === data.toString()) link.probe.answered();
+    if (link.frameReceived() && link.probe?.payload === data.toString()) link.probe.answered();
   } catch (error) {
     link.fault(error);
   }

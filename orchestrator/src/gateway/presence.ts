@@ -35,9 +35,9 @@ export class LinkRegistry implements Presence {
     return this.byNode.has(nodeId);
   }
 
-  lastHeardAt(nodeId: string): number | null {
+  lastContactAt(nodeId: string): number | null {
     const link = this.byNode.get(nodeId);
-    return link ? this.heardAt(link) : null;
+    return link ? this.lastFrameAt(link) : null;
   }
 
   clockAheadSecs(nodeId: string): number {
@@ -45,8 +45,8 @@ export class LinkRegistry implements Presence {
   }
 
   /** Returns the time of the last frame on a link, in Unix seconds. */
-  heardAt(link: Link): number {
-    return Math.floor((this.clock.now() - (this.clock.monotonic() - link.heardAt)) / 1000);
+  lastFrameAt(link: Link): number {
+    return Math.floor((this.clock.now() - (this.clock.monotonic() - link.lastFrameAt)) / 1000);
   }
 
   get(nodeId: string): Link | undefined {
@@ -90,13 +90,13 @@ export class LinkRegistry implements Presence {
     if (link.state !== 'open') return Promise.resolve('ended');
     return new Promise((resolve) => {
       const payload = `probe ${++this.probes}`;
-      const settle = (outcome: ProbeOutcome) => {
+      const finish = (outcome: ProbeOutcome) => {
         link.probe = null;
         cancelTimer();
         resolve(outcome);
       };
-      const cancelTimer = this.clock.after(this.limits.cloneProbeMs, () => settle('silent'));
-      link.probe = { payload, answered: () => settle('answered'), ended: () => settle('ended') };
+      const cancelTimer = this.clock.after(this.limits.cloneProbeMs, () => finish('silent'));
+      link.probe = { payload, answered: () => finish('answered'), ended: () => finish('ended') };
       link.ping(payload);
     });
   }

@@ -31,7 +31,7 @@ export type PartFault = string;
  */
 export class Reassembly {
   private readonly limits: GatewayLimits;
-  private held = 0;
+  private heldBytes = 0;
   /** Incomplete reports, oldest first. */
   private readonly open = new Set<Assembly>();
   private readonly waiting = new Set<Assembly>();
@@ -42,7 +42,7 @@ export class Reassembly {
 
   /** Budget in use, in characters. */
   get load(): number {
-    return this.held;
+    return this.heldBytes;
   }
 
   /**
@@ -73,14 +73,14 @@ export class Reassembly {
     if (assembly.length + part.text.length > this.limits.reportLength)
       return `a report exceeds ${this.limits.reportLength} characters`;
     assembly.length += part.text.length;
-    this.held += part.text.length;
+    this.heldBytes += part.text.length;
     assembly.texts.push(part.text);
     assembly.waiting = !this.mayGoOn(assembly);
     if (assembly.waiting) this.waiting.add(assembly);
     return null;
   }
 
-  isWhole(assembly: Assembly): boolean {
+  isComplete(assembly: Assembly): boolean {
     return assembly.texts.length === assembly.parts;
   }
 
@@ -109,7 +109,7 @@ export class Reassembly {
   release(assembly: Assembly): void {
     if (!this.open.delete(assembly)) return;
     this.waiting.delete(assembly);
-    this.held -= assembly.length;
+    this.heldBytes -= assembly.length;
     assembly.texts = [];
     for (const next of this.waiting) {
       if (!this.mayGoOn(next)) break;
@@ -130,6 +130,6 @@ export class Reassembly {
   }
 
   private mayGoOn(assembly: Assembly): boolean {
-    return this.held <= this.limits.reassemblyLength || this.open.values().next().value === assembly;
+    return this.heldBytes <= this.limits.reassemblyLength || this.open.values().next().value === assembly;
   }
 }

@@ -7,9 +7,9 @@ import { skewOf, warnOfSkew, withSkew } from './clock-skew.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { checkHello } from './hello-check.ts';
 import { Turns } from './keyed-mutex.ts';
-import { faultOf, type Link, wish } from './link.ts';
+import { faultOf, type Link, workFlags } from './link.ts';
 import type { LinkRegistry } from './presence.ts';
-import { KeptPlaces } from './reconnect-reservations.ts';
+import { ReconnectReservations } from './reconnect-reservations.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** Maximum number of agents whose admission rate is stored. */
@@ -50,7 +50,7 @@ export class Reception {
   private readonly turns: Turns;
   /** Links that are being admitted, by node id. They also receive hints. */
   private readonly claims = new Map<string, Link>();
-  private readonly kept = new KeptPlaces();
+  private readonly reservations = new ReconnectReservations();
   /** Admission buckets by node id, least recently used first. */
   private readonly admissions = new Map<string, TokenBucket>();
 
@@ -64,8 +64,9 @@ export class Reception {
   }
 
   /** Reserves the slot of an agent that reconnects immediately. A link with a former key cannot reserve a slot. */
-  keepPlace({ nodeId, instanceId, keyUntil }: Link): void {
-    if (nodeId !== null && keyUntil === null) this.kept.keep(nodeId, instanceId, this.options.clock.monotonic());
+  reserveSlot({ nodeId, instanceId, keyUntil }: Link): void {
+    if (nodeId !== null && keyUntil === null)
+      this.reservations.keep(nodeId, instanceId, this.options.clock.monotonic());
   }
 
   all(): Iterable<Link> {
@@ -116,7 +117,7 @@ export class Reception {
         return;
       }
       // Checked after the probe, because the former link may have disconnected during it.
-      if (this.kept.isKeptFrom(nodeId, link.instanceId, this.options.clock.monotonic())) {
+      if (this.reservations.isReservedForOther(nodeId, link.instanceId, this.options.clock.monotonic())) {
         const message = 'the agent is about to reconnect with a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
       }
@@ -133,7 +134,7 @@ export class Reception {
       link.acknowledgedSeq = admission.acknowledged;
       link.state = 'open';
       this.options.registry.add(link);
-      this.kept.taken(nodeId);
+      this.reservations.taken(nodeId);
       this.options.links.opened(nodeId);
       link.send({
         type: 'welcome',
@@ -149,7 +150,7 @@ export class Reception {
         'agent connected',
       );
       warnOfSkew(this.options.log, link);
-      this.options.dispatcher.wake(link, wish.work | wish.cancellations);
+      this.options.dispatcher.wake(link, workFlags.work | workFlags.cancellations);
     } finally {
       this.claims.delete(nodeId);
       done();
@@ -187,7 +188,7 @@ export class Reception {
     former.cut('replaced by a newer link');
     // The welcome contains the last acknowledged report, so pending commits must finish first.
     await former.committing;
-    if (wasOpen) await this.options.links.closed(nodeId, former.endReason!, this.options.registry.heardAt(former));
+    if (wasOpen) await this.options.links.closed(nodeId, former.endReason!, this.options.registry.lastFrameAt(former));
     return true;
   }
 }

@@ -1,32 +1,32 @@
 /** Duration of a reservation, in milliseconds. If the agent restarts during it, its new process must wait, too. */
-const keptMs = 15_000;
+const reservationMs = 15_000;
 
 /**
  * Reserves the slots of agents that reconnect immediately with a new key. Otherwise, the owner of a copied key could
  * connect between the two links, and take over the key change.
  */
-export class KeptPlaces {
+export class ReconnectReservations {
   /** Reservations by node id, oldest first. */
-  readonly #kept = new Map<string, { instanceId: string; until: number }>();
+  readonly #reservations = new Map<string, { instanceId: string; until: number }>();
 
   /** @param now monotonic milliseconds */
   keep(nodeId: string, instanceId: string, now: number): void {
-    for (const [old, { until }] of this.#kept) {
+    for (const [old, { until }] of this.#reservations) {
       if (until > now) break;
-      this.#kept.delete(old);
+      this.#reservations.delete(old);
     }
-    this.#kept.delete(nodeId);
-    this.#kept.set(nodeId, { instanceId, until: now + keptMs });
+    this.#reservations.delete(nodeId);
+    this.#reservations.set(nodeId, { instanceId, until: now + reservationMs });
   }
 
   /** Reports whether the slot is reserved for another process of the agent. */
-  isKeptFrom(nodeId: string, instanceId: string, now: number): boolean {
-    const kept = this.#kept.get(nodeId);
-    return kept !== undefined && kept.until > now && kept.instanceId !== instanceId;
+  isReservedForOther(nodeId: string, instanceId: string, now: number): boolean {
+    const reservation = this.#reservations.get(nodeId);
+    return reservation !== undefined && reservation.until > now && reservation.instanceId !== instanceId;
   }
 
   /** Removes the reservation of an agent that has reconnected. */
   taken(nodeId: string): void {
-    this.#kept.delete(nodeId);
+    this.#reservations.delete(nodeId);
   }
 }

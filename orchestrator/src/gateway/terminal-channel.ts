@@ -60,7 +60,7 @@ export class Channel implements Shell {
   private readonly typed: InputQueue;
   private readonly smallFrames: TokenBucket;
   /** Events that wait until the opener has received the shell; null afterward. */
-  private held: (() => void)[] | null = [];
+  private queued: (() => void)[] | null = [];
   /** Whether the opener has closed the shell, so that it receives no more events. */
   private silent = false;
   /** Whether `write` has returned false, so that the opener waits for `writable`. */
@@ -133,7 +133,7 @@ export class Channel implements Shell {
   }
 
   private show(piece: Uint8Array | null): void {
-    if (piece !== null) this.tell(() => this.events.output(piece));
+    if (piece !== null) this.deliver(() => this.events.output(piece));
   }
 
   private mayDrip(now: number): boolean {
@@ -158,7 +158,7 @@ export class Channel implements Shell {
     this.show(this.pieces.rest());
     this.state = 'ended';
     const { code, signal } = exit;
-    this.tell(() => this.events.exited({ code, signal: signal === null ? null : oneLine(signal, maxTextLength) }));
+    this.deliver(() => this.events.exited({ code, signal: signal === null ? null : oneLine(signal, maxTextLength) }));
     return null;
   }
 
@@ -168,7 +168,7 @@ export class Channel implements Shell {
     this.show(this.pieces.rest());
     this.state = 'ended';
     if (state === 'opening') this.answer.reject(new MusterError('agent_offline', reason));
-    if (state === 'open') this.tell(() => this.events.lost(reason));
+    if (state === 'open') this.deliver(() => this.events.lost(reason));
   }
 
   /** Rejects the opening because the agent did not answer in time. */
@@ -217,7 +217,7 @@ export class Channel implements Shell {
 
   close(reason: string): void {
     this.silent = true;
-    this.held = null;
+    this.queued = null;
     if (this.state === 'closed' || this.state === 'ended') return;
     this.state = 'closed';
     this.size = null;
@@ -227,18 +227,18 @@ export class Channel implements Shell {
   // Internals
 
   /** Delivers an event to the opener, or queues it until the opener has the shell. */
-  private tell(event: () => void): void {
+  private deliver(event: () => void): void {
     if (this.silent) return;
-    if (this.held !== null) this.held.push(event);
+    if (this.queued !== null) this.queued.push(event);
     else event();
   }
 
   private release(): void {
     this.safely(() => {
-      const held = this.held ?? [];
+      const queue = this.queued ?? [];
       // An event handler may add another event.
-      for (let event = held.shift(); event !== undefined && !this.silent; event = held.shift()) event();
-      this.held = null;
+      for (let event = queue.shift(); event !== undefined && !this.silent; event = queue.shift()) event();
+      this.queued = null;
     });
   }
 
@@ -256,7 +256,7 @@ export class Channel implements Shell {
     }
     if (!this.full || this.typed.waiting > 0) return;
     this.full = false;
-    this.tell(() => this.events.writable());
+    this.deliver(() => this.events.writable());
   }
 
   /** Sends one size at a time, so that rapid size changes do not accumulate. */

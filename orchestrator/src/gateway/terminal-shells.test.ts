@@ -10,7 +10,7 @@ import { MemoryLinks } from '../../test/memory-links.ts';
 import { dialAsAgent, type TestAgent } from '../../test/test-agent.ts';
 import type { Bus } from '../bus/bus.ts';
 import { createInProcessBus } from '../bus/in-process.ts';
-import type { Shell, ShellEvents, ShellExit, ShellWish } from '../domain/terminals/shells.ts';
+import type { Shell, ShellEvents, ShellExit, ShellOptions } from '../domain/terminals/shells.ts';
 import { type Identity, loadIdentity } from '../identity/identity.ts';
 import { createGateway, type Gateway } from './gateway.ts';
 import type { GatewayLimits } from './limits.ts';
@@ -80,7 +80,7 @@ class RecordedEvents implements ShellEvents {
   }
 }
 
-const wishFor = (agent: TestAgent): ShellWish => ({
+const optionsFor = (agent: TestAgent): ShellOptions => ({
   session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S',
   node_id: agent.key.nodeId,
   cols: 120,
@@ -90,12 +90,12 @@ const wishFor = (agent: TestAgent): ShellWish => ({
 });
 
 /** Opens a shell on this agent. @returns the shell, its channel, and its events */
-async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number; told: RecordedEvents }> {
-  const told = new RecordedEvents();
-  const opening = gateway.shells.open(wishFor(agent), told);
+async function opened(agent: TestAgent): Promise<{ shell: Shell; channel: number; recorded: RecordedEvents }> {
+  const recorded = new RecordedEvents();
+  const opening = gateway.shells.open(optionsFor(agent), recorded);
   const { channel } = await agent.next('terminal_open');
   agent.send({ type: 'terminal_opened', channel, shell: '/bin/bash', user: 'root' });
-  return { shell: await opening, channel, told };
+  return { shell: await opening, channel, recorded };
 }
 
 /**
@@ -113,10 +113,10 @@ describe('opening', () => {
   test('requests a shell from the agent, and returns it when it has opened', async () => {
     await start();
     const agent = await connected();
-    const told = new RecordedEvents();
-    const opening = gateway.shells.open({ ...wishFor(agent), shell: '/bin/zsh' }, told);
-    const asked = await agent.next('terminal_open');
-    expect(asked).toEqual({
+    const recorded = new RecordedEvents();
+    const opening = gateway.shells.open({ ...optionsFor(agent), shell: '/bin/zsh' }, recorded);
+    const openRequest = await agent.next('terminal_open');
+    expect(openRequest).toEqual({
       type: 'terminal_open',
       channel: 1,
       session_id: '01KAGZ7Q4W8E2R5T6Y9V0P3A1S',
@@ -130,14 +130,14 @@ describe('opening', () => {
     expect(shell).toMatchObject({ program: '/bin/zsh', user: 'root [31m' });
     expect((await opened(agent)).channel).toBe(2);
     expect((await opened(await connected())).channel).toBe(1);
-    expect(told.events).toEqual([]);
+    expect(recorded.events).toEqual([]);
   });
 
   test('reports no event before the caller has the shell, and then all events in order', async () => {
     await start();
     const agent = await connected();
-    const told = new RecordedEvents();
-    const opening = gateway.shells.open(wishFor(agent), told).then(() => told.events.push('in hand'));
+    const recorded = new RecordedEvents();
+    const opening = gateway.shells.open(optionsFor(agent), recorded).then(() => recorded.events.push('in hand'));
     const { channel } = await agent.next('terminal_open');
     // A single write, so that the gateway reads all messages in one turn of the event loop.
     agent.socket.cork();
@@ -146,16 +146,16 @@ describe('opening', () => {
     agent.send({ type: 'terminal_exited', channel, exit_code: 3, signal: null });
     agent.socket.uncork();
     await opening;
-    await until(() => told.events.length === 3);
-    expect(told.events).toEqual(['in hand', 'output', 'exited 3 null']);
-    expect(told.shown.toString()).toBe('motd');
+    await until(() => recorded.events.length === 3);
+    expect(recorded.events).toEqual(['in hand', 'output', 'exited 3 null']);
+    expect(recorded.shown.toString()).toBe('motd');
   });
 
   test('rejects with the reason of the agent, without control characters', async () => {
     await start();
     const agent = await connected();
     const refused = async (code: string, message: string) => {
-      const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
+      const opening = gateway.shells.open(optionsFor(agent), new RecordedEvents());
       const { channel } = await agent.next('terminal_open');
       agent.send({ type: 'terminal_refused', channel, code, message });
       return opening.then(
@@ -181,25 +181,25 @@ describe('opening', () => {
   test('refuses to open a shell on an agent that is disconnected, unapproved, or too old', async () => {
     await start();
     const agent = await connected();
-    const open = (wish: ShellWish) => gateway.shells.open(wish, new RecordedEvents());
-    await expect(open({ ...wishFor(agent), node_id: 'nobody' })).rejects.toMatchObject({ code: 'agent_offline' });
+    const open = (options: ShellOptions) => gateway.shells.open(options, new RecordedEvents());
+    await expect(open({ ...optionsFor(agent), node_id: 'nobody' })).rejects.toMatchObject({ code: 'agent_offline' });
     const older = await connected([2, 1]);
-    await expect(open(wishFor(older))).rejects.toMatchObject({
+    await expect(open(optionsFor(older))).rejects.toMatchObject({
       code: 'terminal_disabled',
       message: `the release of ${older.key.nodeId} has no terminals: update its agent`,
     });
     links.newStatus = 'pending';
-    await expect(open(wishFor(await connected()))).rejects.toMatchObject({ code: 'agent_not_approved' });
+    await expect(open(optionsFor(await connected()))).rejects.toMatchObject({ code: 'agent_not_approved' });
     const draining = gateway.drain();
-    await expect(open(wishFor(agent))).rejects.toMatchObject({ code: 'draining' });
+    await expect(open(optionsFor(agent))).rejects.toMatchObject({ code: 'draining' });
     await draining;
   });
 
   test('rejects after ten seconds without an answer, and ignores later messages of the shell', async () => {
     await start();
     const agent = await connected();
-    const told = new RecordedEvents();
-    const opening = gateway.shells.open(wishFor(agent), told);
+    const recorded = new RecordedEvents();
+    const opening = gateway.shells.open(optionsFor(agent), recorded);
     const refusal = expect(opening).rejects.toMatchObject({
       code: 'agent_timeout',
       message: `${agent.key.nodeId} did not start a shell within 10 s`,
@@ -217,13 +217,13 @@ describe('opening', () => {
     await agent.settled();
     // The link still works.
     await opened(agent);
-    expect(told.events).toEqual([]);
+    expect(recorded.events).toEqual([]);
   });
 
   test('rejects a pending open request when the link ends', async () => {
     await start();
     const agent = await connected();
-    const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
+    const opening = gateway.shells.open(optionsFor(agent), new RecordedEvents());
     await agent.next('terminal_open');
     agent.end();
     await expect(opening).rejects.toMatchObject({
@@ -238,7 +238,7 @@ describe('opening', () => {
     const first = await opened(agent);
     await opened(agent);
     first.shell.close('done');
-    const another = () => gateway.shells.open(wishFor(agent), new RecordedEvents());
+    const another = () => gateway.shells.open(optionsFor(agent), new RecordedEvents());
     await expect(another()).rejects.toMatchObject({ code: 'terminal_limit' });
     agent.send({ type: 'terminal_exited', channel: first.channel, exit_code: null, signal: 'SIGHUP' });
     await agent.settled();
@@ -250,25 +250,25 @@ describe('output of a shell', () => {
   test('delivers all output within the window, and returns credit in large steps', async () => {
     await start();
     const agent = await connected();
-    const { shell, channel, told } = await opened(agent);
+    const { shell, channel, recorded } = await opened(agent);
     let shown = 0;
     for (; shown < outputWindow; shown += piece.length) agent.show(channel, piece);
-    await until(() => told.shown.length === outputWindow);
+    await until(() => recorded.shown.length === outputWindow);
     shell.taken(outputWindow / 4 - 1);
     await agent.settled();
     expect(agent.count('terminal_credit')).toBe(0);
     shell.taken(1);
     expect(await agent.next('terminal_credit')).toEqual({ type: 'terminal_credit', channel, bytes: outputWindow / 4 });
     for (; shown < outputWindow * 1.25; shown += piece.length) agent.show(channel, piece);
-    await until(() => told.shown.length === shown);
+    await until(() => recorded.shown.length === shown);
     // Exceeds the returned credit by one byte.
     agent.show(channel, Buffer.from('x'));
     expect(await agent.next('refused')).toMatchObject({
       code: 'protocol_violation',
       message: 'terminal output exceeds the window of 262144 bytes',
     });
-    await until(() => told.events.length === 2);
-    expect(told.events[1]).toBe(`lost: the link to ${agent.key.nodeId} ended: protocol_violation`);
+    await until(() => recorded.events.length === 2);
+    expect(recorded.events[1]).toBe(`lost: the link to ${agent.key.nodeId} ended: protocol_violation`);
   });
 
   test('refuses messages for a shell that is not open on this link', async () => {
@@ -334,38 +334,38 @@ describe('output of a shell', () => {
       ],
     ] as const) {
       const agent = await connected();
-      const told = new RecordedEvents();
-      const opening = expect(gateway.shells.open(wishFor(agent), told)).rejects.toMatchObject({
+      const recorded = new RecordedEvents();
+      const opening = expect(gateway.shells.open(optionsFor(agent), recorded)).rejects.toMatchObject({
         code: 'agent_offline',
       });
       await agent.next('terminal_open');
       early(agent);
       expect((await agent.next('refused')).message).toBe(message);
       await opening;
-      expect(told.events).toEqual([]);
+      expect(recorded.events).toEqual([]);
     }
   });
 
   test('accepts output at a high rate, but limits small frames', async () => {
     await start({ agentMessagesPerSecond: 10, agentMessageBurst: 20, terminalSmallFrameBurst: 1000 });
     const agent = await connected();
-    const { shell, channel, told } = await opened(agent);
+    const { shell, channel, recorded } = await opened(agent);
     const large = Buffer.alloc(wireLimits.terminalSmallFrameBytes, 'l');
     let expected = 0;
     // More frames than the message rate allows.
     for (let round = 0; round < 64; round++) {
       agent.show(channel, large);
       expected += large.length;
-      await until(() => told.shown.length === expected);
+      await until(() => recorded.shown.length === expected);
       shell.taken(large.length);
     }
     for (let drop = 0; drop < 1000; drop++) agent.show(channel, Buffer.of(46));
     await agent.settled();
-    expect(told.shown.length).toBe(expected + 1000);
+    expect(recorded.shown.length).toBe(expected + 1000);
     clock.advance(1000);
     for (let drop = 0; drop < 250; drop++) agent.show(channel, Buffer.of(46));
     await agent.settled();
-    expect(told.shown.length).toBe(expected + 1250);
+    expect(recorded.shown.length).toBe(expected + 1250);
     agent.show(channel, Buffer.of(46));
     expect(await agent.next('refused')).toMatchObject({
       code: 'rate_exceeded',
@@ -383,45 +383,45 @@ describe('output of a shell', () => {
     const [taken, exited, lost] = [await opened(agent), await opened(agent), await opened(agent)];
     for (const one of [taken, exited, lost]) {
       await drops(one);
-      expect(one.told.frames.length).toBe(10);
+      expect(one.recorded.frames.length).toBe(10);
     }
     taken.shell.taken(9);
-    expect(taken.told.frames.length).toBe(10);
+    expect(taken.recorded.frames.length).toBe(10);
     taken.shell.taken(1);
     agent.send({ type: 'terminal_exited', channel: exited.channel, exit_code: 0, signal: null });
     await agent.settled();
     agent.end();
-    await until(() => lost.told.events.length === 2);
-    for (const { told } of [taken, exited, lost]) {
-      expect(told.frames.length).toBe(11);
-      expect([...told.shown]).toEqual(Array.from({ length: 100 }, (_, drop) => drop));
+    await until(() => lost.recorded.events.length === 2);
+    for (const { recorded } of [taken, exited, lost]) {
+      expect(recorded.frames.length).toBe(11);
+      expect([...recorded.shown]).toEqual(Array.from({ length: 100 }, (_, drop) => drop));
     }
-    expect(exited.told.events).toEqual(['output', 'exited 0 null']);
+    expect(exited.recorded.events).toEqual(['output', 'exited 0 null']);
   });
 
   test('keeps a link whose agent sends output but answers no pings', async () => {
     await start();
     const agent = await connected();
-    const { channel, told } = await opened(agent);
+    const { channel, recorded } = await opened(agent);
     // The agent does not answer pings, but sends output.
     Object.assign(agent.ws, { _autoPong: false });
     for (let half = 0; half < 8; half++) {
       clock.advance(30_000);
       agent.show(channel, Buffer.from('tick'));
-      await until(() => told.shown.length === 4 * (half + 1));
+      await until(() => recorded.shown.length === 4 * (half + 1));
     }
-    expect(gateway.presence.lastHeardAt(agent.key.nodeId)).toBe(clock.now() / 1000);
+    expect(gateway.presence.lastContactAt(agent.key.nodeId)).toBe(clock.now() / 1000);
   });
 
   test('passes output on in buffers of its own size', async () => {
     await start();
     const agent = await connected();
-    const { channel, told } = await opened(agent);
+    const { channel, recorded } = await opened(agent);
     agent.socket.cork();
     for (let drop = 0; drop < 100; drop++) agent.show(channel, Buffer.of(46));
     agent.socket.uncork();
-    await until(() => told.frames.length === 100);
-    for (const frame of told.frames) expect(frame.buffer.byteLength).toBeLessThanOrEqual(2);
+    await until(() => recorded.frames.length === 100);
+    for (const frame of recorded.frames) expect(frame.buffer.byteLength).toBeLessThanOrEqual(2);
   });
 });
 
@@ -429,26 +429,26 @@ describe('input of a shell', () => {
   test('sends input in pieces within the window, and reports when it accepts more input', async () => {
     await start();
     const agent = await connected();
-    const { shell, channel, told } = await opened(agent);
+    const { shell, channel, recorded } = await opened(agent);
     const paste = randomBytes(3 * inputWindow);
     expect(shell.write(paste)).toBe(false);
     await agent.settled();
     expect(agent.typed.get(channel)).toHaveLength(inputWindow);
     expect(agent.longestPiece).toBe(wireLimits.terminalFrameBytes);
     for (let credited = 0; credited < 2 * inputWindow; credited += inputWindow / 4) {
-      expect(told.events).toEqual([]);
+      expect(recorded.events).toEqual([]);
       agent.send({ type: 'terminal_credit', channel, bytes: inputWindow / 4 });
       await agent.settled();
     }
     expect(agent.typed.get(channel)).toEqual(paste);
-    expect(told.events).toEqual(['writable']);
+    expect(recorded.events).toEqual(['writable']);
     expect(shell.write(Buffer.from('x'))).toBe(false);
     agent.send({ type: 'terminal_credit', channel, bytes: inputWindow });
     await agent.settled();
     expect(shell.write(Buffer.from('y'))).toBe(true);
     await agent.settled();
     expect(agent.typed.get(channel)?.subarray(-2).toString()).toBe('xy');
-    expect(told.events).toEqual(['writable', 'writable']);
+    expect(recorded.events).toEqual(['writable', 'writable']);
   });
 
   test('sends input before a later size change, and sends only the last of many sizes', async () => {
@@ -470,17 +470,17 @@ describe('input of a shell', () => {
   test('ends only the shell whose queued input exceeds the maximum', async () => {
     await start();
     const agent = await connected();
-    const { shell, channel, told } = await opened(agent);
+    const { shell, channel, recorded } = await opened(agent);
     const other = await opened(agent);
     const chunk = Buffer.alloc(64 * 1024);
     for (let at = 0; at < 18; at++) shell.write(chunk);
-    expect(told.events).toEqual(['lost: too much input was sent before the shell read it']);
+    expect(recorded.events).toEqual(['lost: too much input was sent before the shell read it']);
     expect(await agent.next('terminal_close')).toMatchObject({ channel, reason: 'too much queued input' });
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGHUP' });
     other.shell.write(Buffer.from('on'));
     await agent.settled();
     expect(agent.typed.get(other.channel)?.toString()).toBe('on');
-    expect(told.events).toHaveLength(1);
+    expect(recorded.events).toHaveLength(1);
   });
 
   test('does not disconnect an agent because of unread input', async () => {
@@ -536,11 +536,11 @@ describe('the end of a shell', () => {
   test('reports the exit of a shell once, and no event after it', async () => {
     await start();
     const agent = await connected();
-    const { shell, channel, told } = await opened(agent);
+    const { shell, channel, recorded } = await opened(agent);
     agent.show(channel, Buffer.from('logout'));
     agent.send({ type: 'terminal_exited', channel, exit_code: null, signal: 'SIGKILL\u001b' });
     await agent.settled();
-    expect(told.events).toEqual(['output', 'exited null SIGKILL ']);
+    expect(recorded.events).toEqual(['output', 'exited null SIGKILL ']);
     // Calls on a shell that has ended have no effect.
     shell.taken(6);
     shell.resize(80, 24);
@@ -548,7 +548,7 @@ describe('the end of a shell', () => {
     shell.close('done');
     agent.end();
     await until(() => !gateway.presence.isConnected(agent.key.nodeId));
-    expect(told.events).toHaveLength(2);
+    expect(recorded.events).toHaveLength(2);
     expect([agent.count('terminal_close'), agent.count('terminal_resize'), agent.typed.size]).toEqual([0, 0, 0]);
     expect(faults).toEqual([]);
   });
@@ -556,17 +556,17 @@ describe('the end of a shell', () => {
   test('drops output of a closed shell, but enforces its window', async () => {
     await start();
     const agent = await connected();
-    const { shell, channel, told } = await opened(agent);
+    const { shell, channel, recorded } = await opened(agent);
     shell.close(`an operator ended it\n${'x'.repeat(300)}`);
     shell.close('again');
     const { reason } = await agent.next('terminal_close');
     expect(reason).toMatch(/^an operator ended it x+…$/);
     for (let at = 0; at < outputWindow; at += piece.length) agent.show(channel, piece);
     await agent.settled();
-    expect([told.events, agent.count('terminal_close')]).toEqual([[], 0]);
+    expect([recorded.events, agent.count('terminal_close')]).toEqual([[], 0]);
     agent.show(channel, piece);
     expect(await agent.next('refused')).toMatchObject({ code: 'protocol_violation' });
-    expect(told.events).toEqual([]);
+    expect(recorded.events).toEqual([]);
   });
 
   test('reports the end of a link to all its shells', async () => {
@@ -575,19 +575,19 @@ describe('the end of a shell', () => {
     const shells = [await opened(agent), await opened(agent), await opened(agent)];
     const other = await opened(await connected());
     shells[1]!.shell.close('done');
-    shells[0]!.told.lost = () => {
+    shells[0]!.recorded.lost = () => {
       throw new TypeError('a bug');
     };
     agent.send({ type: 'bye', reason: 'stopped\u001b[2J' });
     await agent.closed;
-    await until(() => shells[2]!.told.events.length > 0);
-    expect(shells.map(({ told }) => told.events)).toEqual([
+    await until(() => shells[2]!.recorded.events.length > 0);
+    expect(shells.map(({ recorded }) => recorded.events)).toEqual([
       [],
       [],
       [`lost: the link to ${agent.key.nodeId} ended: bye: stopped [2J`],
     ]);
     expect(faults).toEqual([expect.stringContaining('TypeError: a bug')]);
-    expect(other.told.events).toEqual([]);
+    expect(other.recorded.events).toEqual([]);
     expect(links.calls).toContain('closed: bye: stopped\u001b[2J');
   });
 
@@ -599,16 +599,16 @@ describe('the end of a shell', () => {
     ];
     for (const fault of faults) {
       const agent = await connected();
-      const { told } = await opened(agent);
-      const opening = gateway.shells.open(wishFor(agent), new RecordedEvents());
+      const { recorded } = await opened(agent);
+      const opening = gateway.shells.open(optionsFor(agent), new RecordedEvents());
       await agent.next('terminal_open');
       fault(agent);
       // The agent does not answer the close frame.
       agent.socket.pause();
       await expect(opening).rejects.toMatchObject({ code: 'agent_offline' });
-      expect(told.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);
+      expect(recorded.events).toEqual([`lost: the link to ${agent.key.nodeId} ended: protocol_violation`]);
       expect(links.calls.filter((call) => call.startsWith('closed'))).toEqual([]);
-      await expect(gateway.shells.open(wishFor(agent), new RecordedEvents())).rejects.toMatchObject({
+      await expect(gateway.shells.open(optionsFor(agent), new RecordedEvents())).rejects.toMatchObject({
         code: 'agent_offline',
       });
     }
@@ -617,12 +617,12 @@ describe('the end of a shell', () => {
   test('ends the shells of a rejected agent with its link', async () => {
     await start();
     const agent = await connected();
-    const { told } = await opened(agent);
+    const { recorded } = await opened(agent);
     links.row(agent.key.nodeId).standing.status = 'rejected';
     bus.publish({ type: 'agent_changed', node_id: agent.key.nodeId });
     expect(await agent.next('refused')).toMatchObject({ code: 'rejected' });
-    await until(() => told.events.length > 0);
-    expect(told.events).toEqual([expect.stringMatching(/^lost: .* ended: rejected$/)]);
+    await until(() => recorded.events.length > 0);
+    expect(recorded.events).toEqual([expect.stringMatching(/^lost: .* ended: rejected$/)]);
   });
 
   test('ends only the link whose shells cause an internal error', async () => {
@@ -637,6 +637,6 @@ describe('the end of a shell', () => {
     expect(faults).toEqual([
       expect.stringContaining('cannot mark 3 terminal bytes as processed: only 2 are outstanding'),
     ]);
-    expect(other.told.events).toEqual([]);
+    expect(other.recorded.events).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import { type AgentMessage, decodeTerminalFrame } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { oneLine } from '../domain/shared/single-line.ts';
-import type { Shell, ShellEvents, Shells, ShellWish } from '../domain/terminals/shells.ts';
+import type { Shell, ShellEvents, ShellOptions, Shells } from '../domain/terminals/shells.ts';
 import { Deadlines } from './deadlines.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
@@ -31,9 +31,9 @@ export class TerminalShells implements Shells {
     this.unanswered = new Deadlines(this.limits.terminalOpenTimeoutMs);
   }
 
-  async open(wish: ShellWish, events: ShellEvents): Promise<Shell> {
+  async open(options: ShellOptions, events: ShellEvents): Promise<Shell> {
     if (this.registry.draining) throw new MusterError('draining');
-    const link = this.linkFor(wish.node_id);
+    const link = this.linkFor(options.node_id);
     link.terminals ??= new LinkTerminals();
     const { terminals } = link;
     // A closed channel counts until the agent confirms it, because its shell may still run.
@@ -48,8 +48,8 @@ export class TerminalShells implements Shells {
       const channel = new Channel(link, ++terminals.last, { limits, events, answer: { resolve, reject }, now });
       terminals.channels.set(channel.number, channel);
       this.unanswered.add(channel, now);
-      const { session_id, cols, rows, shell } = wish;
-      const operator = oneLine(wish.operator, 128);
+      const { session_id, cols, rows, shell } = options;
+      const operator = oneLine(options.operator, 128);
       link.send({ type: 'terminal_open', channel: channel.number, session_id, cols, rows, shell, operator });
     });
   }

@@ -29,26 +29,26 @@ describe('the output window of a terminal', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.array(step, { maxLength: 60 }), (size, steps) => {
         const window = new OutputWindow(size);
-        let room = size;
+        let available = size;
         let shown = 0;
-        const send = (wish: number) => {
-          const bytes = Math.min(wish, room);
-          room -= bytes;
+        const send = (requested: number) => {
+          const bytes = Math.min(requested, available);
+          available -= bytes;
           shown += bytes;
           expect(window.receive(bytes)).toBe(true);
         };
         const take = (bytes: number) => {
           shown -= bytes;
-          room += window.take(bytes);
-          expect(room).toBeLessThanOrEqual(size);
+          available += window.take(bytes);
+          expect(available).toBeLessThanOrEqual(size);
         };
-        for (const { send: wish, take: part } of steps) {
-          send(wish);
+        for (const { send: requested, take: part } of steps) {
+          send(requested);
           take(Math.floor(shown * part));
         }
         take(shown);
-        expect(room * 4).toBeGreaterThan(size * 3 - 4);
-        send(room);
+        expect(available * 4).toBeGreaterThan(size * 3 - 4);
+        send(available);
         expect(window.receive(1)).toBe(false);
       }),
     );
@@ -59,28 +59,28 @@ describe('pieces of terminal output', () => {
   test('passes on at most one piece more than the maximum, and neither loses nor stalls output', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (most, steps) => {
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (maxPieces, steps) => {
         const window = 100;
-        const pieces = new Pieces(most, window);
+        const pieces = new Pieces(maxPieces, window);
         const shown: number[] = [];
         let came = 0;
         let taken = 0;
         /** End offsets of pieces that are not processed yet. */
         let ends: number[] = [];
-        const told = (piece: Uint8Array | null) => {
+        const record = (piece: Uint8Array | null) => {
           if (piece === null) return;
           shown.push(...piece);
           ends.push(shown.length);
-          expect(ends.length).toBeLessThanOrEqual(most + 1);
+          expect(ends.length).toBeLessThanOrEqual(maxPieces + 1);
         };
         const take = (bytes: number) => {
           taken += bytes;
           ends = ends.filter((end) => end > taken);
-          told(pieces.take(bytes));
+          record(pieces.take(bytes));
         };
         for (const { show, take: part } of steps) {
           const length = Math.min(show, window - (came - taken));
-          if (length > 0) told(pieces.receive(numbered(came, length)));
+          if (length > 0) record(pieces.receive(numbered(came, length)));
           came += length;
           take(Math.floor((shown.length - taken) * part));
         }

@@ -109,7 +109,7 @@ export class InputQueue {
   private readonly pieceBytes: number;
   private readonly pieces: Uint8Array[] = [];
   /** Bytes of the first piece that are already sent. */
-  private gone = 0;
+  private sent = 0;
   /** Number of queued bytes. */
   waiting = 0;
   /** Bytes that were sent but not credited. */
@@ -138,13 +138,13 @@ export class InputQueue {
     const whole = new Uint8Array(length);
     for (let at = 0; at < length; ) {
       const first = this.pieces[0]!;
-      const part = first.subarray(this.gone, this.gone + length - at);
+      const part = first.subarray(this.sent, this.sent + length - at);
       whole.set(part, at);
       at += part.length;
-      this.gone += part.length;
-      if (this.gone < first.length) break;
+      this.sent += part.length;
+      if (this.sent < first.length) break;
       this.pieces.shift();
-      this.gone = 0;
+      this.sent = 0;
     }
     this.waiting -= length;
     this.outstanding += length;

@@ -50,12 +50,12 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const old = await tokenOf(domain, key);
   clock.advance(3_601_000);
   const operator = await join('olga');
-  const gone = await join('greta', 'admin');
-  const goneUnseen = await join('gunnar', 'admin');
+  const removed = await join('greta', 'admin');
+  const removedUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
   // The session of the first token is in memory, that of the second only in the database.
-  for (const { token } of [gone, out]) await signIn.find(hashOfToken(token));
-  for (const { id } of [gone, goneUnseen]) await removeOperator(context, actor, id);
+  for (const { token } of [removed, out]) await signIn.find(hashOfToken(token));
+  for (const { id } of [removed, removedUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
   const strangers: Callers = {
     'without a token': undefined,
@@ -66,29 +66,29 @@ async function callersOf({ domain, actor, key }: RealApi) {
     'with two tokens': `Bearer ${operator.token}, Bearer ${operator.token}`,
     'whose session has expired': `Bearer ${old}`,
     'who has signed out': `Bearer ${out.token}`,
-    'who was removed': `Bearer ${gone.token}`,
-    'who was removed and not seen before': `Bearer ${goneUnseen.token}`,
+    'who was removed': `Bearer ${removed.token}`,
+    'who was removed and not seen before': `Bearer ${removedUnseen.token}`,
   };
   return { strangers, operator: `Bearer ${operator.token}`, admin: `Bearer ${await tokenOf(domain, key)}` };
 }
 
-interface Asked {
+interface RequestParts {
   params?: Record<string, string>;
   query?: Record<string, string>;
   payload?: string;
   type?: string;
 }
 
-function ask({ app }: RealApi, route: Route, authorization: string | undefined, asked: Asked = {}) {
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(asked.params?.[name] ?? 'x'));
-  const payload = asked.payload ?? (route.body ? JSON.stringify(route.example.body ?? {}) : undefined);
+function ask({ app }: RealApi, route: Route, authorization: string | undefined, parts: RequestParts = {}) {
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parts.params?.[name] ?? 'x'));
+  const payload = parts.payload ?? (route.body ? JSON.stringify(route.example.body ?? {}) : undefined);
   return app.inject({
     method: route.method,
     url: `${apiPrefix}${path}`,
-    query: { ...route.example.query, ...asked.query },
+    query: { ...route.example.query, ...parts.query },
     headers: {
       ...(authorization === undefined ? {} : { authorization }),
-      ...(payload === undefined ? {} : { 'content-type': asked.type ?? 'application/json' }),
+      ...(payload === undefined ? {} : { 'content-type': parts.type ?? 'application/json' }),
       ...(route.respondAsync ? { prefer: 'respond-async' } : {}),
     },
     ...(payload === undefined ? {} : { payload }),
@@ -99,7 +99,7 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
  * Yields faulty requests for a route, with the expected statuses. These faults are checked after the caller's
  * permissions.
  */
-function* faultsOf(route: Route): Generator<[why: string, asked: Asked, status: number]> {
+function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
   if (route.method === 'GET') return;
   yield ['a body of another type', { payload: 'a=b', type: 'text/plain' }, 415];
@@ -142,8 +142,8 @@ describeDatabases('access', (fixture) => {
         expect(answer.json(), what).toMatchObject({ code: 'unauthenticated', status: 401 });
         expect(answer.headers['www-authenticate'], what).toMatch(/^Bearer realm="muster"/);
         if (who !== 'without a token' && who !== 'who was removed') continue;
-        for (const [why, asked] of faultsOf(route))
-          expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(401);
+        for (const [why, parts] of faultsOf(route))
+          expect((await ask(api, route, authorization, parts)).statusCode, `${what}, ${why}`).toBe(401);
       }
     expect(writes()).toBe(before);
     await api.app.close();
@@ -154,8 +154,8 @@ describeDatabases('access', (fixture) => {
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');
     for (const route of forbidden)
-      for (const [why, asked] of [['', {}], ...faultsOf(route)] as const) {
-        const answer = await ask(api, route, operator, asked);
+      for (const [why, parts] of [['', {}], ...faultsOf(route)] as const) {
+        const answer = await ask(api, route, operator, parts);
         expect(answer.statusCode, `${titleOf(route)} ${why}`).toBe(403);
         expect(answer.json()).toMatchObject({ code: 'forbidden' });
       }
@@ -173,8 +173,8 @@ describeDatabases('access', (fixture) => {
         if (who === 'operator' && route.access === 'admin') continue;
         const what = `${titleOf(route)} as ${who}`;
         // Faults of the request are reported before missing records.
-        for (const [why, asked, status] of faultsOf(route))
-          expect((await ask(api, route, authorization, asked)).statusCode, `${what}, ${why}`).toBe(status);
+        for (const [why, parts, status] of faultsOf(route))
+          expect((await ask(api, route, authorization, parts)).statusCode, `${what}, ${why}`).toBe(status);
         if (route.id === 'logout' || route.id === 'renew') continue;
         if (route.id === 'followEvents') {
           const controller = new AbortController();

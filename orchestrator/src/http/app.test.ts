@@ -198,15 +198,15 @@ describe('input', () => {
 
 describe('answers', () => {
   test('confirms respond-async in the headers of a 202', async () => {
-    const asked: boolean[] = [];
+    const asyncFlags: boolean[] = [];
     const operation = exampleHandlers().getOperation({} as never) as never;
     const app = testApp({
       applyAgent: ({ respondAsync }) => {
-        asked.push(respondAsync);
+        asyncFlags.push(respondAsync);
         return respondAsync ? new Reply(202, operation, { location: '/api/v1/state/operations/1' }) : operation;
       },
       checkDrift: ({ respondAsync }) => {
-        asked.push(respondAsync);
+        asyncFlags.push(respondAsync);
         throw new MusterError('nothing_applied');
       },
     });
@@ -222,7 +222,7 @@ describe('answers', () => {
     expect(waited.headers['preference-applied']).toBeUndefined();
     // The route for drift checks does not support `respond-async`.
     expect((await app.inject(post(`${agent}/drift`, '', { prefer: 'respond-async' }))).statusCode).toBe(409);
-    expect(asked).toEqual([true, false, false]);
+    expect(asyncFlags).toEqual([true, false, false]);
   });
 
   test('sends the detail of an error, or its remedy if it has no detail', async () => {

@@ -100,7 +100,7 @@ export interface AppOptions extends OpenRoutesOptions {
   /** Whether to accept secrets over plain HTTP, because a proxy that is not in `trustedProxies` terminates TLS. */
   readonly trustProxyTls?: boolean;
   /** Throws if the disk has no room for the writes of the route. */
-  readonly requireRoom?: (route: Route) => void;
+  readonly requireDiskSpace?: (route: Route) => void;
   /** Provides the metrics for `/metrics` and below. If omitted, these routes do not exist. */
   readonly telemetry?: Scraped & { answered(route: string | null, status: number, seconds: number): void };
   /** Installation files of the agent. If omitted, their routes do not exist. */
@@ -209,7 +209,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 function decorate({ app, connections, admission, drain, responses }: Shared): void {
   app.decorateRequest('session', null);
   app.decorate('drain', () => drain.abort());
-  app.decorate('setRates', (wanted: Rates) => admission.setRates(wanted));
+  app.decorate('setRates', (rates: Rates) => admission.setRates(rates));
   app.decorate('connections', connections);
   app.decorate('cutOff', (operatorId: string) => responses.cutOff(operatorId));
   app.decorate('sessionEnded', (tokenHash: string, renewedAs: string | null) =>
@@ -258,7 +258,7 @@ function hookRequests(
 function registerEndpoints({ app, options, admission, drain, responses }: Shared): EndpointContext {
   const context: EndpointContext = {
     validateAnswers: options.validateAnswers ?? false,
-    ...(options.requireRoom ? { requireRoom: options.requireRoom } : {}),
+    ...(options.requireDiskSpace ? { requireDiskSpace: options.requireDiskSpace } : {}),
     trustProxyTls: options.trustProxyTls ?? false,
     draining: drain.signal,
     admit: (route, request) => admission.admit(route, request),
@@ -286,7 +286,7 @@ function registerTerminals(
     clock,
     log: options.log,
     rate: admission.ticketRate,
-    most: Math.floor(limits.connections / 2),
+    maxOpen: Math.floor(limits.connections / 2),
     opened: (request, mode, ms) => {
       connections.signedIn(request.raw.socket);
       logUpgrade(options.log, request, mode, ms);

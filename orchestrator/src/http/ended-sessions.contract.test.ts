@@ -80,7 +80,7 @@ const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateM
 /** Routes that answer an ended session like a live one, since they only end sessions. */
 const doneAlready: readonly string[] = ['logout'];
 
-interface Asked {
+interface RequestParts {
   params?: Record<string, string>;
   query?: Record<string, string>;
   body?: object;
@@ -89,7 +89,12 @@ interface Asked {
 /**
  * Returns functions that create the records for a successful request, by route. For other routes, the example succeeds.
  */
-function preparations({ domain, actor, agent, terminals }: RealApi): Record<string, () => Promise<Asked> | Asked> {
+function preparations({
+  domain,
+  actor,
+  agent,
+  terminals,
+}: RealApi): Record<string, () => Promise<RequestParts> | RequestParts> {
   const { context, links, conductor } = domain;
   let made = 0;
   const fresh = (what: string) => `${what}-${++made}`;
@@ -125,17 +130,17 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
   };
   const operator = async () => {
     const { hex: public_key } = await newKey();
-    const wanted = { public_key, username: fresh('op'), role: 'operator' } as const;
-    return { params: { operator_id: (await addOperator(context, actor, wanted)).operator_id } };
+    const request = { public_key, username: fresh('op'), role: 'operator' } as const;
+    return { params: { operator_id: (await addOperator(context, actor, request)).operator_id } };
   };
   const channel = async () => {
     const config = { url: 'https://hooks.example/muster', secret: 'correct horse' };
-    const wanted = { name: fresh('c'), channel_type: 'webhook', config } as const;
-    return { params: { id: (await createChannel(context, actor, { denyPrivate: false }, wanted)).id } };
+    const request = { name: fresh('c'), channel_type: 'webhook', config } as const;
+    return { params: { id: (await createChannel(context, actor, { denyPrivate: false }, request)).id } };
   };
   const window = async () => {
-    const wanted = { starts_at: 1, ends_at: 2, reason: fresh('w') };
-    return { params: { id: (await createWindow(context, actor, wanted)).id } };
+    const request = { starts_at: 1, ends_at: 2, reason: fresh('w') };
+    return { params: { id: (await createWindow(context, actor, request)).id } };
   };
   const secret = async () => {
     const name = fresh('s');
@@ -158,8 +163,8 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
     removeOperatorReporting: operator,
     createEnrolmentToken: () => ({ body: { name: fresh('web') } }),
     revokeEnrolmentToken: async () => {
-      const places = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) };
-      return { params: { id: (await createToken(context, actor, {}, places)).id } };
+      const endpoints = { agents: 'muster.example:4747', publicKey: 'ab'.repeat(32) };
+      return { params: { id: (await createToken(context, actor, {}, endpoints)).id } };
     },
     putTag: () => ({ params: { key: fresh('k') }, body: { value: 'x' } }),
     putTags: () => ({ body: { tags: { role: 'web', [fresh('k')]: 'x' } } }),
@@ -188,13 +193,13 @@ function preparations({ domain, actor, agent, terminals }: RealApi): Record<stri
     orderModules: () => modules,
     startRun: () => ({ body: { kind: 'plan', node_ids: [agent.id], modules: ['m'] } }),
     cancelOperation: async () => {
-      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      return { params: { operation_id: await submitOperation(context, actor, 'web-1', wanted) } };
+      const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+      return { params: { operation_id: await submitOperation(context, actor, 'web-1', request) } };
     },
     cancelRun: async () => {
       const about = { node_ids: [agent.id], modules: ['m'] };
-      const wanted = { kind: 'apply', offline: 'queue' } as const;
-      return { params: { run_id: await startRun(context, conductor, actor, about, wanted) } };
+      const request = { kind: 'apply', offline: 'queue' } as const;
+      return { params: { run_id: await startRun(context, conductor, actor, about, request) } };
     },
     checkDrift: async () => {
       await applied();
@@ -250,7 +255,7 @@ describeDatabases('a session that has ended', (fixture) => {
       return { key, token, hash: hashOfToken(token) };
     };
     const prepare = preparations(api);
-    const send = (route: Route, token: string, { params = {}, query, body }: Asked) => {
+    const send = (route: Route, token: string, { params = {}, query, body }: RequestParts) => {
       const known: Record<string, string> = { node_id: agent.id, name: 'base', key: 'role', ...params };
       const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(known[name] ?? 'x'));
       const payload = body ?? route.example.body;
@@ -276,48 +281,49 @@ describeDatabases('a session that has ended', (fixture) => {
     };
 
     /** Waits until runs have processed the ends of their operations. */
-    const settle = async () => {
+    const endRuns = async () => {
       await context.bus.delivered();
       await new Promise((resolve) => setImmediate(resolve));
       for (const { run_id } of await domain.db.all(everyRun, {})) await domain.conductor.advance(run_id);
     };
 
-    const gone = await join('greta');
+    const removed = await join('greta');
     const out = await join('otto');
-    for (const { hash } of [gone, out]) before.set(hash, (await signIn.find(hash)) as Session);
-    await removeOperator(context, actor, gone.key.id);
-    expect(await signIn.find(gone.hash)).toBeNull();
+    for (const { hash } of [removed, out]) before.set(hash, (await signIn.find(hash)) as Session);
+    await removeOperator(context, actor, removed.key.id);
+    expect(await signIn.find(removed.hash)).toBeNull();
     await signIn.logout(out.hash);
     expect(await signIn.find(out.hash)).toBeNull();
 
     const wrong: string[] = [];
     for (const route of routes) {
       if (route.method === 'GET' || route.access === 'anyone') continue;
-      const asked = (await prepare[route.id]?.()) ?? {};
-      await settle();
+      const parts = (await prepare[route.id]?.()) ?? {};
+      await endRuns();
       const atFirst = await traces();
-      for (const [why, { token }] of Object.entries({ gone, out })) {
+      for (const [why, { token }] of Object.entries({ gone: removed, out })) {
         // The end of the session may interrupt the answer, so the request is retried.
         let answer = null;
-        while (answer === null) answer = await send(route, token, asked).catch(() => null);
+        while (answer === null) answer = await send(route, token, parts).catch(() => null);
         if ((await traces()) !== atFirst) wrong.push(`${route.id} does something for a session that is ${why}`);
-        const usual = answer.statusCode < 300 && (readOnly.includes(route.id) || doneAlready.includes(route.id));
-        if (answer.statusCode !== 401 && !usual) wrong.push(`${route.id} ${why}: ${answer.statusCode} ${answer.body}`);
+        const isExpected = answer.statusCode < 300 && (readOnly.includes(route.id) || doneAlready.includes(route.id));
+        if (answer.statusCode !== 401 && !isExpected)
+          wrong.push(`${route.id} ${why}: ${answer.statusCode} ${answer.body}`);
       }
       const { token } = await join(`live-${route.id.slice(0, 40)}`);
-      const begun = await traces();
+      const firstTraces = await traces();
       let answered = false;
-      const live = send(route, token, asked).finally(() => {
+      const live = send(route, token, parts).finally(() => {
         answered = true;
       });
       if (route.id === 'checkDrift') {
         // The request waits for this report of the agent.
-        while (!answered && (await traces()) === begun) await new Promise((resolve) => setImmediate(resolve));
+        while (!answered && (await traces()) === firstTraces) await new Promise((resolve) => setImmediate(resolve));
         if (!answered) continue;
       }
       const answer = await live;
       if (answer.statusCode >= 300) wrong.push(`${route.id} live: ${answer.statusCode} ${answer.body}`);
-      if (((await traces()) === begun) !== readOnly.includes(route.id))
+      if (((await traces()) === firstTraces) !== readOnly.includes(route.id))
         wrong.push(
           `${route.id} ${readOnly.includes(route.id) ? 'changes something' : 'changes nothing'} when it is live`,
         );

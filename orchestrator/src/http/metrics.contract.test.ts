@@ -116,10 +116,10 @@ describeDatabases('samples over HTTP', (fixture) => {
   test('answers 204 for an agent without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
-    const gone = await newAgent(domain, actor, 'gone');
-    await metrics.record(gone.id, [sampleAt(at)]);
+    const removed = await newAgent(domain, actor, 'gone');
+    await metrics.record(removed.id, [sampleAt(at)]);
     await setStatus(domain.context, actor, 'gone', { status: 'rejected' });
-    await removeAgent(domain.context, actor, gone.id);
+    await removeAgent(domain.context, actor, removed.id);
     const statuses: Record<string, number[]> = {};
     for (const who of [
       'web-1',
@@ -127,7 +127,7 @@ describeDatabases('samples over HTTP', (fixture) => {
       'silent',
       silent.id,
       'gone',
-      gone.id,
+      removed.id,
       'nobody',
       'f'.repeat(32),
       '%00',
@@ -143,7 +143,7 @@ describeDatabases('samples over HTTP', (fixture) => {
       silent: [204, 204],
       [silent.id]: [204, 204],
       ...Object.fromEntries(
-        ['gone', gone.id, 'nobody', 'f'.repeat(32), '%00', '..%2f'].map((who) => [who, [404, 404]]),
+        ['gone', removed.id, 'nobody', 'f'.repeat(32), '%00', '..%2f'].map((who) => [who, [404, 404]]),
       ),
     });
     const newest = sampleAt(at + 600, { load1: 0.5 });

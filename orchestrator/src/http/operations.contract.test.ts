@@ -61,7 +61,7 @@ async function open(fixture: DatabaseFixture) {
   };
   let seq = 0;
   /** Waits until an operation is dispatched to the agent, and reports its results. */
-  const carryOut = async (more: object = {}, results = [resultOf()]) => {
+  const execute = async (more: object = {}, results = [resultOf()]) => {
     const next = await vi.waitFor(async () => {
       const handed = await domain.links.nextOperation(agent.id);
       if (!handed) throw new Error('nothing yet');
@@ -76,26 +76,26 @@ async function open(fixture: DatabaseFixture) {
     );
     return next;
   };
-  return { domain, context, actor, agent, ask, carryOut };
+  return { domain, context, actor, agent, ask, execute };
 }
 
 describeDatabases('operations over HTTP', (fixture) => {
   test('waits for operations, or answers immediately with their URL', async () => {
-    const { ask, carryOut } = await open(fixture);
+    const { ask, execute } = await open(fixture);
     const waited = ask('POST', '/agents/web-1/apply', { modules: ['m'] });
-    await carryOut();
+    await execute();
     expect(await waited).toMatchObject({ status: 200, body: { status: 'succeeded', resources: [{}] } });
     const failed = ask('POST', '/agents/web-1/plan', { modules: ['m'] });
-    await carryOut({ status: 'failed', error: 'no' });
+    await execute({ status: 'failed', error: 'no' });
     expect(await failed).toMatchObject({ status: 200, body: { kind: 'plan', status: 'failed', error: 'no' } });
     const later = await ask('POST', '/agents/web-1/apply', { modules: ['m'] }, true);
     expect(later).toMatchObject({ status: 202, body: { status: 'queued', resources: [] } });
     expect(later.location).toBe(`/api/v1/state/operations/${later.body.operation_id}`);
-    await carryOut();
+    await execute();
     expect((await ask('GET', later.location)).body).toMatchObject({ status: 'succeeded' });
     const run = await ask('POST', '/assignments/base/apply', undefined, true);
     expect(run).toMatchObject({ status: 202, body: { status: 'running', results: [{ status: 'queued' }] } });
-    await carryOut();
+    await execute();
     await vi.waitFor(async () => expect((await ask('GET', run.location)).body.status).toBe('succeeded'));
   });
 
@@ -137,7 +137,7 @@ describeDatabases('operations over HTTP', (fixture) => {
   });
 
   test('cancels an operation once, and refuses a second cancellation', async () => {
-    const { ask, carryOut } = await open(fixture);
+    const { ask, execute } = await open(fixture);
     const { body } = await ask('POST', '/agents/web-1/apply', { modules: [] }, true);
     const cancel = `/state/operations/${body.operation_id}/cancel`;
     expect(await ask('POST', cancel)).toMatchObject({ status: 202, body: { status: 'cancelled' } });
@@ -153,22 +153,22 @@ describeDatabases('operations over HTTP', (fixture) => {
       body: { code: 'run_finished' },
     });
     const second = await ask('POST', '/assignments/base/plan', {}, true);
-    const handed = carryOut();
+    const handed = execute();
     await handed;
     await vi.waitFor(async () => expect((await ask('GET', second.location)).body.status).toBe('succeeded'));
   });
 
   test('reports a stale plan in the answer or as the outcome of the operation', async () => {
-    const { ask, carryOut } = await open(fixture);
+    const { ask, execute } = await open(fixture);
     const planned = await ask('POST', '/agents/web-1/plan', { modules: ['m'] }, true);
-    await carryOut({ plan_digest: 'ab'.repeat(32) });
+    await execute({ plan_digest: 'ab'.repeat(32) });
     const plan_id = planned.body.operation_id;
     const stale = { status: 'failed', error: 'plan_stale: the machine is not as it was' };
     const waited = ask('POST', '/agents/web-1/apply', { modules: [], plan_id });
-    expect(await carryOut(stale, [])).toMatchObject({ plan_digest: 'ab'.repeat(32) });
+    expect(await execute(stale, [])).toMatchObject({ plan_digest: 'ab'.repeat(32) });
     expect(await waited).toMatchObject({ status: 409, body: { code: 'plan_stale' } });
     const later = await ask('POST', '/agents/web-1/apply', { modules: [], plan_id }, true);
-    await carryOut(stale, []);
+    await execute(stale, []);
     expect((await ask('GET', later.location)).body).toMatchObject({ plan_id, ...stale });
   });
 

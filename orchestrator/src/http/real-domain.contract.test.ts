@@ -23,8 +23,8 @@ type Opened = RealApi;
 /** Creates a completed operation and a resolved drift record, for the routes that return them. */
 async function history({ domain, actor, agent }: Opened) {
   const { context, links } = domain;
-  const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-  const operation = await submitOperation(context, actor, 'web-1', wanted);
+  const operationRequest = { kind: 'apply', modules: ['m'], queue: true } as const;
+  const operation = await submitOperation(context, actor, 'web-1', operationRequest);
   await links.nextOperation(agent.id);
   const output = { stdout: 'hi\n', stderr: '', exit_code: 0, truncated: false };
   await links.reported(agent.id, '01'.repeat(16), 1, [
@@ -198,7 +198,7 @@ describeDatabases('the API', (fixture) => {
   /** Reports whether a route may answer with this code because something outside the process failed. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
-  const holdToForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
+  const checkForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
     if (answer.statusCode < 400) return;
     const problem = answer.json() as { code: string; status: number; errors?: { path: string }[] };
     expect(problem.status, what).toBe(answer.statusCode);
@@ -213,7 +213,7 @@ describeDatabases('the API', (fixture) => {
       for (const bad of [...badBodies(route), ...badQueries(route), ...badParams(route)]) {
         const answer = await send(opened, route, bad);
         const what = `${route.id} ${bad.why}`;
-        holdToForm(route, answer, what);
+        checkForm(route, answer, what);
         if (bad.status === undefined) continue;
         const problem = answer.body === '' ? {} : answer.json();
         const named =
@@ -228,9 +228,9 @@ describeDatabases('the API', (fixture) => {
 
   test('answers no request with 5xx', async () => {
     const opened = await open(fixture, await stores.open());
-    const asked = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
+    const requests = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
     await fc.assert(
-      fc.asyncProperty(asked, async ([route, { payload, query, param }]) => {
+      fc.asyncProperty(requests, async ([route, { payload, query, param }]) => {
         const params = Object.fromEntries(
           Object.keys(param === undefined ? {} : (route.params?.shape ?? {})).map((name) => [
             name,
@@ -242,7 +242,7 @@ describeDatabases('the API', (fixture) => {
           ...(query === undefined ? {} : { query }),
           ...(payload === undefined ? {} : { payload }),
         };
-        holdToForm(route, await send(opened, route, bad), `${route.id} ${JSON.stringify(bad)}`);
+        checkForm(route, await send(opened, route, bad), `${route.id} ${JSON.stringify(bad)}`);
       }),
       { numRuns: 400 },
     );
@@ -296,12 +296,12 @@ describeDatabases('the API', (fixture) => {
     const reading = routes.filter(({ method, path }) => method === 'GET' && path.includes('{node_id}'));
     expect(reading.length).toBeGreaterThan(5);
     for (const route of reading) {
-      const [byId, byName, byNobody] = await Promise.all(
+      const [byId, byName, byUnknown] = await Promise.all(
         [agent.id, 'web-1', 'web-9'].map((node_id) => request(app, token, route, { node_id }, undefined)),
       );
       expect(byName?.statusCode, route.id).toBe(byId?.statusCode);
       expect(byName?.statusCode === 404 ? '' : byName?.body, route.id).toBe(byId?.statusCode === 404 ? '' : byId?.body);
-      expect(byNobody?.statusCode, route.id).toBe(404);
+      expect(byUnknown?.statusCode, route.id).toBe(404);
     }
     await app.close();
   });

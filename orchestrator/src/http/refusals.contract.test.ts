@@ -162,9 +162,9 @@ describeDatabases('recorded refusals', (fixture) => {
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);
     await domain.refusals.sweep();
-    const told = (await refusals()).slice(72).map(({ metadata }) => metadata);
-    expect(told).toHaveLength(2);
+    const summaries = (await refusals()).slice(72).map(({ metadata }) => metadata);
+    expect(summaries).toHaveLength(2);
     // A key that is not on the curve is malformed input, so it does not count as a sign-in.
-    expect(told.every(({ count }) => Number(count) >= 79)).toBe(true);
+    expect(summaries.every(({ count }) => Number(count) >= 79)).toBe(true);
   });
 });

@@ -35,7 +35,7 @@ describeDatabases('removal of an operator during writes', (fixture) => {
     const wrong: number[] = [];
     const hammers = Array.from({ length: 10 }, async (_, at) => {
       for (let i = 0; !over; i++) {
-        const begunAfter = removed;
+        const startedAfter = removed;
         const body = JSON.stringify({ value: `${i}` });
         const sent = fetch(new URL(`/api/v1/agents/web-1/tags/k${at}`, url), { method: 'PUT', headers, body });
         const status = await sent.then(
@@ -43,7 +43,7 @@ describeDatabases('removal of an operator during writes', (fixture) => {
           () => 0,
         );
         if (status === 200 || status === 204) written++;
-        if (begunAfter && status !== 401 && status !== 0 && status !== 429) wrong.push(status);
+        if (startedAfter && status !== 401 && status !== 0 && status !== 429) wrong.push(status);
       }
     });
     while (written < 30) await new Promise((resolve) => setTimeout(resolve, 5));

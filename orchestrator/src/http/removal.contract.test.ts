@@ -27,8 +27,8 @@ describeDatabases('removed operator', (fixture) => {
     const url = new URL(await api.app.listen({ host: '127.0.0.1', port: 0 }));
     const join = async (username: string) => {
       const key = await newKey();
-      const wanted = { public_key: key.hex, username, role: 'admin' } as const;
-      await addOperator(api.domain.context, api.actor, wanted);
+      const request = { public_key: key.hex, username, role: 'admin' } as const;
+      await addOperator(api.domain.context, api.actor, request);
       return { key, token: await tokenOf(api.domain, key) };
     };
     return { api, url, join };
@@ -68,9 +68,9 @@ describeDatabases('removed operator', (fixture) => {
 
   if (fixture.kind === 'postgres')
     test('commits no write of an operator whose removal began first', async () => {
-      const place = await fixture.place();
+      const address = await fixture.newAddress();
       const api = await openApi(
-        { ...fixture, open: (options) => fixture.open({ ...options, at: place }) },
+        { ...fixture, open: (options) => fixture.open({ ...options, at: address }) },
         await stores.open(),
       );
       const greta = { key: await newKey() };
@@ -78,7 +78,7 @@ describeDatabases('removed operator', (fixture) => {
       await addOperator(context, api.actor, { public_key: greta.key.hex, username: 'greta', role: 'admin' });
       const hash = hashOfToken(await tokenOf(api.domain, greta.key));
       const actor = actorIn((await signIn.find(hash)) as Session);
-      const holder = new Client({ connectionString: place });
+      const holder = new Client({ connectionString: address });
       await holder.connect();
       // Blocks the transaction of the write after it has begun.
       await holder.query('begin');
@@ -134,8 +134,8 @@ describeDatabases('removed operator', (fixture) => {
     const greta = await join('greta');
     const asking = (token: string) =>
       begin(url, `GET /api/v1/audit/export HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
-    const [gone, stays] = [await asking(greta.token), await asking(api.token)];
-    for (const { socket } of [gone, stays]) {
+    const [removed, stays] = [await asking(greta.token), await asking(api.token)];
+    for (const { socket } of [removed, stays]) {
       while (socket.bytesRead === 0) await sleep(10);
       socket.pause();
     }
@@ -145,10 +145,10 @@ describeDatabases('removed operator', (fixture) => {
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
-    gone.socket.resume();
-    await gone.closed;
+    removed.socket.resume();
+    await removed.closed;
     // A complete chunked answer ends with an empty chunk, so the client can detect that this one is incomplete.
-    expect(gone.came().endsWith('0\r\n\r\n')).toBe(false);
+    expect(removed.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
     stays.socket.destroy();

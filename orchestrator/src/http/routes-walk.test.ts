@@ -16,18 +16,18 @@ describe('every route', () => {
   test.each(routes)('follows the rules for routes: $method $path', async (route) => {
     const request = { method: route.method as Method, url: addressOf(route), ...body(route) };
     const query = route.example.query ?? {};
-    const usual = Math.min(...Object.keys(route.answers).map(Number));
+    const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
 
     const stranger = await app.inject({ ...request, query });
-    expect(stranger.statusCode).toBe(route.access === 'anyone' ? usual : 401);
+    expect(stranger.statusCode).toBe(route.access === 'anyone' ? defaultStatus : 401);
 
     const operator = await app.inject({ ...request, query, headers: bearer('operator') });
-    expect(operator.statusCode, operator.body).toBe(route.access === 'admin' ? 403 : usual);
+    expect(operator.statusCode, operator.body).toBe(route.access === 'admin' ? 403 : defaultStatus);
 
     const admin = await app.inject({ ...request, query, headers: bearer('admin') });
-    expect(admin.statusCode).toBe(usual);
-    if (usual === 204) expect(admin.body).toBe('');
-    else if (route.media?.[usual]) expect(admin.body).toBe(route.example.answer);
+    expect(admin.statusCode).toBe(defaultStatus);
+    if (defaultStatus === 204) expect(admin.body).toBe('');
+    else if (route.media?.[defaultStatus]) expect(admin.body).toBe(route.example.answer);
     else expect(admin.json()).toEqual(JSON.parse(JSON.stringify(route.example.answer)));
 
     const typo = await app.inject({ ...request, query: { ...query, qwxyz: '1' }, headers: bearer('admin') });

@@ -188,16 +188,16 @@ describe('stream answer', () => {
   });
 
   test('does not start the source for HEAD', async () => {
-    let begun = false;
+    let started = false;
     await serve(() => {
       async function* endless() {
-        begun = true;
+        started = true;
         for (;;) yield 'a';
       }
       return new Stream(endless());
     });
     const answer = await fetch(`${url}/api/v1/lines`, { method: 'HEAD' });
-    expect([answer.status, answer.headers.get('content-type'), begun]).toEqual([200, 'application/jsonl', false]);
+    expect([answer.status, answer.headers.get('content-type'), started]).toEqual([200, 'application/jsonl', false]);
     expect(answer.headers.get('content-length')).toBeNull();
   });
 

@@ -23,7 +23,7 @@ function put(name: string, text: string, mode = 0o600): string {
 }
 
 const load = (more: Partial<Parameters<typeof loadSecretKeys>[0]> = {}) =>
-  loadSecretKeys({ dataDir: directory, file: null, env: {}, holdsSecrets: async () => false, ...more });
+  loadSecretKeys({ dataDir: directory, file: null, env: {}, hasSecrets: async () => false, ...more });
 
 function credential(text: string): NodeJS.ProcessEnv {
   mkdirSync(join(directory, 'credentials'), { recursive: true });
@@ -66,14 +66,14 @@ describe('sources of keys', () => {
     expect(made.ids).toHaveLength(1);
     expect(made.canAdd).toBe(true);
     expect(statSync(join(directory, 'secrets.keys')).mode & 0o777).toBe(0o600);
-    expect((await load({ holdsSecrets: async () => true })).ids).toEqual(made.ids);
+    expect((await load({ hasSecrets: async () => true })).ids).toEqual(made.ids);
     const other = scratchDirectory('muster-keys-');
     expect((await load({ dataDir: other })).ids).not.toEqual(made.ids);
     rmSync(other, { recursive: true });
   });
 
   test('creates no key if encrypted values exist', async () => {
-    const none = await load({ holdsSecrets: async () => true });
+    const none = await load({ hasSecrets: async () => true });
     expect([none.ids, none.active, none.canAdd]).toEqual([[], null, false]);
     expect(existsSync(join(directory, 'secrets.keys'))).toBe(false);
   });
@@ -102,13 +102,13 @@ describe('refused keys', () => {
     ['nothing but a comment', '# none\n\n'],
     ['one good and one bad', `${hex(1)}\n${secret}`],
   ])('refuses %s, and includes the source but not the content in the error', async (_, text) => {
-    for (const [more, place] of [
+    for (const [more, location] of [
       [{ env: { MUSTER_SECRETS_KEY: text } }, 'the variable MUSTER_SECRETS_KEY'],
       [{ env: credential(text) }, 'the credential '],
       [{ file: put('given.key', text) }, join(directory, 'given.key')],
     ] as const) {
       const refusal = await load(more).catch((error: Error) => error.message);
-      expect(refusal).toContain(place);
+      expect(refusal).toContain(location);
       expect(refusal).not.toContain('a9a9a9');
     }
     put('secrets.keys', text);

@@ -150,7 +150,7 @@ interface KeySources {
   file: string | null;
   env: NodeJS.ProcessEnv;
   /** Reports whether the database has secrets. If it has, a missing key is not replaced by a new one. */
-  holdsSecrets: () => Promise<boolean>;
+  hasSecrets: () => Promise<boolean>;
 }
 
 /**
@@ -159,7 +159,7 @@ interface KeySources {
  * that is found encrypts, and all of them decrypt.
  * @throws SecretKeysInvalid, LoosePermissionsError
  */
-export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySources): Promise<SecretKeys> {
+export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySources): Promise<SecretKeys> {
   const outside: Buffer[] = [];
   const { MUSTER_SECRETS_KEY: variable, CREDENTIALS_DIRECTORY: credentials } = env;
   if (variable !== undefined && variable !== '')
@@ -184,7 +184,7 @@ export async function loadSecretKeys({ dataDir, file, env, holdsSecrets }: KeySo
   if (outside.length > 0) return new SecretKeys(distinct([...outside, ...own]));
   const ownFile: OwnFile = { write: async (keys) => writePrivateFile(path, ownFileText(keys), 'replace') };
   if (own.length > 0) return new SecretKeys(distinct(own), ownFile);
-  if (await holdsSecrets()) return new SecretKeys([]);
+  if (await hasSecrets()) return new SecretKeys([]);
   const made = randomBytes(keyBytes);
   writePrivateFile(path, ownFileText([made]), 'keep');
   return new SecretKeys([made], ownFile);

@@ -6,7 +6,7 @@ import { ConfigError } from '../config/faults.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 import type { BackupPart } from './backup-format.ts';
 import { verifyBackup } from './backup-read.ts';
-import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
+import { backupTarget, keepNewest, numberToKeep } from './backup-series.ts';
 import { writeBackup } from './backup-write.ts';
 import type { Given, OfflineCommand } from './command.ts';
 import { counted, sized } from './counted.ts';
@@ -16,7 +16,7 @@ import { restoreBackup } from './restore.ts';
 
 /** The commands `muster backup`, `muster backup verify`, and `muster restore`. */
 
-const places = `  --data-dir DIR              the orchestrator's data directory
+const locationOptions = `  --data-dir DIR              the orchestrator's data directory
   --config FILE               its configuration, which is part of the backup
   --database-url-file FILE    file with the URL of a PostgreSQL database
   --json                      print the result as JSON
@@ -84,7 +84,7 @@ keep running. Sign-in sessions are not included. If FILE is a directory, the bac
 The file is verified before it gets its final name. Anyone who can read an unencrypted backup has every secret and
 can impersonate the orchestrator: encrypt backups that leave the machine.
 
-${places}  --encrypt                   ask for a passphrase
+${locationOptions}  --encrypt                   ask for a passphrase
   --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE
   --recipient age1…           encrypt for this age recipient (see age-keygen); may be repeated
   --identity FILE             for \`verify\`: file with the age identity that decrypts it
@@ -99,15 +99,15 @@ Examples:
   run: async (config, dataDir, [named = ''], terminal) => {
     const { given, env, tell } = terminal;
     const keep = numberToKeep(text(given.keep));
-    const place = await placeOfBackup(named, terminal.now());
-    const { series } = place;
-    const file = place.file === '-' ? '-' : await replaceable(place.file);
+    const target = await backupTarget(named, terminal.now());
+    const { series } = target;
+    const file = target.file === '-' ? '-' : await replaceable(target.file);
     if (keep !== null && series === null) throw new ConfigError('--keep requires an existing directory of backups');
     const lock = await lockOf(given, env);
     const without = withoutOf(given);
-    const wish = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
+    const options = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
     if (file === '-') {
-      const report = await writeBackup(wish, (bytes) => written(terminal.stdout, bytes));
+      const report = await writeBackup(options, (bytes) => written(terminal.stdout, bytes));
       tell('written to standard output; check it with: muster backup verify FILE');
       return { file: null, ...report, verified: false, removed: [] };
     }
@@ -117,7 +117,7 @@ Examples:
         : null;
     const report = await writeVerified(
       file,
-      (write) => writeBackup(wish, write),
+      (write) => writeBackup(options, write),
       async (partial) => {
         if (openers) await verifyBackup(createReadStream(partial), openers);
       },
@@ -161,7 +161,7 @@ After the start, agents reconnect on their own. Operators must sign in again, an
 some may have been used since. Operations that were open at the time of the backup become \`interrupted\`. Operators,
 agents, and secrets that were removed after the backup exist again.
 
-${places}  --force                     move existing data aside and keep it
+${locationOptions}  --force                     move existing data aside and keep it
   --passphrase-file FILE      its first line is the passphrase; or MUSTER_BACKUP_PASSPHRASE, or a prompt
   --identity FILE             file with the AGE-SECRET-KEY-1… that decrypts it
 
@@ -184,7 +184,7 @@ Examples:
     tell(
       `restored: ${counted(report.rows, 'row')}, ${counted(report.samples, 'sample')}, ${counted(report.transcripts, 'transcript')}`,
     );
-    for (const kept of report.aside) tell(`former data: ${kept}`);
+    for (const former of report.aside) tell(`former data: ${former}`);
     if (report.configuration !== null) tell(`configuration from the backup: ${report.configuration}`);
     if (report.keys_elsewhere.length > 0)
       tell(`keys that some secrets need and that are not in the backup: ${report.keys_elsewhere.join(', ')}`);

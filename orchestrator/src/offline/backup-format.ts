@@ -47,7 +47,7 @@ export interface Manifest {
   readonly keys_elsewhere: readonly string[];
 }
 
-const places: Readonly<Record<string, RegExp>> = {
+const entryPatterns: Readonly<Record<string, RegExp>> = {
   keys: /^keys\/(identity\.key|secrets\.keys|api\.key|api\.crt)$/,
   config: /^config\/(orchestrator\.yml|tls_cert\.pem|tls_key\.pem)$/,
   terminals: /^terminals\/[0-9A-HJKMNP-TV-Z]{26}\.cast$/,
@@ -61,6 +61,6 @@ export type EntryKind = 'header' | 'manifest' | 'keys' | 'config' | 'terminals' 
 export function kindOf(name: string): EntryKind | null {
   if (name === headerName) return 'header';
   if (name === manifestName) return 'manifest';
-  for (const [kind, place] of Object.entries(places)) if (place.test(name)) return kind as EntryKind;
+  for (const [kind, pattern] of Object.entries(entryPatterns)) if (pattern.test(name)) return kind as EntryKind;
   return null;
 }

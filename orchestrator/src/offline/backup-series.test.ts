@@ -2,19 +2,19 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { scratchDirectory } from '../../test/scratch.ts';
-import { keepNewest, numberToKeep, placeOfBackup } from './backup-series.ts';
+import { backupTarget, keepNewest, numberToKeep } from './backup-series.ts';
 
 const above = scratchDirectory('muster-series-');
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
 test('derives the file name of a backup from its time if the path is a directory, and otherwise uses the path', async () => {
   const now = Date.UTC(2026, 10, 20, 3, 4, 5, 678);
-  expect(await placeOfBackup(above, now)).toEqual({
+  expect(await backupTarget(above, now)).toEqual({
     file: join(above, 'muster-20261120T030405Z.backup'),
     series: above,
   });
   const file = join(above, 'none');
-  expect(await placeOfBackup(file, now)).toEqual({ file, series: null });
+  expect(await backupTarget(file, now)).toEqual({ file, series: null });
 });
 
 test('deletes old backups, and keeps the newest backups and all other files', async () => {

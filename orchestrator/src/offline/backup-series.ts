@@ -4,13 +4,13 @@ import { ConfigError } from '../config/faults.ts';
 
 /** A directory of backups that are named after their times, such as those that a timer creates. */
 
-const ours = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
+const backupName = /^muster-\d{8}T\d{6}Z\.backup(\.partial)?$/;
 
 /**
  * @param named path of the file, or of a directory for the backup
  * @returns the path of the file, and the directory if one was given
  */
-export async function placeOfBackup(named: string, now: number): Promise<{ file: string; series: string | null }> {
+export async function backupTarget(named: string, now: number): Promise<{ file: string; series: string | null }> {
   const about = await stat(named).catch(() => null);
   if (!about?.isDirectory()) return { file: named, series: null };
   const stamp = new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');
@@ -30,9 +30,9 @@ export function numberToKeep(text: string | null): number | null {
  * @returns names of the removed backups
  */
 export async function keepNewest(directory: string, keep: number): Promise<string[]> {
-  const found = (await readdir(directory)).filter((name) => ours.test(name)).sort();
-  const whole = found.filter((name) => name.endsWith('.backup'));
-  const old = whole.slice(0, Math.max(0, whole.length - keep));
+  const found = (await readdir(directory)).filter((name) => backupName.test(name)).sort();
+  const complete = found.filter((name) => name.endsWith('.backup'));
+  const old = complete.slice(0, Math.max(0, complete.length - keep));
   for (const name of [...old, ...found.filter((one) => one.endsWith('.partial'))])
     await rm(join(directory, name), { force: true });
   return old;

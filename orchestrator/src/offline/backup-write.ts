@@ -36,7 +36,7 @@ import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 
 /** Writes a backup as a stream from a consistent snapshot, while the orchestrator runs. */
 
-export interface BackupWish {
+export interface BackupOptions {
   readonly config: Config;
   readonly dataDir: string;
   /** Path of the configuration file; null if there is none. */
@@ -73,12 +73,12 @@ const excludedTables: ReadonlySet<string> = new Set(['sessions', 'web_login_code
  * @param write receives the bytes of the file, and resolves when it can accept more
  */
 export async function writeBackup(
-  wish: BackupWish,
+  options: BackupOptions,
   write: (bytes: Uint8Array) => Promise<void>,
 ): Promise<BackupReport> {
   const gzip = createGzip({ level: 3 });
   const plain = Readable.toWeb(gzip) as ReadableStream<Uint8Array>;
-  const sealed = wish.lock === null ? plain : await encrypting(plain, wish.lock);
+  const sealed = options.lock === null ? plain : await encrypting(plain, options.lock);
   let bytes = 0;
   const drained = (async () => {
     for await (const piece of sealed as AsyncIterable<Uint8Array>) {
@@ -91,10 +91,10 @@ export async function writeBackup(
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
   try {
-    const report = await writeEntries(wish, put);
+    const report = await writeEntries(options, put);
     gzip.end();
     await drained;
-    return { ...report, bytes, encrypted: wish.lock !== null };
+    return { ...report, bytes, encrypted: options.lock !== null };
   } catch (error) {
     // Destroys the stream with the cause, which `drained` rejects with. Otherwise, the error would only report an
     // abort.
@@ -106,14 +106,14 @@ export async function writeBackup(
   }
 }
 
-async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promise<void>) {
-  const { config, dataDir, without, tell } = wish;
-  const created = wish.now();
+async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => Promise<void>) {
+  const { config, dataDir, without, tell } = options;
+  const created = options.now();
   const archive = new Archive(put, Math.floor(created / 1000));
   const identity = readPrivateFile(join(dataDir, 'identity.key'));
   if (identity === null)
     throw new Error(`${dataDir} is not the data directory of an orchestrator: it has no identity.key`);
-  const { snapshot, secretsKeys } = await consistentSnapshot(wish);
+  const { snapshot, secretsKeys } = await consistentSnapshot(options);
   try {
     // Lists transcripts with their sizes at the time of the snapshot. Output that is added later is omitted.
     const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
@@ -137,7 +137,7 @@ async function writeEntries(wish: BackupWish, put: (bytes: Uint8Array) => Promis
       if (text !== null) await archive.text(`keys/${name}`, text);
     }
     for (const [name, path] of [
-      ['orchestrator.yml', wish.configFile],
+      ['orchestrator.yml', options.configFile],
       ['tls_cert.pem', config.tls_cert],
       ['tls_key.pem', config.tls_key],
     ] as const)
@@ -179,7 +179,7 @@ async function consistentSnapshot({
   config,
   dataDir,
   without,
-}: BackupWish): Promise<{ snapshot: Snapshot; secretsKeys: string | null }> {
+}: BackupOptions): Promise<{ snapshot: Snapshot; secretsKeys: string | null }> {
   const keys = () => readPrivateFile(join(dataDir, 'secrets.keys'));
   for (let attempt = 1; ; attempt++) {
     const before = await keys();
@@ -238,13 +238,13 @@ async function logWatch({ database_url }: Config, dataDir: string): Promise<() =
 
 /** Reads the database without sign-in sessions, and adds a marker by which a restored database is recognized. */
 class BackupSource implements TransferSource {
-  readonly place: string;
+  readonly location: string;
   readonly keyIds = new Set<string>();
   readonly #of: Snapshot;
   readonly #about: { id: string; created_at: string };
 
   constructor(of: Snapshot, about: { id: string; created_at: string }) {
-    this.place = of.place;
+    this.location = of.location;
     this.#of = of;
     this.#about = about;
   }
@@ -330,18 +330,18 @@ class Archive {
   /** Splits text of any length into entries of one folder. */
   pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
     let count = 0;
-    let held: string[] = [];
+    let lines: string[] = [];
     let length = 0;
     const flush = async () => {
       if (length === 0) return;
-      const text = held.join('');
-      held = [];
+      const text = lines.join('');
+      lines = [];
       length = 0;
       await this.text(`${folder}/${String(++count).padStart(8, '0')}`, text);
     };
     return {
       add: async (text) => {
-        held.push(text);
+        lines.push(text);
         length += text.length;
         if (length >= pieceBytes) await flush();
       },

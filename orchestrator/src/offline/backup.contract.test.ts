@@ -12,7 +12,7 @@ import { DatabaseUrl } from '../config/database-url.ts';
 import { configSchema } from '../config/schema.ts';
 import { createToken, listTokens } from '../domain/agents/enrollment.ts';
 import { listAudit } from '../domain/audit/audit.ts';
-import { settleRestored } from '../domain/fleet/restored.ts';
+import { endRestoredOperations } from '../domain/fleet/restored.ts';
 import { uploadModule } from '../domain/modules/modules.ts';
 import { submitOperation } from '../domain/operations/operations.ts';
 import { createSecret } from '../domain/secrets/secrets.ts';
@@ -20,7 +20,7 @@ import { loadIdentity } from '../identity/identity.ts';
 import { openPostgresSamples } from '../store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples/samples-sqlite.ts';
 import { openSqliteFile } from '../store/sqlite/sqlite-connection.ts';
-import { postgresHolds } from '../store/transfer/transfer-postgres.ts';
+import { inspectPostgres } from '../store/transfer/transfer-postgres.ts';
 import { verifyBackup } from './backup-read.ts';
 import { writeBackup } from './backup-write.ts';
 import { restoreBackup } from './restore.ts';
@@ -54,9 +54,9 @@ const sampleAt = (collected_at: number) => ({
 
 describeDatabases('backup and restore', (fixture) => {
   /** Creates an orchestrator's data directory and configuration. */
-  async function place(at?: string) {
+  async function createOrchestrator(at?: string) {
     const dataDir = folder();
-    const where = fixture.kind === 'sqlite' ? join(dataDir, 'muster.db') : (at ?? (await fixture.place()));
+    const where = fixture.kind === 'sqlite' ? join(dataDir, 'muster.db') : (at ?? (await fixture.newAddress()));
     const config = configSchema.parse({});
     const whole = fixture.kind === 'sqlite' ? config : { ...config, database_url: new DatabaseUrl(where) };
     const fixed: DatabaseFixture = { ...fixture, open: (options) => fixture.open({ ...options, at: where }) };
@@ -74,7 +74,7 @@ describeDatabases('backup and restore', (fixture) => {
       : openPostgresSamples({ url: where, retentionSecs: 86_400 });
 
   async function filled() {
-    const spot = await place();
+    const spot = await createOrchestrator();
     const domain = await openDomain(spot.fixed);
     await loadIdentity(spot.dataDir);
     mkdirSync(join(spot.dataDir, 'terminals'), { mode: 0o700 });
@@ -105,7 +105,7 @@ describeDatabases('backup and restore', (fixture) => {
 
   async function backupOf({ config, dataDir }: Pick<Filled, 'config' | 'dataDir'>): Promise<Buffer> {
     const pieces: Buffer[] = [];
-    const wish = {
+    const options = {
       config,
       dataDir,
       configFile: null,
@@ -114,7 +114,7 @@ describeDatabases('backup and restore', (fixture) => {
       now: () => 1_800_000_000_000,
       tell: () => {},
     };
-    await writeBackup(wish, async (bytes) => void pieces.push(Buffer.from(bytes)));
+    await writeBackup(options, async (bytes) => void pieces.push(Buffer.from(bytes)));
     return Buffer.concat(pieces);
   }
   async function* bytesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
@@ -145,14 +145,14 @@ describeDatabases('backup and restore', (fixture) => {
     });
     expect(verdict.audit_events).toBeGreaterThan(300);
 
-    const to = await place();
+    const to = await createOrchestrator();
     expect(await restoreTo(to, bytes)).toMatchObject({ samples: 2, transcripts: 1, aside: [] });
     for (const name of ['identity.key', `terminals/${terminal}.cast`])
       expect(readFileSync(join(to.dataDir, name))).toEqual(readFileSync(join(from.dataDir, name)));
     const domain = await openDomain(to.fixed);
     const before = await listAudit(domain.context, { limit: 1 });
     expect(before.events[0]?.event_type).not.toBe('system.restored');
-    expect(await settleRestored(domain.context)).toMatchObject({ id: verdict.id });
+    expect(await endRestoredOperations(domain.context)).toMatchObject({ id: verdict.id });
     expect(await getOperation(domain.context, from.operation)).toMatchObject({ status: 'interrupted' });
     const { items } = (await listTokens(domain.context, true, { limit: 10, offset: 0 } as never)) as unknown as {
       items: { revoked_at: number | null }[];
@@ -161,7 +161,7 @@ describeDatabases('backup and restore', (fixture) => {
     const { events } = await listAudit(domain.context, { limit: 500 });
     expect(events.filter(({ summary }) => /^it happened/.test(summary))).toHaveLength(300);
     expect(events.map(({ event_type }) => event_type)).toContain('system.restored');
-    expect(await settleRestored(domain.context)).toBeNull();
+    expect(await endRestoredOperations(domain.context)).toBeNull();
     const samples = await samplesAt(to);
     expect(await samples.since(from.agent.id, 0, 10)).toEqual([
       sampleAt(from.domain.now()),
@@ -173,7 +173,7 @@ describeDatabases('backup and restore', (fixture) => {
   test('refuses a truncated or modified backup, and leaves no file', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    const to = await place();
+    const to = await createOrchestrator();
     const archive = gunzipSync(bytes);
     const broken = [
       bytes.subarray(0, bytes.length - 1),
@@ -191,7 +191,7 @@ describeDatabases('backup and restore', (fixture) => {
       await expect(restoreTo(to, one), `${index}`).rejects.toThrow();
       expect(readdirSync(to.dataDir), `${index}`).toEqual([]);
       if (fixture.kind === 'postgres')
-        expect(await postgresHolds(to.where, 'any'), `${index}`).toEqual({ rows: false, setting: null });
+        expect(await inspectPostgres(to.where, 'any'), `${index}`).toEqual({ rows: false, setting: null });
     }
     await restoreTo(to, bytes);
   });
@@ -199,10 +199,10 @@ describeDatabases('backup and restore', (fixture) => {
   test('keeps existing data if the backup is damaged, even with --force', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    const to = await place();
+    const to = await createOrchestrator();
     await restoreTo(to, bytes);
     const domain = await openDomain(to.fixed);
-    await settleRestored(domain.context);
+    await endRestoredOperations(domain.context);
     await domain.db.close();
     const there = readdirSync(to.dataDir).sort();
     const archive = gunzipSync(bytes);
@@ -221,7 +221,7 @@ describeDatabases('backup and restore', (fixture) => {
   test('refuses a directory that is not empty, and moves its data aside with --force', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    const to = await place();
+    const to = await createOrchestrator();
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
@@ -229,7 +229,7 @@ describeDatabases('backup and restore', (fixture) => {
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);
-    await settleRestored(domain.context);
+    await endRestoredOperations(domain.context);
     await domain.db.close();
     if (fixture.kind === 'postgres')
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');

@@ -11,29 +11,29 @@ import { sqliteSource, sqliteTarget } from '../store/transfer/transfer-sqlite.ts
 import { version as musterVersion } from '../version.ts';
 import { backupCommands } from './backup-commands.ts';
 import type { OfflineCommand, Terminal } from './command.ts';
-import { type HeldPlace, holdPlace } from './place.ts';
+import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { replaceable } from './replaceable.ts';
 
 /** Commands for a database that no orchestrator is using: `migrate`, `export`, and `import`. */
 
-const places = `  --data-dir DIR              directory of the SQLite database
+const databaseOptions = `  --data-dir DIR              directory of the SQLite database
   --database-url-file FILE    file with the URL of a PostgreSQL database instead
   --database-url URL          the URL itself; process lists show its password
   --config FILE               the orchestrator's configuration, which names the database
   --json                      print the result as JSON
 `;
 
-async function held<T>(
+async function withDatabase<T>(
   config: Config,
   dataDir: string,
   make: boolean,
-  work: (place: HeldPlace) => Promise<T>,
+  work: (place: LockedDatabase) => Promise<T>,
 ): Promise<T> {
-  const place = await holdPlace(config, dataDir, make);
+  const database = await lockDatabase(config, dataDir, make);
   try {
-    return await work(place);
+    return await work(database);
   } finally {
-    await place.release();
+    await database.release();
   }
 }
 
@@ -50,24 +50,25 @@ Migrates the schema of a database to this release, without starting an orchestra
 first; back up a PostgreSQL database with pg_dump. Refuses a schema of a newer release, and a database in use by an
 orchestrator. Starting an orchestrator migrates its database, too.
 
-${places}
+${databaseOptions}
 Examples:
   $ muster migrate --data-dir /var/lib/muster-orchestrator
   $ muster migrate --database-url-file /etc/muster/database-url
 `,
   run: (config, dataDir, _words, terminal) =>
-    held(config, dataDir, false, async (place) => {
+    withDatabase(config, dataDir, false, async (database) => {
       const options = { migrations, now: () => Math.floor(terminal.now() / 1000) };
-      const report = place.kind === 'sqlite' ? migrateSqlite(place.file, options) : await migrated(place.url, options);
+      const report =
+        database.kind === 'sqlite' ? migrateSqlite(database.file, options) : await migrated(database.url, options);
       const { from, to, backup } = report;
-      if (from === to) terminal.tell(`${place.name} is already at schema version ${to}; nothing was changed`);
+      if (from === to) terminal.tell(`${database.name} is already at schema version ${to}; nothing was changed`);
       else {
         for (const { version, name } of migrations.slice(from, to)) terminal.tell(`  ${version} ${name}`);
         const before = from === 0 ? 'was empty and' : `was at schema version ${from} and`;
-        terminal.tell(`${place.name} ${before} is now at version ${to}`);
+        terminal.tell(`${database.name} ${before} is now at version ${to}`);
       }
       if (backup !== null) terminal.tell(`backup of the former database: ${backup}`);
-      return { database: place.name, ...report };
+      return { database: database.name, ...report };
     }),
 };
 
@@ -88,19 +89,19 @@ Writes all tables of a database to a file, or to standard output for \`-\`, in a
 import. Only you can read the file. Not included: terminal transcripts, metrics, and the keys in the data directory, without
 which agents refuse the orchestrator and secrets cannot be decrypted. Refuses a database in use by an orchestrator.
 
-${places}
+${databaseOptions}
 Examples:
   $ muster export --data-dir /var/lib/muster-orchestrator muster.export
   $ muster export --data-dir ./data - | muster import --database-url-file ./url -
 `,
   run: async (config, dataDir, [named = ''], terminal) => {
     const file = named === '-' ? named : await replaceable(named);
-    return held(config, dataDir, false, async (place) => {
-      terminal.tell(`exporting ${place.name}`);
+    return withDatabase(config, dataDir, false, async (database) => {
+      terminal.tell(`exporting ${database.name}`);
       const source =
-        place.kind === 'sqlite'
-          ? sqliteSource(place.file)
-          : await postgresSource(place.url, place.name, place.applicationName);
+        database.kind === 'sqlite'
+          ? sqliteSource(database.file)
+          : await postgresSource(database.url, database.name, database.applicationName);
       const about = { musterVersion, now: new Date(terminal.now()), onTable: onTable(terminal) };
       try {
         const report = await (file === '-'
@@ -108,7 +109,7 @@ Examples:
           : intoFile(file, (write) => exportDatabase(source, write, about)));
         terminal.tell(`exported ${report.rows} rows of ${report.tables.length} tables`);
         terminal.tell('not included: the keys in the data directory, transcripts, and metrics');
-        return { database: place.name, ...report };
+        return { database: database.name, ...report };
       } finally {
         await source.close();
       }
@@ -153,19 +154,19 @@ Imports an export into an empty database, from a file, or from standard input fo
 damaged or truncated export is refused. Before the commit every row is read back, and the number and the digest of each
 table's rows are compared with the export. Then the schema is migrated to this release.
 
-${places}
+${databaseOptions}
 Examples:
   $ muster import --database-url-file /etc/muster/database-url muster.export
   $ muster import --data-dir /var/lib/muster-orchestrator muster.export
 `,
   run: (config, dataDir, [file], terminal) =>
-    held(config, dataDir, true, async (place) => {
-      terminal.tell(`importing into ${place.name}`);
+    withDatabase(config, dataDir, true, async (database) => {
+      terminal.tell(`importing into ${database.name}`);
       const now = () => Math.floor(terminal.now() / 1000);
       const target =
-        place.kind === 'sqlite'
-          ? sqliteTarget(place.file, now)
-          : await postgresTarget(place.url, place.name, place.applicationName, now);
+        database.kind === 'sqlite'
+          ? sqliteTarget(database.file, now)
+          : await postgresTarget(database.url, database.name, database.applicationName, now);
       try {
         const bytes = file === '-' ? terminal.stdin : createReadStream(file as string);
         const report = await importDatabase(bytes, target, { onTable: onTable(terminal) });
@@ -173,7 +174,7 @@ Examples:
           `imported ${report.rows} rows of ${report.tables.length} tables; each table was read back and verified`,
         );
         terminal.tell('an export contains no keys: copy identity.key and the other files of the data directory');
-        return { database: place.name, ...report };
+        return { database: database.name, ...report };
       } finally {
         await target.close();
       }

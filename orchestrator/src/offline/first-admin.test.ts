@@ -18,18 +18,18 @@ const file = () => join(folder, 'orchestrator.yml');
 
 /** Runs the command with a fake service that reports this status. */
 async function run(status: string, ...args: string[]) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const said: string[] = [];
   const machine: Machine = {
     systemctl: async (...words) => {
-      asked.push(words.join(' '));
+      requested.push(words.join(' '));
       return words[0] === 'show' ? `${status}\n` : '';
     },
     stdout: (text) => void said.push(text),
     stderr: (text) => void said.push(text),
   };
   const exit = await initOrchestrator([...args, '--config', file(), '--data-dir', folder], machine);
-  return { exit, said: said.join(''), asked };
+  return { exit, said: said.join(''), requested };
 }
 
 const ready = 'API at https://127.0.0.1:4749, agents on port 4747';
@@ -45,7 +45,7 @@ describe('muster orchestrator init', () => {
       '--advertised-host',
       'm.example',
     );
-    expect(ran).toMatchObject({ exit: 0, asked: ['restart muster-orchestrator', expect.stringContaining('show')] });
+    expect(ran).toMatchObject({ exit: 0, requested: ['restart muster-orchestrator', expect.stringContaining('show')] });
     const text = readFileSync(file(), 'utf8');
     expect(parse(text)).toEqual({
       api_host: '0.0.0.0',
@@ -71,11 +71,11 @@ describe('muster orchestrator init', () => {
   });
 
   test('restores the configuration and fails if an admin exists', async () => {
-    const { exit, said, asked } = await run(ready, '--operator-key', key, '--username', 'ada');
+    const { exit, said, requested } = await run(ready, '--operator-key', key, '--username', 'ada');
     expect(exit).toBe(1);
     expect(said).toContain('already has its first admin');
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
-    expect(asked.filter((what) => what.startsWith('restart'))).toHaveLength(2);
+    expect(requested.filter((what) => what.startsWith('restart'))).toHaveLength(2);
   });
 
   test.each([
@@ -85,15 +85,15 @@ describe('muster orchestrator init', () => {
     [['--operator-key', key, '--username', 'a', '--advertised-host', 'a b'], 2, '--advertised-host must be'],
     [['--nonsense'], 2, '--nonsense'],
   ])('refuses the arguments %j, and changes nothing', async (args, code, words) => {
-    const { exit, said, asked } = await run(ready, ...args);
-    expect({ exit, asked }).toEqual({ exit: code, asked: [] });
+    const { exit, said, requested } = await run(ready, ...args);
+    expect({ exit, requested }).toEqual({ exit: code, requested: [] });
     expect(said).toContain(words);
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
   });
 
   test('keeps a configuration file that cannot be parsed, and explains a missing file', async () => {
     writeFileSync(file(), 'a: [\n');
-    expect(await run(ready, '--operator-key', key, '--username', 'ada')).toMatchObject({ exit: 1, asked: [] });
+    expect(await run(ready, '--operator-key', key, '--username', 'ada')).toMatchObject({ exit: 1, requested: [] });
     expect(readFileSync(file(), 'utf8')).toBe('a: [\n');
     rmSync(file());
     const { said } = await run(ready, '--operator-key', key, '--username', 'ada');

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterAll(() => rmSync(above, { recursive: true, force: true }));
 
-async function begun() {
+async function startRestore() {
   const { content } = await beginRestore(directory);
   for (const name of ['muster.db', 'identity.key', 'api.crt']) writeFileSync(join(content, name), 'new');
   return content;
@@ -35,7 +35,7 @@ function expectRestored() {
 
 describe('a restored data directory', () => {
   test('replaces the content of the directory, and moves the former content aside', async () => {
-    await begun();
+    await startRestore();
     await completeRestore(directory, aside);
     expectRestored();
     expect(await contentOf(directory)).not.toContain(aside);
@@ -43,22 +43,22 @@ describe('a restored data directory', () => {
   });
 
   test('discards an incomplete restore, and keeps the former content', async () => {
-    await begun();
+    await startRestore();
     await expect(finishRestore(directory)).rejects.toThrow('run `muster restore` again');
     expect((await contentOf(directory)).sort()).toEqual(['identity.key', 'muster.db']);
-    await begun();
+    await startRestore();
     await completeRestore(directory, aside);
     expectRestored();
   });
 
   test('prevents starts after the database was committed, until the restore is complete', async () => {
-    await begun();
+    await startRestore();
     await markDatabase(directory, 'muster_before');
     // The restore fails twice, and the second failure does not forget that the database was committed.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');
-      await begun();
+      await startRestore();
     }
     await markDatabase(directory, null);
     await completeRestore(directory, aside);
@@ -70,7 +70,7 @@ describe('a restored data directory', () => {
     ['while the former content was moved aside', ['muster.db']],
     ['after the former content was moved aside', ['muster.db', 'identity.key']],
   ])('finishes a restore that was interrupted %s', async (_, moved) => {
-    await begun();
+    await startRestore();
     mkdirSync(join(directory, aside), { mode: 0o700 });
     for (const name of moved) renameSync(join(directory, name), join(directory, aside, name));
     writeFileSync(join(directory, '.restoring/whole'), aside);
@@ -81,7 +81,7 @@ describe('a restored data directory', () => {
   test.each([1, 2, 4])(
     'finishes a restore that was interrupted after it had moved %i of the new files',
     async (steps) => {
-      const content = await begun();
+      const content = await startRestore();
       mkdirSync(join(directory, aside), { mode: 0o700 });
       for (const name of ['muster.db', 'identity.key']) renameSync(join(directory, name), join(directory, aside, name));
       writeFileSync(join(directory, '.restoring/cleared'), aside);

@@ -13,7 +13,7 @@ const folder = '.restoring';
  * Marker file: the new content is complete and synced. Contains the name of the folder for the former content; empty if
  * there is no former content.
  */
-const whole = 'whole';
+const completeMarker = 'whole';
 /** Marker file: the former content was moved aside. */
 const cleared = 'cleared';
 /**
@@ -86,7 +86,7 @@ export async function completeRestore(dataDir: string, aside: string | null): Pr
     await mkdir(join(dataDir, aside), { mode: 0o700 });
     await giveTo(join(dataDir, aside), owner);
   }
-  await rename(prepared, join(staging(dataDir), whole));
+  await rename(prepared, join(staging(dataDir), completeMarker));
   await sync(staging(dataDir));
   await finishRestore(dataDir);
 }
@@ -105,22 +105,22 @@ export async function finishRestore(dataDir: string): Promise<boolean> {
   if (there === null) return false;
   if (!there.includes(cleared)) {
     const former = there.includes(database) ? (await readFile(at(database), 'utf8')).trim() : null;
-    if (!there.includes(whole) && former !== null)
+    if (!there.includes(completeMarker) && former !== null)
       throw new Error(
         `a restore into ${dataDir} was interrupted after the database was restored and before the directory was: run \`muster restore\` again, with the same backup${former === '' ? '' : `; the former data is in schema ${former} of the database`}`,
       );
-    if (!there.includes(whole))
+    if (!there.includes(completeMarker))
       throw new Error(
         `a restore into ${dataDir} is in progress or was interrupted: run \`muster restore\` again, or remove ${staging(dataDir)}`,
       );
-    const aside = (await readFile(at(whole), 'utf8')).trim();
+    const aside = (await readFile(at(completeMarker), 'utf8')).trim();
     if (/^before-restore-[\w-]+$/.test(aside)) {
       await mkdir(join(dataDir, aside), { recursive: true, mode: 0o700 });
       for (const name of await contentOf(dataDir)) await rename(join(dataDir, name), join(dataDir, aside, name));
       await sync(join(dataDir, aside));
     }
     await sync(dataDir);
-    await rename(at(whole), at(cleared));
+    await rename(at(completeMarker), at(cleared));
     await sync(staging(dataDir));
   }
   for (const name of await readdir(at('content'))) await rename(join(at('content'), name), join(dataDir, name));

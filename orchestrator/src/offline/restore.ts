@@ -12,13 +12,13 @@ import { openPostgresSamples } from '../store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../store/samples/samples-sqlite.ts';
 import { openSqliteReader } from '../store/sqlite/sqlite-connection.ts';
 import { fillDatabase } from '../store/transfer/transfer.ts';
-import { postgresHolds, postgresTarget } from '../store/transfer/transfer-postgres.ts';
+import { inspectPostgres, postgresTarget } from '../store/transfer/transfer-postgres.ts';
 import { sqliteTarget } from '../store/transfer/transfer-sqlite.ts';
 import { TransferRefused, type TransferTarget } from '../store/transfer/transfer-table.ts';
 import type { BackupHeader } from './backup-format.ts';
 import { linesOf, readBackup } from './backup-read.ts';
 import type { Openers } from './encryption.ts';
-import { type HeldPlace, holdPlace } from './place.ts';
+import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
@@ -26,7 +26,7 @@ import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, m
  * PostgreSQL.
  */
 
-export interface RestoreWish {
+export interface RestoreOptions {
   readonly config: Config;
   readonly dataDir: string;
   readonly bytes: AsyncIterable<Uint8Array>;
@@ -57,8 +57,8 @@ const configurationFolder = 'restored-configuration';
  * Restores a backup.
  * @throws TransferRefused, LockError, and errors of the disk or the database server; nothing is changed in this case
  */
-export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
-  const { config, dataDir } = wish;
+export async function restoreBackup(options: RestoreOptions): Promise<RestoreReport> {
+  const { config, dataDir } = options;
   ensurePrivateDirectory(dataDir);
   const unlock = await lockDirectory(dataDir, 'orchestrator');
   try {
@@ -67,15 +67,15 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
         `an interrupted restore into ${dataDir} was completed now: start the orchestrator, or restore again with --force`,
       );
     const there = await contentOf(dataDir);
-    if (there.length > 0 && !wish.force)
+    if (there.length > 0 && !options.force)
       throw new TransferRefused(
         `${dataDir} is not empty (${there.slice(0, 3).join(', ')}…): restore into an empty directory, or use --force, which moves the existing data aside`,
       );
-    const place = config.database_url === null ? null : await holdPlace(config, dataDir, false);
+    const locked = config.database_url === null ? null : await lockDatabase(config, dataDir, false);
     try {
-      return await restoreHeld(wish, place, there.length > 0);
+      return await restoreLocked(options, locked, there.length > 0);
     } finally {
-      await place?.release();
+      await locked?.release();
     }
   } finally {
     unlock();
@@ -85,10 +85,14 @@ export async function restoreBackup(wish: RestoreWish): Promise<RestoreReport> {
 /** Finishes an interrupted restore with complete content. Ignores an incomplete one. */
 const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
 
-async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied: boolean): Promise<RestoreReport> {
-  const { config, dataDir, force, tell } = wish;
+async function restoreLocked(
+  options: RestoreOptions,
+  locked: LockedDatabase | null,
+  occupied: boolean,
+): Promise<RestoreReport> {
+  const { config, dataDir, force, tell } = options;
   // The random suffix distinguishes restores in the same second.
-  const stamp = `${new Date(wish.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
+  const stamp = `${new Date(options.now()).toISOString().replace(/[-:]|\.\d+/g, '')}-${randomBytes(2).toString('hex')}`;
   const aside: string[] = [];
   const { content, scratch } = await beginRestore(dataDir);
   const samplesFile = join(scratch, 'samples');
@@ -100,7 +104,7 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
     let about: BackupHeader | null = null;
     let rows = 0;
     let schema: string | null = null;
-    const { header, manifest } = await readBackup(wish.bytes, wish.openers, {
+    const { header, manifest } = await readBackup(options.bytes, options.openers, {
       header: async (found) => {
         about = found;
         tell(`restoring the backup of ${found.created_at}, made by Muster ${found.muster_version}`);
@@ -115,32 +119,32 @@ async function restoreHeld(wish: RestoreWish, place: HeldPlace | null, occupied:
       },
       samples: (bytes) => intoNewFile(samplesFile, bytes),
       rows: async (bytes) => {
-        const now = () => Math.floor(wish.now() / 1000);
-        if (place?.kind === 'postgres') {
-          const mark = await postgresHolds(place.url, restoredKey);
+        const now = () => Math.floor(options.now() / 1000);
+        if (locked?.kind === 'postgres') {
+          const mark = await inspectPostgres(locked.url, restoredKey);
           // An earlier restore of this backup was interrupted after it had committed the rows.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }
         target =
-          place?.kind === 'postgres'
-            ? await postgresTarget(place.url, place.name, place.applicationName, now, schema)
+          locked?.kind === 'postgres'
+            ? await postgresTarget(locked.url, locked.name, locked.applicationName, now, schema)
             : sqliteTarget(join(content, 'muster.db'), now);
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
     // Committed only now, because the whole backup is known to be valid.
-    if (place !== null) await markDatabase(dataDir, schema);
+    if (locked !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);
-    if (place === null) checkFile(join(content, 'muster.db'));
-    const samples = await loadSamples(config, place, samplesFile, join(content, 'metrics.db'));
+    if (locked === null) checkFile(join(content, 'muster.db'));
+    const samples = await loadSamples(config, locked, samplesFile, join(content, 'metrics.db'));
     if (samples !== manifest.samples) throw new TransferRefused('some samples of the backup could not be restored');
-    const kept = occupied ? `before-restore-${stamp}` : null;
-    if (kept !== null) aside.push(join(dataDir, kept));
-    await completeRestore(dataDir, kept);
+    const formerName = occupied ? `before-restore-${stamp}` : null;
+    if (formerName !== null) aside.push(join(dataDir, formerName));
+    await completeRestore(dataDir, formerName);
     const { id, created_at } = header;
-    const database = place?.name ?? join(dataDir, 'muster.db');
+    const database = locked?.name ?? join(dataDir, 'muster.db');
     const keys_elsewhere = manifest.keys_elsewhere;
     return {
       id,
@@ -184,12 +188,17 @@ function checkFile(file: string): void {
 const atOnce = 10_000;
 
 /** Stores the samples in a file. @returns the number of samples */
-async function loadSamples(config: Config, place: HeldPlace | null, file: string, target: string): Promise<number> {
+async function loadSamples(
+  config: Config,
+  locked: LockedDatabase | null,
+  file: string,
+  target: string,
+): Promise<number> {
   let failure: Error | null = null;
   const retentionSecs = config.metrics.retention;
   const store: SampleStore =
-    place?.kind === 'postgres'
-      ? await openPostgresSamples({ url: place.url, retentionSecs })
+    locked?.kind === 'postgres'
+      ? await openPostgresSamples({ url: locked.url, retentionSecs })
       : await openSqliteSamples({
           file: target,
           retentionSecs,

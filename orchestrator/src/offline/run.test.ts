@@ -32,10 +32,10 @@ test.each(
   const said: string[] = [];
   for (const stream of [process.stderr, process.stdout])
     vi.spyOn(stream, 'write').mockImplementation((text) => said.push(String(text)) > 0);
-  const place = '/nonexistent/\u009b2J\u001b[2J\u202e\u2028\u0007\nFORGED';
+  const path = '/nonexistent/\u009b2J\u001b[2J\u202e\u2028\u0007\nFORGED';
   const [verb = '', ...rest] = command.split(' ');
-  const words = (offlineCommands[command]?.words ?? []).map(() => place);
-  await runOffline(verb, [...rest, '--data-dir', place, ...words, ...more], '/nonexistent');
+  const words = (offlineCommands[command]?.words ?? []).map(() => path);
+  await runOffline(verb, [...rest, '--data-dir', path, ...words, ...more], '/nonexistent');
   expect(said.join('')).not.toBe('');
   expect(said.join('')).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e]|^FORGED/m);
 });

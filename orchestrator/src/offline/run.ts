@@ -17,7 +17,7 @@ export async function runOffline(command: string, args: readonly string[], defau
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
     // The error format of all other commands.
-    const told = {
+    const body = {
       code: exit === 2 ? 'usage' : 'failed',
       status: null,
       message: error.message,
@@ -26,7 +26,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     };
     say(
       json
-        ? visibleJson(JSON.stringify({ error: told, exit }))
+        ? visibleJson(JSON.stringify({ error: body, exit }))
         : // Indents lines, so that a newline in a name cannot imitate a message of this program.
           `muster ${command}: ${error.message.replaceAll('\n', '\n  ')}${more ? `\n${more}` : ''}`,
     );

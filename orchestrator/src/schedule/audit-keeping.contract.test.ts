@@ -30,7 +30,7 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
 /** Waits until the work of a timer is done, without advancing the test's clock. */
-const settled = async (domain: Domain, place: number) => {
+const untilPlaced = async (domain: Domain, place: number) => {
   for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
 };
@@ -48,11 +48,11 @@ describeDatabases('keeping the audit log', (fixture) => {
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
   test('chains announced events within 25 ms and others within two seconds', async () => {
-    const domain = await openAt(await fixture.place());
+    const domain = await openAt(await fixture.newAddress());
     await happen(domain, 1);
     start(domain);
     domain.clock.advance(0);
-    await settled(domain, 1);
+    await untilPlaced(domain, 1);
     await happen(domain, 3);
     domain.context.bus.publish({ type: 'audited' });
     await idle();
@@ -60,18 +60,18 @@ describeDatabases('keeping the audit log', (fixture) => {
     await idle();
     expect(await head(domain)).toBe(1);
     domain.clock.advance(1);
-    await settled(domain, 4);
+    await untilPlaced(domain, 4);
     await idle();
     await happen(domain, 2);
     domain.clock.advance(1_999);
     await idle();
     expect(await head(domain)).toBe(4);
     domain.clock.advance(1);
-    await settled(domain, 6);
+    await untilPlaced(domain, 6);
   });
 
   test('retries one second after a failure', async () => {
-    const domain = await openAt(await fixture.place());
+    const domain = await openAt(await fixture.newAddress());
     const write = domain.db.write;
     domain.db.write = () => Promise.reject(new Error('away'));
     await happen(
@@ -86,11 +86,11 @@ describeDatabases('keeping the audit log', (fixture) => {
     await idle();
     expect(await head(domain)).toBe(0);
     domain.clock.advance(1);
-    await settled(domain, 2);
+    await untilPlaced(domain, 2);
   });
 
   test('finishes the current round on stop, and starts no other round', async () => {
-    const domain = await openAt(await fixture.place());
+    const domain = await openAt(await fixture.newAddress());
     await happen(domain, 2);
     let go = () => {};
     const gate = new Promise<void>((resolve) => {
@@ -124,13 +124,13 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   test('removes expired events every five minutes, and only while it holds the lease', async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const one = await openAt(at);
     const two = await openAt(at);
     await happen(one, 5);
     start(one, { holder: 'one', retentionDays: 10 });
     one.clock.advance(0);
-    await settled(one, 5);
+    await untilPlaced(one, 5);
     // The round also searches for expired events. It must end before time advances.
     await idle();
     await idle();
@@ -159,7 +159,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   test('stops even if the database does not answer', async () => {
-    const domain = await openAt(await fixture.place());
+    const domain = await openAt(await fixture.newAddress());
     const keeping = start(domain);
     await keeping.round();
     domain.db.write = () => Promise.reject(new Error('away'));
@@ -169,7 +169,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   // An SQLite file has only one process.
   if (fixture.kind === 'postgres')
     test('maintains the audit log in one process at a time; another takes over when the lease expires or is released', async () => {
-      const at = await fixture.place();
+      const at = await fixture.newAddress();
       const one = await openAt(at);
       const two = await openAt(at);
       const first = start(one, { holder: 'one' });
@@ -200,7 +200,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     });
 
   test('chains all events of a database without a chain, and sends no notifications about them', async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
     // Creates the database as the first release did.
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
@@ -222,7 +222,7 @@ describeDatabases('keeping the audit log', (fixture) => {
 
   if (fixture.kind === 'postgres')
     test('chains and streams an event once, even if its transaction commits after later events were chained', async () => {
-      const at = await fixture.place();
+      const at = await fixture.newAddress();
       const domain = await openAt(at);
       const keeping = start(domain);
       const live = createLiveEvents(domain.context, domain.clock, { find: () => ({}) });

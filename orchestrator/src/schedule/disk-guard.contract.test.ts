@@ -12,7 +12,7 @@ describeDatabases('disk guard', (fixture) => {
     const disk = { size: 1000, free: 500, looks: 0, broken: false };
     const start = () =>
       startDiskGuard(context, clock, {
-        room: async () => {
+        usage: async () => {
           disk.looks++;
           if (disk.broken) throw new Error('EIO');
           return { size: disk.size, free: disk.free };

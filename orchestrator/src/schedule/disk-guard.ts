@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/src/clock.ts';
 import {
-  type DiskRoom,
   type DiskSpace,
+  type DiskUsage,
   isLowRecorded,
   judgeDisk,
   recordDiskSpace,
@@ -10,7 +10,7 @@ import type { Context } from '../domain/shared/context.ts';
 
 /** Measures the free space of the data directory in the background, so that no request waits for it. */
 
-const usualMs = 5_000;
+const defaultIntervalMs = 5_000;
 /**
  * Interval in milliseconds when free space is near the reserve. A burst could fill the disk within the usual interval.
  */
@@ -20,7 +20,7 @@ const nearReserves = 4;
 
 export interface DiskGuardOptions {
   /** Reads free and total space from the file system. */
-  room(): Promise<DiskRoom>;
+  usage(): Promise<DiskUsage>;
   /** Returns the bytes to keep free; null derives them from the file system size. Called at each measurement. */
   reserve(): number | null;
 }
@@ -47,7 +47,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
   const measure = async () => {
     try {
       const before = space?.low ?? false;
-      space = judgeDisk(await options.room(), options.reserve(), before);
+      space = judgeDisk(await options.usage(), options.reserve(), before);
       blind = false;
       const about = { free: space.free, size: space.size, reserve: space.reserve };
       if (space.low && !before)
@@ -77,7 +77,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
   };
   const schedule = () => {
     const near = space !== null && space.free < space.reserve * nearReserves;
-    cancelTimer = clock.after(near ? nearMs : usualMs, () => {
+    cancelTimer = clock.after(near ? nearMs : defaultIntervalMs, () => {
       running = look().then(() => {
         if (!stopped) schedule();
       });

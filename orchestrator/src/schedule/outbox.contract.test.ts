@@ -26,7 +26,7 @@ const killed = fileURLToPath(new URL('../../test/deliver-until-killed.ts', impor
 
 describeDatabases('outbox', (fixture) => {
   const open = async (options: Partial<OutboxOptions> = {}) => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const domain = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
     const { context, clock } = domain;
     const { actor } = await newAdmin(domain);
@@ -57,8 +57,8 @@ describeDatabases('outbox', (fixture) => {
       async channel(behaviour: Behaviour = 200) {
         const end = await farEnd(behaviour);
         ends.push(end);
-        const wanted = { name: `c${ends.length}`, channel_type: 'webhook' as const, config: { url: end.url } };
-        return { ...end, ...(await createChannel(context, actor, rule, wanted)), config: wanted.config };
+        const input = { name: `c${ends.length}`, channel_type: 'webhook' as const, config: { url: end.url } };
+        return { ...end, ...(await createChannel(context, actor, rule, input)), config: input.config };
       },
       happen: async (...summaries: string[]) =>
         consume(
@@ -132,8 +132,8 @@ describeDatabases('outbox', (fixture) => {
     expect(await left(one.id)).toEqual(['1', '2']);
     one.behave(200);
     clock.advance(4_000);
-    const patient = start();
-    await patient.turn();
+    const restarted = start();
+    await restarted.turn();
     expect(summaries(one)).toEqual(['1', '1', '1', '1', '2']);
     expect(new Set(ids(one)).size).toBe(2);
     expect(await left(one.id)).toEqual([]);
@@ -142,9 +142,9 @@ describeDatabases('outbox', (fixture) => {
     // The failure count was reset.
     one.behave(500);
     await happen('3');
-    await patient.turn();
+    await restarted.turn();
     clock.advance(1_000);
-    await patient.turn();
+    await restarted.turn();
     expect(one.arrived).toHaveLength(7);
   });
 
@@ -239,10 +239,10 @@ describeDatabases('outbox', (fixture) => {
 
   test('limits messages in flight, and sends to each channel in turn', async () => {
     let underWay = 0;
-    let most = 0;
+    let maxConcurrent = 0;
     const served = new Map<string, number>();
     const deliver: Deliver = async (_, { channel }) => {
-      most = Math.max(most, ++underWay);
+      maxConcurrent = Math.max(maxConcurrent, ++underWay);
       await new Promise((resolve) => setTimeout(resolve, 25));
       underWay--;
       served.set(channel.id, (served.get(channel.id) ?? 0) + 1);
@@ -253,7 +253,7 @@ describeDatabases('outbox', (fixture) => {
       await createChannel(context, actor, rule, { name: 'n', channel_type: 'ntfy', config: { topic: 't' } });
     await happen('1', '2', '3');
     await outbox.turn();
-    expect(most).toBe(16);
+    expect(maxConcurrent).toBe(16);
     expect([...served.values()]).toEqual(Array.from({ length: 40 }, () => 3));
   });
 

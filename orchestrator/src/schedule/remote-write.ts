@@ -191,8 +191,8 @@ function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'spli
 /** @param failures number of attempts before this one. @param random in [0, 1). @returns milliseconds until the next attempt */
 function backoffMs(attempt: Attempt, failures: number, random: number): number {
   const ceiling = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(failures, 16));
-  const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, maxRetryAfterMs);
-  return Math.max(ceiling * (0.5 + random / 2), asked);
+  const requestedWait = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, maxRetryAfterMs);
+  return Math.max(ceiling * (0.5 + random / 2), requestedWait);
 }
 
 /** Resolves after the delay, or when the signal is aborted. */

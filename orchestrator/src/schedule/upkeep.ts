@@ -6,7 +6,7 @@ import type { Refusals } from '../domain/audit/refusals.ts';
 import { pruneHistory, prunePayloads, type Retention } from '../domain/fleet/retention.ts';
 import { endLost, expireQueued, expireSessions } from '../domain/operation-end/operation-expiry.ts';
 import type { RunConductor } from '../domain/runs/run-conductor.ts';
-import { settleRuns } from '../domain/runs/run-end.ts';
+import { endFinishedRuns } from '../domain/runs/run-end.ts';
 import { dropFormerSecrets } from '../domain/secrets/former-secrets.ts';
 import { announceExpiring } from '../domain/secrets/secret-expiry.ts';
 import { missingKey } from '../domain/secrets/secret-rotation.ts';
@@ -90,7 +90,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => expireQueued(context),
       () => endLost(context),
       () => runs?.sweep(),
-      () => settleRuns(context),
+      () => endFinishedRuns(context),
       () => lostAgents.round(),
     );
     // Skips the first round, because the start is busy.

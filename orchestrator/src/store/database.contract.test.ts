@@ -358,7 +358,7 @@ describeDatabases('database', (fixture) => {
   });
 
   test('completes accepted writes on close, and refuses later ones', async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const database = await fixture.open({ at });
     const writes = Array.from({ length: 30 }, (_, n) => write(database, statement(put, { key: `k${n}`, value: '' })));
     const closing = database.close();

@@ -14,7 +14,7 @@ describeDatabases('a killed process', (fixture) => {
   afterEach(() => child?.kill('SIGKILL'));
 
   test.each([1, 57, 400])('loses no acknowledged write if it is killed after %i answers', async (answers) => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const started = spawn(process.execPath, [writer, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
     child = started;
     const acknowledged: string[] = [];

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { describeDatabases, testTime } from '../../test/databases/databases.ts';
 import { fillFirstRelease, firstRelease } from '../../test/databases/first-release.ts';
 import { nextMigrations, oneMore } from '../../test/databases/migrations.ts';
-import { dueMigrations, type MigrationReport, SchemaRefused } from './migrate.ts';
+import { type MigrationReport, pendingMigrations, SchemaRefused } from './migrate.ts';
 import { migrations } from './migrations/index.ts';
 import type { Migration } from './migrations/migration.ts';
 import { lockKey } from './postgres/migrate-postgres.ts';
@@ -26,22 +26,22 @@ const versions = defineQuery('versions', (db) => db.selectFrom('schema_version')
 const extra = defineQuery('extra', () => sql<{ id: string }>`select id from extra`);
 const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-killed.ts', import.meta.url));
 
-describe('dueMigrations', () => {
+describe('pendingMigrations', () => {
   test('returns the migrations that are due, and refuses a newer database', () => {
-    expect(dueMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
-    expect(dueMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
-    expect(dueMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
-    expect(() => dueMigrations(97, migrations, 'm.db')).toThrow(
+    expect(pendingMigrations(0, nextMigrations, 'x')).toEqual(nextMigrations);
+    expect(pendingMigrations(migrations.length, nextMigrations, 'x')).toEqual([oneMore]);
+    expect(pendingMigrations(nextMigrations.length, nextMigrations, 'x')).toEqual([]);
+    expect(() => pendingMigrations(97, migrations, 'm.db')).toThrow(
       /^m.db has schema version 97, but this release of Muster supports versions up to/,
     );
-    expect(() => dueMigrations(0, [oneMore, oneMore], 'x')).toThrow('has version');
+    expect(() => pendingMigrations(0, [oneMore, oneMore], 'x')).toThrow('has version');
   });
 });
 
 describeDatabases('migrations', (fixture) => {
   /** Creates a database with the schema of this release and one row. */
   async function filled(): Promise<string> {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const database = await fixture.open({ at });
     await database.write({ name: 'settings/put', statements: [statement(put, { key: 'kept' })] });
     await database.close();
@@ -101,7 +101,7 @@ describeDatabases('migrations', (fixture) => {
   });
 
   test('migration 14 records the known key of every agent as its only current key', async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);
     await older.close();
@@ -163,7 +163,7 @@ describeDatabases('migrations', (fixture) => {
 
   if (fixture.kind === 'sqlite')
     test('leaves an empty file empty when any of its migrations fails', async () => {
-      const at = await fixture.place();
+      const at = await fixture.newAddress();
       const failing: Migration = { ...oneMore, statements: () => [sql`insert into no_such_table values (1)`] };
       await expect(fixture.open({ at, migrations: [...migrations, failing] })).rejects.toThrow('no_such_table');
       const file = new Sqlite(at, { readonly: true });
@@ -175,7 +175,7 @@ describeDatabases('migrations', (fixture) => {
 
   if (fixture.kind === 'sqlite')
     test('refuses a database file of another program', async () => {
-      const at = await fixture.place();
+      const at = await fixture.newAddress();
       const other = new Sqlite(at);
       other.exec('create table theirs (x)');
       other.close();

@@ -40,7 +40,11 @@ export interface MigrationReport {
  * @param where   name of the database in errors
  * @throws SchemaRefused if the database is newer than this release
  */
-export function dueMigrations(current: number, migrations: readonly Migration[], where: string): readonly Migration[] {
+export function pendingMigrations(
+  current: number,
+  migrations: readonly Migration[],
+  where: string,
+): readonly Migration[] {
   migrations.forEach((migration, index) => {
     if (migration.version !== index + 1)
       throw new Error(

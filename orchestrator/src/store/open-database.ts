@@ -7,7 +7,7 @@ import { DatabaseInUse } from './postgres/postgres-lock.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 
 /** Location of the database. */
-export interface DatabasePlace {
+export interface DatabaseLocation {
   /** The SQLite file; unused with PostgreSQL. */
   readonly file: string;
   readonly postgres: { readonly url: string; readonly poolSize: number; readonly statementTimeout: number } | null;
@@ -34,12 +34,12 @@ const serverStartMs = 30_000;
  * Opens the database, which no other orchestrator may use at the same time.
  * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
  */
-export async function openDatabase(place: DatabasePlace, deps: DatabaseDeps): Promise<Database> {
+export async function openDatabase(location: DatabaseLocation, deps: DatabaseDeps): Promise<Database> {
   const { onFatal, onMigrated, log } = deps;
   const committed = deps.onCommit ? { onCommit: deps.onCommit } : {};
   const now = () => Math.floor(deps.now() / 1000);
-  const { postgres } = place;
-  if (postgres === null) return await openSqlite({ file: place.file, now, onFatal, onMigrated, ...committed });
+  const { postgres } = location;
+  if (postgres === null) return await openSqlite({ file: location.file, now, onFatal, onMigrated, ...committed });
   const until = performance.now() + serverStartMs;
   for (let attempt = 1; ; attempt++) {
     try {

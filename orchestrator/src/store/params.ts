@@ -40,8 +40,8 @@ const nul = '\u0000';
 
 /** Replaces NUL and lone surrogates, which PostgreSQL refuses, with U+FFFD. Both databases thus store the same text. */
 export function storableText(text: string): string {
-  const whole = text.isWellFormed() ? text : text.toWellFormed();
-  return whole.includes(nul) ? whole.replaceAll(nul, '\ufffd') : whole;
+  const wellFormed = text.isWellFormed() ? text : text.toWellFormed();
+  return wellFormed.includes(nul) ? wellFormed.replaceAll(nul, '\ufffd') : wellFormed;
 }
 
 /** Serializes rows for `Dialect.rowsOf` as a JSON array. Booleans become 1 and 0. */

@@ -51,11 +51,11 @@ test('reports a full disk once; file and digest cover exactly the confirmed line
     const transcripts = await openTranscripts(join(small, 'terminals'), new ManualClock());
     const onFailure = vi.fn();
     const recording = await transcripts.create(id, onFailure);
-    let told = '';
+    let expected = '';
     const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
     for (let n = 0; n < 100; n++) {
       recording.append(line, () => {
-        told += line;
+        expected += line;
       });
       if (n % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 1));
     }
@@ -63,8 +63,8 @@ test('reports a full disk once; file and digest cover exactly the confirmed line
     expect(onFailure.mock.calls[0]?.[0]).toMatchObject({ code: 'ENOSPC' });
     const digest = await recording.finish();
     const file = readFileSync(join(small, 'terminals', `${id}.cast`));
-    expect(file.toString() === told).toBe(true);
-    expect(told.length).toBeGreaterThan(100_000);
+    expect(file.toString() === expected).toBe(true);
+    expect(expected.length).toBeGreaterThan(100_000);
     expect(digest).toEqual({ sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length });
     expect(onFailure).toHaveBeenCalledTimes(1);
   } finally {
@@ -81,19 +81,19 @@ test('confirms every line that a full disk stored completely, even if lines were
     const transcripts = await openTranscripts(join(small, 'terminals'), new ManualClock());
     const onFailure = vi.fn();
     const recording = await transcripts.create(id, onFailure);
-    let told = '';
+    let expected = '';
     const line = outputLines(1, Buffer.from('x'.repeat(20_000)));
     // All later appends wait for the first write and share the next one, which does not fit on the disk.
     for (let n = 0; n < 100; n++)
       recording.append(line, () => {
         expect(onFailure).not.toHaveBeenCalled();
-        told += line;
+        expected += line;
       });
     await vi.waitFor(() => expect(onFailure).toHaveBeenCalledTimes(1));
     const digest = await recording.finish();
     const file = readFileSync(join(small, 'terminals', `${id}.cast`));
-    expect(file.toString() === told).toBe(true);
-    expect(told.length).toBeGreaterThan(900_000);
+    expect(file.toString() === expected).toBe(true);
+    expect(expected.length).toBeGreaterThan(900_000);
     expect(digest).toEqual({ sha256: createHash('sha256').update(file).digest('hex'), bytes: file.length });
   } finally {
     execFileSync('umount', [small]);

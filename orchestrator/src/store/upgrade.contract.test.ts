@@ -13,7 +13,7 @@ import { createVerifier } from '../domain/audit/audit-verification.ts';
 import { getDrift, latestDrift, listLatestDrift } from '../domain/drift/drift.ts';
 import { acceptDrift } from '../domain/drift/drift-acceptance.ts';
 import { listReconcile } from '../domain/drift/reconcile.ts';
-import { settleRuns } from '../domain/runs/run-end.ts';
+import { endFinishedRuns } from '../domain/runs/run-end.ts';
 import { migrations } from './migrations/index.ts';
 import { defineQuery } from './query.ts';
 import { statement } from './transaction.ts';
@@ -22,7 +22,7 @@ const migrator = fileURLToPath(new URL('../../test/databases/migrate-until-kille
 
 describeDatabases('a database of the first schema', (fixture) => {
   const filled = async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(old);
     await old.close();
@@ -54,7 +54,7 @@ describeDatabases('a database of the first schema', (fixture) => {
     expect(latest.map(({ drift_id, status }) => [drift_id, status])).toEqual([[drifted, 'drifted']]);
 
     await conductor.sweep();
-    await settleRuns(context);
+    await endFinishedRuns(context);
     expect(await getRun(context, runs[0])).toMatchObject({ status: 'failed', results: [{ status: 'failed' }] });
     expect(await getRun(context, runs[1])).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });
     await placeAll(domain);
@@ -67,7 +67,7 @@ describeDatabases('a database of the first schema', (fixture) => {
 
 describeDatabases('what was off in a release that did not tell', (fixture) => {
   test('reports drift from before the upgrade, which can be accepted', async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(old);
     await old.close();
@@ -109,7 +109,7 @@ describeDatabases('terminal sessions of a release without recordings', (fixture)
   const openTerminals = terminalsFixture();
 
   test('an upgrade keeps terminal sessions, and ends open ones as interrupted', async () => {
-    const at = await fixture.place();
+    const at = await fixture.newAddress();
     const old = await fixture.open({ at, migrations: migrations.slice(0, 11) });
     const id = (n: number) => `01HF7YAT00000000000000000${n}`;
     const rows = `('${id(1)}', 'n', 'o', 'closed', 1700000000, 1700000060), ('${id(2)}', 'n', 'o', 'active', 1700000000, null)`;

@@ -14,17 +14,17 @@ import { type Databases, databasesOn } from './postgres-databases.ts';
 export { testTime };
 
 /** The location of a database: a file or a URL. Opening one location twice opens the same database. */
-export type Place = string;
+export type DatabaseAddress = string;
 
 export interface DatabaseFixture {
   readonly kind: DatabaseKind;
   /** Creates a location for a new, empty database. */
-  place(): Promise<Place>;
+  newAddress(): Promise<DatabaseAddress>;
   /**
    * Opens a database, at a new location unless one is given. A new database is a copy of a migrated template, unless
    * the test observes the migrations. The database is closed after the test.
    */
-  open(options?: OpenOptions & { at?: Place }): Promise<Database>;
+  open(options?: OpenOptions & { at?: DatabaseAddress }): Promise<Database>;
 }
 
 type OpenOptions = Partial<SqliteOptions & PostgresOptions>;
@@ -65,15 +65,15 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
       for (const database of open.splice(0)) await database.close();
     });
     afterAll(() => rmSync(directory, { recursive: true, force: true }));
-    const place = async () => join(directory, `database-${++count}.db`);
+    const newAddress = async () => join(directory, `database-${++count}.db`);
     const fresh = async (options: OpenOptions) => {
-      const file = await place();
+      const file = await newAddress();
       if (!observesMigrations(options)) writeFileSync(file, migratedSqlite(), { mode: 0o600 });
       return file;
     };
     suite({
       kind: 'sqlite',
-      place,
+      newAddress,
       async open({ at, ...options } = {}) {
         const database = await openSqlite({
           file: at ?? (await fresh(options)),
@@ -103,12 +103,12 @@ export function describeDatabases(name: string, suite: (fixture: DatabaseFixture
       for (const database of open.splice(0)) await database.close();
     });
     afterAll(() => databases?.dropDatabases());
-    const place = () => databases!.createDatabase();
+    const newAddress = () => databases!.createDatabase();
     const fresh = (options: OpenOptions) =>
-      observesMigrations(options) || 'missing' in shared ? place() : databases!.createDatabase(shared.template);
+      observesMigrations(options) || 'missing' in shared ? newAddress() : databases!.createDatabase(shared.template);
     suite({
       kind: 'postgres',
-      place,
+      newAddress,
       async open({ at, ...options } = {}) {
         const database = await openPostgres({
           url: at ?? (await fresh(options)),

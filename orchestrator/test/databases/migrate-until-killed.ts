@@ -4,7 +4,7 @@ import { migrateSqlite } from '../../src/store/sqlite/migrate-sqlite.ts';
 import { nextMigrations, oneMore } from './migrations.ts';
 
 /** Migrates to the next or the given version, and kills its own process with SIGKILL after a number of statements. */
-const [kind, place, after, of = String(oneMore.version)] = process.argv.slice(2);
+const [kind, address, after, of = String(oneMore.version)] = process.argv.slice(2);
 const options = {
   migrations: nextMigrations,
   now: () => 2,
@@ -12,9 +12,9 @@ const options = {
     if (version === Number(of) && done === Number(after)) process.kill(process.pid, 'SIGKILL');
   },
 };
-if (kind === 'sqlite') migrateSqlite(place!, options);
+if (kind === 'sqlite') migrateSqlite(address!, options);
 else {
-  const client = new Client({ connectionString: place! });
+  const client = new Client({ connectionString: address! });
   await client.connect();
   await migratePostgres(client, options);
   await client.end();

@@ -5,12 +5,12 @@ import { statement } from '../../src/store/transaction.ts';
 import { say } from '../say.ts';
 
 /** Writes transactions of two rows each, many at a time, and prints the number of each acknowledged one. Never ends. */
-const [kind, place] = process.argv.slice(2);
+const [kind, address] = process.argv.slice(2);
 const now = () => 1;
 const database =
   kind === 'sqlite'
-    ? await openSqlite({ file: place!, now, onFatal: (reason) => void process.stderr.write(`${reason}\n`) })
-    : await openPostgres({ url: place!, now });
+    ? await openSqlite({ file: address!, now, onFatal: (reason) => void process.stderr.write(`${reason}\n`) })
+    : await openPostgres({ url: address!, now });
 
 const put = defineQuery('settings/put', (db, p: { key: string }) =>
   db.insertInto('settings').values({ key: p.key, value: 'x'.repeat(500) }),

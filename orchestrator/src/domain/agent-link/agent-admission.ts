@@ -20,7 +20,7 @@ import {
   ignoreFinished,
 } from '../operation-end/operation-end.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
-import { keyStands, type Succession, successionStatements } from './agent-keys.ts';
+import { type Succession, successionStatements, unlessKeyChanged } from './agent-keys.ts';
 import type { Admission, AgentLinks, Caller } from './agent-link.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -51,7 +51,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       // A token only matters for new and pending agents.
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
-        if (enrolled) singly = enrolled.told;
+        if (enrolled) singly = enrolled.announced;
         else if (!known) return refuse('token_invalid', 'the enrollment token is not valid', retrySecs);
         else context.log.warn({ node_id }, 'ignored invalid enrollment token of pending agent');
       }
@@ -69,7 +69,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
         return refuse('token_invalid', 'another agent has taken the name of the enrollment token', retrySecs);
       throw error;
     }
-    const settled = await settleOpen(context, hello, node_id);
+    const ended = await findEnded(context, hello, node_id);
     const row = await recordConnected(context, usage, hello, from, known, singly);
     if (!row) return refuse('removed', 'this agent was removed', limits.rejectedRetryAfterSecs);
     const acknowledged = (await db.get(acknowledgedSeq, { node_id }))?.seq ?? 0;
@@ -77,7 +77,7 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       admitted: true,
       standing: { status: row.status, name: row.name, tags: fromJson(row.tags) },
       acknowledged,
-      settled_operations: settled,
+      settled_operations: ended,
     };
   };
 }
@@ -167,7 +167,7 @@ async function recordConnected(
       context.db.write({
         name: 'agents/connected',
         statements: [
-          keyStands(hello.public_key, from),
+          unlessKeyChanged(hello.public_key, from),
           statement(markConnected, connected, { expect: 'changed', else: 'agent_changed' }),
           statement(missedDriftDue, { node_id: row.node_id, now: seconds(context.now()) }),
           ...(happening && hasEvent ? [audited(context, happening)] : []),
@@ -175,7 +175,7 @@ async function recordConnected(
         ],
       });
     try {
-      if (isOften) await usage.spend({ node_id: row.node_id, label }, { events: 1 }, write);
+      if (isOften) await usage.consume({ node_id: row.node_id, label }, { events: 1 }, write);
       else await write([]);
       return row;
     } catch (error) {
@@ -223,11 +223,11 @@ function connectionHappening(
  * Reconciles the agent's list of open operations with the recorded ones.
  * @returns the ids of operations that the agent lists as open, but that have ended or are unknown
  */
-async function settleOpen(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
-  const settled: string[] = [];
+async function findEnded(context: Context, hello: Hello, nodeId: string): Promise<string[]> {
+  const ended: string[] = [];
   for (const { operation_id } of hello.open_operations) {
     const row = await context.db.get(operationById, { operation_id });
-    if (!row || row.node_id !== nodeId || hasEnded(row.status)) settled.push(operation_id);
+    if (!row || row.node_id !== nodeId || hasEnded(row.status)) ended.push(operation_id);
   }
   const listed = new Set(hello.open_operations.map(({ operation_id }) => operation_id));
   for (const operation of await context.db.all(openOperations, { node_id: nodeId })) {
@@ -249,7 +249,7 @@ async function settleOpen(context: Context, hello: Hello, nodeId: string): Promi
       if (reason !== null) await endHere(context, operation, hello.hostname, neverReceived(reason));
     }
   }
-  return settled;
+  return ended;
 }
 
 const neverReceived = (error: string): Ending => ({ status: 'cancelled', error, summary: null, startedAt: null });

@@ -155,10 +155,10 @@ describeDatabases('agent keys', (fixture) => {
 
   test('reveals nothing about an agent to a client without a signed key statement', async () => {
     const { domain, first, said } = await open(fixture);
-    const [stranger, nobody] = [await newKey(), await newKey()];
+    const [stranger, unknown] = [await newKey(), await newKey()];
     const forged = (former: Key) => ({ ...said(former, stranger)!, signature: '00'.repeat(64) });
     const answers = [];
-    for (const former of [first, nobody])
+    for (const former of [first, unknown])
       answers.push(await domain.links.keyOf(helloOf(stranger, { key_statement: forged(former) })));
     expect(answers[0]).toEqual(answers[1]);
     expect(answers[0]).toMatchObject({ node_id: stranger.id, refusal: { code: 'key_refused' } });

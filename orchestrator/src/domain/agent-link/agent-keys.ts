@@ -49,7 +49,7 @@ export interface OwnKey {
 }
 
 /** A key that is named by a statement, with its agent. */
-export interface KeptKey extends OwnKey {
+export interface StoredKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
   /** When the agent was recorded, Unix seconds. */
   first_seen_at: number;
@@ -62,7 +62,7 @@ export interface KnownKeys {
   /** The key of the hello; undefined if it is not recorded. */
   own: OwnKey | undefined;
   /** Recorded keys that the hello's statements name, by hex. Empty when the hello's own key is known. */
-  formers: ReadonlyMap<string, KeptKey>;
+  formers: ReadonlyMap<string, StoredKey>;
   /** Whether an agent already has the id that an agent with this first key would get. */
   idTaken: boolean;
 }
@@ -148,9 +148,9 @@ function follow(
   public_key: string,
   statements: readonly ShownStatement[],
   formers: KnownKeys['formers'],
-): { former: KeptKey; said: KeyStatement[] } | 'unsigned' | 'unknown' {
+): { former: StoredKey; said: KeyStatement[] } | 'unsigned' | 'unknown' {
   const said: KeyStatement[] = [];
-  let waiting: { former: KeptKey; said: KeyStatement[] } | null = null;
+  let waiting: { former: StoredKey; said: KeyStatement[] } | null = null;
   const passed = new Set<string>();
   let key = public_key;
   for (const shown of statements) {
@@ -223,7 +223,7 @@ export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<
 const maxKeys = 1024;
 
 /** Returns a statement that fails the transaction if the key's owner or validity has changed since it was read. */
-export const keyStands = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
+export const unlessKeyChanged = (publicKey: string, { node_id, valid_until }: KeyOf): Statement =>
   statement(
     agentKeyUnchanged,
     { public_key: publicKey, node_id, valid_until: valid_until ?? 0 },

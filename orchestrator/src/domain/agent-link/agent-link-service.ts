@@ -9,7 +9,7 @@ import { createDepartures } from '../agents/disconnect-writer.ts';
 import type { PendingList } from '../agents/pending-list.ts';
 import type { Refusals } from '../audit/refusals.ts';
 import { driftCheckWaits, submitDriftCheck } from '../drift/drift.ts';
-import type { ReportRoom } from '../fleet/disk-space.ts';
+import type { ReportSpace } from '../fleet/disk-space.ts';
 import { cancellationsFor } from '../operation-end/cancellation.ts';
 import { createAppliedMemory } from '../operations/applied-memory.ts';
 import { createDispatchMarks } from '../operations/dispatch-marks.ts';
@@ -30,7 +30,7 @@ import { nextOperation } from './dispatch.ts';
 export interface ReportRules {
   /** Maximum bytes of one agent's reports per day. */
   readonly dailyBytes: number;
-  readonly room: ReportRoom;
+  readonly space: ReportSpace;
   /** Replaces the source of sent names in tests. */
   readonly sentNames?: SentNamesOf;
 }
@@ -66,7 +66,7 @@ export function createAgentLinks(
     payloads,
     sentNames: rules.sentNames ?? createSentNames(payloads),
     usage,
-    room: () => rules.room,
+    space: () => rules.space,
   };
   const admit = createAdmission(context, pending, usage);
 
@@ -85,7 +85,7 @@ export function createAgentLinks(
       const isStored = bytes < usage.limits.bytes;
       if (isStored) await sampled(nodeId, samples);
       const more = { bytes: isStored ? samples.length * sampleBytes : 0 };
-      await usage.spend({ node_id: nodeId }, more, async (statements) => {
+      await usage.consume({ node_id: nodeId }, more, async (statements) => {
         if (statements.length > 0) await db.write({ name: 'agents/samples', statements });
       });
     },
@@ -117,11 +117,11 @@ export function createAgentLinks(
     printed: (nodeId, progress) => liveOutput.printed(nodeId, progress),
 
     async driftHinted(nodeId, keys) {
-      if (rules.room !== 'ample' || (await driftCheckWaits(context, nodeId))) return;
+      if (rules.space !== 'ample' || (await driftCheckWaits(context, nodeId))) return;
       const { bytes, hints } = await usage.today(nodeId);
       if (bytes >= usage.limits.bytes || hints >= usage.limits.hints) return;
       try {
-        await usage.spend({ node_id: nodeId }, { hints: 1 }, (statements) =>
+        await usage.consume({ node_id: nodeId }, { hints: 1 }, (statements) =>
           submitDriftCheck(context, systemActor, nodeId, 'watch', statements),
         );
       } catch (error) {
@@ -132,7 +132,7 @@ export function createAgentLinks(
     },
 
     // A closed link causes no event, because links break and recover often. A scan finds lost agents.
-    closed: (nodeId, _reason, heardAt) => departed(nodeId, heardAt),
+    closed: (nodeId, _reason, lastContactAt) => departed(nodeId, lastContactAt),
 
     cloneSeen: (nodeId, remoteIp) => recordClone(context, nodeId, remoteIp),
 

@@ -46,8 +46,8 @@ export interface AgentLinks {
   printed(nodeId: string, progress: OutputProgress): Promise<void>;
   /** Handles a change of resources that the agent watches. May start a drift check. */
   driftHinted(nodeId: string, keys: readonly string[]): Promise<void>;
-  /** Records the end of the link. `heardAt` is when the agent was last heard from, in Unix seconds. */
-  closed(nodeId: string, reason: string, heardAt: number): Promise<void>;
+  /** Records the end of the link. `lastContactAt` is when the agent was last heard from, in Unix seconds. */
+  closed(nodeId: string, reason: string, lastContactAt: number): Promise<void>;
   /** Records that a second process connected with this agent's key while the first link was alive. */
   cloneSeen(nodeId: string, remoteIp: string): Promise<void>;
   /** Records a refused hello or message in the audit log. The gateway limits the rate of calls. */

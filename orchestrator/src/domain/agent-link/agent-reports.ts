@@ -16,21 +16,21 @@ import { runBasis } from '../../store/queries/runs.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { type AgentUsage, bytesOf, eventsIn, withoutEvents } from '../agents/agent-usage.ts';
 import { driftStatements } from '../drift/drift.ts';
-import { createFindings, frugalRecord, usualRecord } from '../drift/drift-findings.ts';
-import type { ReportRoom } from '../fleet/disk-space.ts';
+import { createFindings, defaultRecordLimits, reducedRecordLimits } from '../drift/drift-findings.ts';
+import type { ReportSpace } from '../fleet/disk-space.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import type { AppliedMemory } from '../operations/applied-memory.ts';
 import type { OperationCache } from '../operations/operation-cache.ts';
 import { reportedResults } from '../operations/operation-results.ts';
 import type { Payloads } from '../operations/payloads.ts';
 import {
+  defaultLimits,
   type Fault,
-  frugalLimits,
   keepOutput,
   keepResults,
   type ReportLimits,
+  reducedLimits,
   type Tally,
-  usualLimits,
 } from '../operations/report-limits.ts';
 import type { SentNamesOf } from '../operations/sent-names.ts';
 import type { RunBasis } from '../runs/run-basis.ts';
@@ -61,11 +61,11 @@ export interface ReportMemory {
   readonly sentNames: SentNamesOf;
   readonly usage: AgentUsage;
   /** Free disk space at the last measurement. */
-  readonly room: () => ReportRoom;
+  readonly space: () => ReportSpace;
 }
 
-/** Sent to agents if the disk has no room even for the ends of operations. Agents then keep their reports. */
-const noRoom: Refusal = {
+/** Sent to agents if the disk has no space even for the ends of operations. Agents then keep their reports. */
+const diskFull: Refusal = {
   code: 'unavailable',
   message: 'the disk of the orchestrator is full',
   retry_after_secs: 60,
@@ -79,7 +79,7 @@ export async function reported(
   seq: number,
   reports: readonly Report[],
 ): Promise<Refusal | null> {
-  if (memory.room() === 'spent') return noRoom;
+  if (memory.space() === 'spent') return diskFull;
   const remembered: Known = { find: memory.cache.find, sameAs: memory.applied.sameAs };
   for (let attempt = 1, known = remembered; attempt <= 5; attempt++, known = nothing) {
     try {
@@ -96,10 +96,10 @@ export async function reported(
 }
 
 /** Returns how much of an agent's reports may be stored now. */
-async function limitsFor({ usage, room }: ReportMemory, nodeId: string): Promise<ReportLimits> {
-  if (room() === 'low') return frugalLimits('the disk of the orchestrator was nearly full');
+async function limitsFor({ usage, space }: ReportMemory, nodeId: string): Promise<ReportLimits> {
+  if (space() === 'low') return reducedLimits('the disk of the orchestrator was nearly full');
   const today = await usage.today(nodeId);
-  return today.bytes < usage.limits.bytes ? usualLimits : frugalLimits('the agent had reached its daily limit');
+  return today.bytes < usage.limits.bytes ? defaultLimits : reducedLimits('the agent had reached its daily limit');
 }
 
 const violation = ({ fault }: Fault): Refusal => ({
@@ -154,20 +154,20 @@ async function commit(
       if (!ending.has(operation_id))
         statements.push(statement(markRunning, { operation_id, now: seconds(context.now()) }));
     } else if (report.type === 'results') {
-      const kept = keepResults(report, row.kind, await sentNames(row), tallyOf(operation_id), allowed);
-      if ('fault' in kept) return violation(kept);
-      tallies.set(operation_id, kept.tally);
+      const accepted = keepResults(report, row.kind, await sentNames(row), tallyOf(operation_id), allowed);
+      if ('fault' in accepted) return violation(accepted);
+      tallies.set(operation_id, accepted.tally);
       const results = fresh.get(operation_id) ?? new Map<number, ResourceResult>();
       fresh.set(operation_id, results);
-      for (const { position, result } of kept.rows) results.set(position, result);
-      const asRows = kept.rows.map(({ position, text }) => ({ position, result: text }));
+      for (const { position, result } of accepted.rows) results.set(position, result);
+      const asRows = accepted.rows.map(({ position, text }) => ({ position, result: text }));
       if (asRows.length > 0) statements.push(statement(putResourceResults, { operation_id, rows: jsonRows(asRows) }));
     } else if (report.type === 'output') {
-      const kept = keepOutput(report, await sentNames(row), tallyOf(operation_id), allowed);
-      if ('fault' in kept) return violation(kept);
-      tallies.set(operation_id, kept.tally);
-      if (kept.output === null) continue;
-      const { resource, stdout, stderr, exit_code, truncated } = kept.output;
+      const accepted = keepOutput(report, await sentNames(row), tallyOf(operation_id), allowed);
+      if ('fault' in accepted) return violation(accepted);
+      tallies.set(operation_id, accepted.tally);
+      if (accepted.output === null) continue;
+      const { resource, stdout, stderr, exit_code, truncated } = accepted.output;
       statements.push(
         statement(putOutput, { operation_id, resource_key: resource, stdout, stderr, exit_code, truncated }),
       );
@@ -184,7 +184,7 @@ async function commit(
   // exempt from the limits for agents.
   const ofAgent = !ended.some(({ row }) => row.kind === 'apply');
   const label = rows.values().next().value?.label;
-  await usage.spend({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
+  await usage.consume({ node_id: nodeId, label }, { bytes: bytesOf(statements), events }, (more) =>
     context.db.write({ name: 'operations/report', statements: [...statements, ...more], ofAgent }),
   );
   for (const [operation_id, tally] of tallies) if (!ending.has(operation_id)) cache.tally(operation_id, tally);
@@ -234,10 +234,10 @@ async function finish(
   );
   let events = 0;
   /** Adds statements, without their events if the agent has reached its daily limit of events. */
-  const add = async (news: Statement[]) => {
-    events += eventsIn(news);
+  const add = async (added: Statement[]) => {
+    events += eventsIn(added);
     const today = await usage.today(node_id);
-    statements.push(...(today.events < usage.limits.events ? news : withoutEvents(news)));
+    statements.push(...(today.events < usage.limits.events ? added : withoutEvents(added)));
   };
   if (kind === 'plan' && status === 'succeeded' && finished.plan_digest !== undefined)
     statements.push(statement(setPlanDigest, { operation_id, plan_digest: finished.plan_digest }));
@@ -248,7 +248,7 @@ async function finish(
   }
   if (kind === 'plan' && row.trigger !== 'audit') return { statements, unchanged: null, events };
   const audit = kind === 'plan' ? await auditOf(context, row.run_id) : null;
-  const findings = createFindings(allowed === usualLimits ? usualRecord : frugalRecord);
+  const findings = createFindings(allowed === defaultLimits ? defaultRecordLimits : reducedRecordLimits);
   for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
     const results = page.map(([, result]) => result);
     findings.take(audit === null ? results : results.filter(({ module }) => audit.modules.includes(module)));

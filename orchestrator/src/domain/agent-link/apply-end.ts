@@ -12,7 +12,7 @@ import {
   repeatAgentState,
 } from '../../store/queries/state.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
-import { followApply } from '../drift/drift-news.ts';
+import { followApply } from '../drift/drift-effects.ts';
 import type { AppliedMemory } from '../operations/applied-memory.ts';
 import { createAppliedChanges, type SentSet } from '../operations/applied-state.ts';
 import { reportedResults } from '../operations/operation-results.ts';
@@ -48,21 +48,21 @@ export async function applyEnd(
     }
   }
   const changes = createAppliedChanges(set, operation_id, now, status);
-  const news = await followApply(context, { node_id, label, scope: appliedScope });
+  const effects = await followApply(context, { node_id, label, scope: appliedScope });
   for await (const page of reportedResults(context, operation_id, fresh, summary.total)) {
     const rows = await db.all(appliedByKeys, { node_id, keys: changes.keysOf(page) });
     changes.take(page, new Map(rows.map((row) => [row.key, row])));
-    news.take(page.map(([, result]) => result));
+    effects.take(page.map(([, result]) => result));
   }
-  const { put, gone, stay, whole, unchanged } = changes.changes();
+  const { put, removed, stay, complete, unchanged } = changes.changes();
   const statements: Statement[] = [];
   if (put.length > 0)
     statements.push(statement(putApplied, { node_id, rows: jsonRows(put.map((row) => ({ ...row }))) }));
-  if (gone.length > 0) statements.push(statement(deleteApplied, { node_id, keys: gone }));
+  if (removed.length > 0) statements.push(statement(deleteApplied, { node_id, keys: removed }));
   if (stay !== null && set !== nothingSent) {
     const { keep_modules } = set;
     const others = { node_id, stay: jsonRows(stay.map((key) => ({ key }))), keep_modules };
-    statements.push(statement(deleteOthers, { ...others, whole }));
+    statements.push(statement(deleteOthers, { ...others, complete }));
     if (keep_modules.length > 0) statements.push(statement(keepOthers, { ...others, now }));
   }
   const succeeded = status === 'succeeded';
@@ -73,7 +73,7 @@ export async function applyEnd(
     drift_due_at: succeeded ? now : null,
     now,
   };
-  statements.push(statement(putAgentState, state), ...news.statements(operation_id, succeeded));
+  statements.push(statement(putAgentState, state), ...effects.statements(operation_id, succeeded));
   return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
 }
 

@@ -17,7 +17,7 @@ resources:
 `;
 const instance = '01'.repeat(16);
 /** Waits until hints are delivered, in a later turn of the event loop. */
-const hintsHeard = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+const hintsDelivered = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
 async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>[0]) {
   const domain = await openDomain(fixture);
@@ -27,11 +27,11 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   const submit = async (name = 'web-1', ttl?: number) => {
     const request = { kind: 'apply', modules: ['motd'], queue: false, ttl } as const;
     const id = await submitOperation(domain.context, actor, name, request);
-    await hintsHeard();
+    await hintsDelivered();
     return id;
   };
   let seq = 0;
-  const carryOut = async (
+  const execute = async (
     results = [resultOf()],
     status: 'succeeded' | 'failed' = 'succeeded',
     links = domain.links,
@@ -44,7 +44,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   const reads = [vi.spyOn(domain.db, 'all'), vi.spyOn(domain.db, 'get')];
   const readsOf = (name: string) =>
     reads.flatMap(({ mock }) => mock.calls).filter(([query]) => query.name === name).length;
-  return { domain, context: domain.context, actor, agent, submit, carryOut, readsOf };
+  return { domain, context: domain.context, actor, agent, submit, execute, readsOf };
 }
 
 describeDatabases('dispatch of newly queued operations', (fixture) => {
@@ -124,12 +124,12 @@ describeDatabases('an apply that changes nothing', (fixture) => {
   const asItWas = () => [resultOf({ action: 'none', status: 'unchanged' })];
 
   test('skips the comparison with applied state when the previous apply had the same set', async () => {
-    const { context, domain, carryOut, readsOf } = await open(fixture);
-    const first = await carryOut();
-    await carryOut(asItWas());
+    const { context, domain, execute, readsOf } = await open(fixture);
+    const first = await execute();
+    await execute(asItWas());
     const before = readsOf('state/by keys');
     domain.clock.advance(5_000);
-    const last = await carryOut(asItWas());
+    const last = await execute(asItWas());
     expect(readsOf('state/by keys')).toBe(before);
     expect(await getState(context, 'web-1')).toMatchObject({
       applied: [{ identity: '/etc/motd', operation_id: first }],
@@ -148,7 +148,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
     ['one that removed it', [resultOf({ action: 'remove' })], 'succeeded'],
     ['one of something else', [resultOf({ identity: '/etc/issue', action: 'none', status: 'unchanged' })], 'succeeded'],
   ] as const)('compares with applied state after %s, in every process', async (_what, results, status) => {
-    const { context, domain, agent, carryOut } = await open(fixture);
+    const { context, domain, agent, execute } = await open(fixture);
     const other = createAgentLinks(
       context,
       domain.refusals,
@@ -158,12 +158,12 @@ describeDatabases('an apply that changes nothing', (fixture) => {
       domain.rules,
     );
     for (const links of [domain.links, other]) {
-      await carryOut(asItWas());
-      await carryOut(asItWas());
-      await carryOut([...results], status, links);
+      await execute(asItWas());
+      await execute(asItWas());
+      await execute([...results], status, links);
       // An agent that was connected to the other process sends a hello when it returns.
       if (links === other) await connect(domain, { id: agent.id, hex: agent.hex, sign: agent.sign });
-      const last = await carryOut(asItWas());
+      const last = await execute(asItWas());
       const { applied, unapplied, snapshot_operation_id } = await getState(context, 'web-1');
       expect(applied.map(({ identity }) => identity)).toContain('/etc/motd');
       expect(unapplied).toEqual([]);
@@ -172,7 +172,7 @@ describeDatabases('an apply that changes nothing', (fixture) => {
   });
 
   test('compares with applied state when another operation ran in between', async () => {
-    const { context, domain, carryOut } = await open(fixture);
+    const { context, domain, execute } = await open(fixture);
     const other = createAgentLinks(
       context,
       domain.refusals,
@@ -181,9 +181,9 @@ describeDatabases('an apply that changes nothing', (fixture) => {
       domain.liveOutput,
       domain.rules,
     );
-    await carryOut(asItWas());
-    const changed = await carryOut([resultOf({ action: 'update' })], 'succeeded', other);
-    const last = await carryOut(asItWas());
+    await execute(asItWas());
+    const changed = await execute([resultOf({ action: 'update' })], 'succeeded', other);
+    const last = await execute(asItWas());
     expect(await getState(context, 'web-1')).toMatchObject({
       applied: [{ identity: '/etc/motd', operation_id: changed }],
       snapshot_operation_id: last,

@@ -39,7 +39,7 @@ interface Day extends Usage {
 /** Usage is saved each time this fraction (1/n) of the limit is used. A restart loses less than that. */
 const savedShares = 64;
 /** Maximum number of agents in memory. The oldest entries are evicted and read from the database when needed. */
-const kept = 50_000;
+const maxAgents = 50_000;
 const daySecs = 86_400;
 
 export interface AgentUsage {
@@ -53,7 +53,7 @@ export interface AgentUsage {
    * @returns the result of `write`
    * @throws the error of `write`
    */
-  spend<Result>(
+  consume<Result>(
     agent: { node_id: string; label?: string | undefined },
     more: Partial<Usage>,
     write: (statements: Statement[]) => Promise<Result>,
@@ -90,7 +90,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
     hints: maxHints,
   };
   const remember = (nodeId: string, day: Day) => {
-    if (!days.has(nodeId) && days.size >= kept) days.delete(days.keys().next().value as string);
+    if (!days.has(nodeId) && days.size >= maxAgents) days.delete(days.keys().next().value as string);
     days.set(nodeId, day);
   };
 
@@ -120,7 +120,7 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
   return {
     limits,
     today: dayOf,
-    async spend({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
+    async consume({ node_id, label }, { bytes = 0, events = 0, hints = 0 }, write) {
       const day = await dayOf(node_id);
       // There is no `await` between counting and deciding, so only one of several concurrent transactions records the
       // event.

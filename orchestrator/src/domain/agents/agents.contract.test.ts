@@ -66,8 +66,8 @@ describeDatabases('agents', (fixture) => {
     await newAgent(domain, actor, 'web-1');
     const second = await newKey();
     await connect(domain, second);
-    const wanted = { status: 'approved', name: 'web-1' } as const;
-    expect(await code(setStatus(domain.context, actor, second.id, wanted))).toBe('name_taken');
+    const approval = { status: 'approved', name: 'web-1' } as const;
+    expect(await code(setStatus(domain.context, actor, second.id, approval))).toBe('name_taken');
     expect((await getAgent(domain.context, second.id)).status).toBe('pending');
   });
 
@@ -181,13 +181,13 @@ describeDatabases('agents', (fixture) => {
     await deleteOneTag(context, actor, 'web-1', 'role');
     expect(await code(deleteOneTag(context, actor, 'web-1', 'role'))).toBe('tag_not_found');
     expect(await code(putTags(context, actor, 'web-1', { '1x': 'a', ok: '\u0007' }))).toBe('invalid_input');
-    const places = (promise: Promise<unknown>) =>
+    const pathsOf = (promise: Promise<unknown>) =>
       promise.catch((error: unknown) => (error instanceof MusterError ? error.errors?.map(({ path }) => path) : error));
-    expect(await places(putTags(context, actor, 'web-1', { 'a/b': '\n', '1x': 'a' }))).toEqual([
+    expect(await pathsOf(putTags(context, actor, 'web-1', { 'a/b': '\n', '1x': 'a' }))).toEqual([
       '/tags/a~1b',
       '/tags/1x',
     ]);
-    expect(await places(putOneTag(context, actor, 'web-1', '1x', '\n'))).toEqual(['/key', '/value']);
+    expect(await pathsOf(putOneTag(context, actor, 'web-1', '1x', '\n'))).toEqual(['/key', '/value']);
     await putTags(context, actor, 'web-1', { role: 'db', 'a.b': '' });
     expect(await listTags(context)).toEqual({
       tags: { 'a.b': [''], role: ['db'] },

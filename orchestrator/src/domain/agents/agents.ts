@@ -25,7 +25,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { cancelling } from '../operation-end/cancellation.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { type Page, type PageWish, readPage } from '../shared/page.ts';
+import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Agents: their approval, names, and tags. */
 
@@ -62,11 +62,11 @@ function notThere(idOrName: string): never {
   throw new MusterError('agent_not_found', `there is no agent ${JSON.stringify(idOrName.slice(0, 64))}`);
 }
 
-export const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, heard: number | null): number =>
-  Math.max(heard ?? 0, row.last_seen_at);
+export const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, lastContact: number | null): number =>
+  Math.max(lastContact ?? 0, row.last_seen_at);
 
 function toAgent({ presence }: Context, row: ShownRow): Agent {
-  const heard = presence.lastHeardAt(row.node_id);
+  const lastContact = presence.lastContactAt(row.node_id);
   return {
     node_id: row.node_id,
     name: row.name,
@@ -74,10 +74,10 @@ function toAgent({ presence }: Context, row: ShownRow): Agent {
     agent_version: row.agent_version,
     attributes: fromJson(row.attributes),
     tags: fromJson(row.tags),
-    connected: heard !== null,
+    connected: lastContact !== null,
     connected_at: row.connected_at,
     updated_at: row.updated_at,
-    last_seen_at: lastSeen(row, heard),
+    last_seen_at: lastSeen(row, lastContact),
     initial_hostname: row.initial_hostname,
     initial_ip: row.initial_ip,
     pin_source: row.pin_source as Agent['pin_source'],
@@ -91,13 +91,13 @@ function toAgent({ presence }: Context, row: ShownRow): Agent {
 function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
   const { node_id, name, status, agent_version, attributes, tags } = row;
   const { connected_at, updated_at, initial_hostname, initial_ip, pin_source } = row;
-  const heard = presence.lastHeardAt(node_id);
+  const lastContact = presence.lastContactAt(node_id);
   const before = JSON.stringify({ node_id, name, status, agent_version });
   const after = JSON.stringify({
-    connected: heard !== null,
+    connected: lastContact !== null,
     connected_at,
     updated_at,
-    last_seen_at: lastSeen(row, heard),
+    last_seen_at: lastSeen(row, lastContact),
     initial_hostname,
     initial_ip,
     pin_source,
@@ -185,8 +185,8 @@ async function* shapedInTurns<T>(
   let toSkip = filter.offset ?? 0;
   const skipped = cut ? 0 : toSkip;
   toSkip -= skipped;
-  const most = cut ? perTurn : Math.min(perTurn, left);
-  for await (const rows of agentRows(context, filter, skipped, most)) {
+  const maxRows = cut ? perTurn : Math.min(perTurn, left);
+  for await (const rows of agentRows(context, filter, skipped, maxRows)) {
     const found: T[] = [];
     for (const row of rows) {
       if (cut && !matches(toAgent(context, row))) continue;
@@ -222,10 +222,10 @@ async function* agentRows(
   }
   const ids = inOrder(context, await context.db.all(agentSortKeys(variant), { status, q }), filter.sort);
   for (let start = offset; start < ids.length; start += size) {
-    const wanted = ids.slice(start, start + size);
-    const rows = new Map((await context.db.all(agentsByIds, { ids: wanted })).map((row) => [row.node_id, row]));
+    const pageIds = ids.slice(start, start + size);
+    const rows = new Map((await context.db.all(agentsByIds, { ids: pageIds })).map((row) => [row.node_id, row]));
     // An agent may have been removed, or have changed its status, after the sort.
-    const still = wanted.flatMap((id) => rows.get(id) ?? []);
+    const still = pageIds.flatMap((id) => rows.get(id) ?? []);
     yield status === undefined ? still : still.filter((row) => row.status === status);
     await nextTurn();
   }
@@ -241,7 +241,7 @@ function inOrder({ presence }: Context, keys: readonly SortKey[], sort: NonNulla
   const descending = sort.startsWith('-');
   const column = sort.replace('-', '') as 'name' | 'connected_at' | 'last_seen_at';
   const sortedBy = (key: SortKey) =>
-    column === 'last_seen_at' ? lastSeen(key, presence.lastHeardAt(key.node_id)) : key[column];
+    column === 'last_seen_at' ? lastSeen(key, presence.lastContactAt(key.node_id)) : key[column];
   const compare = <T extends string | number>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0);
   return keys
     .map((key) => ({ id: key.node_id, value: sortedBy(key) }))
@@ -263,8 +263,12 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
   );
 
 /** Returns a page of agents, each as JSON text. */
-export const listAgentPage = (context: Context, filter: AgentFilter, wish: PageWish): Promise<Page<JsonText<Agent>>> =>
-  readPage(wish, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
+export const listAgentPage = (
+  context: Context,
+  filter: AgentFilter,
+  request: PageRequest,
+): Promise<Page<JsonText<Agent>>> =>
+  readPage(request, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
 
 /** Yields all matching agents as JSON text, in batches, so that the first batch is sent before the rest is read. */
 export const agentTextsInTurns = (
@@ -303,10 +307,10 @@ export async function setStatus(
   context: Context,
   actor: Actor,
   idOrName: string,
-  wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
+  requested: { status: 'approved' | 'rejected'; name?: string | undefined },
 ): Promise<Agent> {
-  if (wanted.status === 'approved' && wanted.name !== undefined) requireAgentName(wanted.name);
-  return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, wanted));
+  if (requested.status === 'approved' && requested.name !== undefined) requireAgentName(requested.name);
+  return withAgent(context, idOrName, (row) => changeStatus(context, actor, row, requested));
 }
 
 /** Reads an agent and calls `act`. Repeats both if the agent was changed between them. */
@@ -325,14 +329,14 @@ async function changeStatus(
   context: Context,
   actor: Actor,
   row: AgentRow,
-  wanted: { status: 'approved' | 'rejected'; name?: string | undefined },
+  requested: { status: 'approved' | 'rejected'; name?: string | undefined },
 ): Promise<Agent> {
   const statements: Statement[] = [];
   let name = row.name;
-  if (wanted.status === 'approved') {
-    if (row.name !== null && wanted.name !== undefined && wanted.name !== row.name)
+  if (requested.status === 'approved') {
+    if (row.name !== null && requested.name !== undefined && requested.name !== row.name)
       throw new MusterError('agent_named', `the agent already has the name ${row.name}`);
-    name = row.name ?? wanted.name ?? null;
+    name = row.name ?? requested.name ?? null;
     if (name === null)
       throw new MusterError('name_required', undefined, [{ path: '/name', message: `must be ${nameFault}` }]);
     statements.push(
@@ -343,25 +347,25 @@ async function changeStatus(
       ),
     );
   }
-  if (row.status !== wanted.status) {
+  if (row.status !== requested.status) {
     const at = seconds(context.now());
     const label = name ?? row.initial_hostname;
     statements.push(
       statement(
         setAgentStatus,
-        { node_id: row.node_id, from: row.status, status: wanted.status, name, now: at },
+        { node_id: row.node_id, from: row.status, status: requested.status, name, now: at },
         { expect: 'changed', else: 'agent_changed' },
       ),
       audited(context, {
-        type: wanted.status === 'rejected' ? 'agent.rejected' : 'agent.approved',
+        type: requested.status === 'rejected' ? 'agent.rejected' : 'agent.approved',
         actor,
         target: { type: 'agent', id: row.node_id, name: label },
-        summary: `agent ${label} ${wanted.status}`,
+        summary: `agent ${label} ${requested.status}`,
         metadata: { from: row.status },
       }),
     );
     const ended =
-      wanted.status === 'rejected'
+      requested.status === 'rejected'
         ? await cancelling(context, actor, row.node_id, label, 'the agent was rejected')
         : null;
     const unit = { name: 'agents/set status', statements: [...statements, ...(ended?.statements ?? [])] };

@@ -14,23 +14,23 @@ export function createDepartures({ db, bus }: Pick<Context, 'db' | 'bus'>) {
   let next: Promise<void> | null = null;
   let current: Promise<unknown> = Promise.resolve();
 
-  const write = async (gone: ReadonlyMap<string, number>) => {
-    const statements = [...gone].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
+  const write = async (departed: ReadonlyMap<string, number>) => {
+    const statements = [...departed].map(([node_id, at]) => statement(markLastSeen, { node_id, at }));
     for (let start = 0; start < statements.length; start += atOnce)
       await db.write({ name: 'agents/gone', statements: statements.slice(start, start + atOnce) });
-    for (const [node_id, heard_at] of gone) bus.publish({ type: 'agent_departed', node_id, heard_at });
+    for (const [node_id, heard_at] of departed) bus.publish({ type: 'agent_departed', node_id, heard_at });
   };
 
   /** Resolves after the commit. */
-  return (nodeId: string, heardAt: number): Promise<void> => {
-    waiting.set(nodeId, Math.max(heardAt, waiting.get(nodeId) ?? 0));
+  return (nodeId: string, lastContactAt: number): Promise<void> => {
+    waiting.set(nodeId, Math.max(lastContactAt, waiting.get(nodeId) ?? 0));
     next ??= current
       .catch(() => {})
       .then(() => {
-        const gone = waiting;
+        const departed = waiting;
         waiting = new Map();
         next = null;
-        const written = write(gone);
+        const written = write(departed);
         current = written;
         return written;
       });

@@ -118,9 +118,9 @@ export function parseTarget(text: string): { host: string; port: number } {
   if (port < 1 || port > 65_535) throw fault(`has port ${digits}, but a port must be 1 to 65535`);
   // The interface (`%eth0`) of a link-local address only has a meaning on this machine, so it is not sent.
   const [address = '', scope] = host.split('%', 2);
-  const right =
+  const isValid =
     bracketed === undefined ? !host.includes('%') : address.includes(':') && /^[\w.-]{1,15}$/.test(scope ?? 'x');
-  if (!right || !isAnnounceableHost(address))
+  if (!isValid || !isAnnounceableHost(address))
     throw fault(`has ${JSON.stringify(host)}, which is neither a host name nor an address`);
   return { host, port };
 }

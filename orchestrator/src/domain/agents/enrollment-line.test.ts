@@ -6,7 +6,7 @@ import { enrolmentLines, type InstallFacts, installSource, noteOnAgents, word } 
 
 const publicKey = 'ab'.repeat(32);
 const source = { from: 'https://muster.example:4748', pin: 'sha256//qwerty+/=' };
-const places = { agents: 'muster.example:4747', publicKey, install: source };
+const endpoints = { agents: 'muster.example:4747', publicKey, install: source };
 
 describe('word', () => {
   test('quotes any text as a single shell word', () => {
@@ -49,7 +49,7 @@ describe('word', () => {
 
 describe('enrollment line', () => {
   test('fetches the script with a pinned key and keeps the token out of the arguments', () => {
-    const { command, connect_command, note } = enrolmentLines(places, 'mt_1', true);
+    const { command, connect_command, note } = enrolmentLines(endpoints, 'mt_1', true);
     expect(command).toBe(
       "(curl -fsSk --pinnedpubkey 'sha256//qwerty+/=' https://muster.example:4748/install/agent.sh || echo exit 1) | " +
         "MUSTER_TOKEN=mt_1 sh -s -- --from https://muster.example:4748 --pin 'sha256//qwerty+/=' " +
@@ -63,19 +63,23 @@ describe('enrollment line', () => {
 
   test('uses regular certificate verification behind a proxy', () => {
     const install = { from: 'https://muster.example', pin: null };
-    const { command } = enrolmentLines({ ...places, install }, 'mt_1', false);
+    const { command } = enrolmentLines({ ...endpoints, install }, 'mt_1', false);
     expect(command).toMatch(/^\(curl -fsS https:\/\/muster\.example\/install\/agent\.sh \|\| /);
     expect(command).not.toContain('pin');
     expect(command).toMatch(/ --wait no$/);
   });
 
   test('shows the connect command and the reason if packages are unavailable', () => {
-    const { command, connect_command, note } = enrolmentLines({ ...places, install: { refused: 'why' } }, 'mt_1', true);
+    const { command, connect_command, note } = enrolmentLines(
+      { ...endpoints, install: { refused: 'why' } },
+      'mt_1',
+      true,
+    );
     expect({ command, note }).toEqual({ command: connect_command, note: 'why' });
   });
 
   test('fails if the script is not downloaded completely', () => {
-    const { command } = enrolmentLines(places, 'mt_1', true);
+    const { command } = enrolmentLines(endpoints, 'mt_1', true);
     const ended = (curl: string) => spawnSync('sh', ['-c', `curl() { ${curl}; }\n${command}`]).status;
     expect(ended('return 90')).not.toBe(0);
     expect(ended('echo "main() {"; echo "exit 0"; return 18')).not.toBe(0);
@@ -133,7 +137,7 @@ describe('note on the address for agents', () => {
   });
 
   test('joins the note on addresses with the reason for not installing', () => {
-    const { note } = enrolmentLines({ ...places, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
+    const { note } = enrolmentLines({ ...endpoints, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
     expect(note).toBe('why; agents');
   });
 });

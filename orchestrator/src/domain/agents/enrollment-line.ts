@@ -20,7 +20,7 @@ export interface EnrolmentLines {
   note: string | null;
 }
 
-export interface EnrolmentPlaces {
+export interface EnrolmentEndpoints {
   /** `host:port` that agents dial. */
   agents: string;
   /** The orchestrator key, hex. */
@@ -34,8 +34,8 @@ export interface EnrolmentPlaces {
  * Builds the lines.
  * @param approved whether the token enrolls agents as approved; otherwise an operator must approve them
  */
-export function enrolmentLines(places: EnrolmentPlaces, token: string, approved: boolean): EnrolmentLines {
-  const { agents, publicKey, install = { refused: null }, note = null } = places;
+export function enrolmentLines(endpoints: EnrolmentEndpoints, token: string, approved: boolean): EnrolmentLines {
+  const { agents, publicKey, install = { refused: null }, note = null } = endpoints;
   // Other users of the machine can see arguments, so the token is passed in the environment.
   const connect = `MUSTER_TOKEN=${word(token)} muster agent connect ${word(agents)} --orchestrator-key ${word(publicKey)}`;
   if ('refused' in install) return { command: connect, connect_command: connect, note: joined(install.refused, note) };

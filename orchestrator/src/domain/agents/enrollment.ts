@@ -17,16 +17,16 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { hashOfToken } from '../operators/sessions.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { mapPage, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type PageRequest, readPage } from '../shared/page.ts';
 import type { AgentRow } from './agents.ts';
 import { requireAgentName } from './agents.ts';
-import { type EnrolmentPlaces, enrolmentLines } from './enrollment-line.ts';
+import { type EnrolmentEndpoints, enrolmentLines } from './enrollment-line.ts';
 import type { PendingList } from './pending-list.ts';
 import { requireTags } from './tags.ts';
 
 /** Enrollment tokens enroll agents without manual approval. A token is stored as a hash, and shown only once. */
 
-export interface TokenWish {
+export interface TokenOptions {
   expires_in?: number | undefined;
   uses?: number | undefined;
   name?: string | undefined;
@@ -50,11 +50,16 @@ const toToken = (row: Omit<TokenRow, 'token_hash'>) => ({
 });
 
 /** Creates a token. Its value and the command line to paste are only in the result. */
-export async function createToken(context: Context, actor: Actor, wish: TokenWish, advertised: EnrolmentPlaces) {
-  const uses = wish.uses ?? 1;
-  const approve = wish.approve ?? true;
-  if (wish.name !== undefined) {
-    requireAgentName(wish.name);
+export async function createToken(
+  context: Context,
+  actor: Actor,
+  options: TokenOptions,
+  advertised: EnrolmentEndpoints,
+) {
+  const uses = options.uses ?? 1;
+  const approve = options.approve ?? true;
+  if (options.name !== undefined) {
+    requireAgentName(options.name);
     const message =
       uses > 1
         ? 'only a single-use token can have a name'
@@ -63,20 +68,20 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
           : 'only a token that approves can have a name';
     if (message !== null) throw new MusterError('invalid_input', message, [{ path: '/name', message }]);
   }
-  const tags = wish.tags ?? {};
+  const tags = options.tags ?? {};
   requireTags(tags);
   const now = seconds(context.now());
   const token = `mt_${context.randomBytes(24).toString('base64url')}`;
   const row = {
     id: context.newId(),
     token_hash: hashOfToken(token),
-    name: wish.name ?? null,
+    name: options.name ?? null,
     tags: toJson(tags),
     approve: approve ? (1 as const) : (0 as const),
     uses_left: uses,
     created_at: now,
     created_by: actor.id,
-    expires_at: now + (wish.expires_in ?? 3600),
+    expires_at: now + (options.expires_in ?? 3600),
     revoked_at: null,
   };
   const nameFree =
@@ -115,9 +120,9 @@ export async function createToken(context: Context, actor: Actor, wish: TokenWis
  * Lists tokens, newest first.
  * @param ended whether to include tokens that are used up, revoked, or expired
  */
-export async function listTokens({ db, now }: Context, ended: boolean, wish: PageWish) {
+export async function listTokens({ db, now }: Context, ended: boolean, request: PageRequest) {
   const query = enrolmentTokens({ ended });
-  return mapPage(await readPage(wish, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
+  return mapPage(await readPage(request, (page) => db.all(query, { now: seconds(now()), ...page })), toToken);
 }
 
 /** Seconds for which ended tokens remain listed, so that an operator can find out how an agent was enrolled. */
@@ -157,8 +162,8 @@ export function namesFromHostname(hostname: string, nodeId: string): string[] {
     .replace(/^[^\p{L}]+/u, '')
     .slice(0, 55)
     .toWellFormed();
-  const told = [fitted, `${fitted}-${nodeId.slice(0, 4)}`, `${fitted}-${nodeId.slice(0, 8)}`];
-  return [...(isName(fitted) ? told : []), `agent-${nodeId}`];
+  const candidates = [fitted, `${fitted}-${nodeId.slice(0, 4)}`, `${fitted}-${nodeId.slice(0, 8)}`];
+  return [...(isName(fitted) ? candidates : []), `agent-${nodeId}`];
 }
 
 async function freeName({ db }: Context, candidates: readonly string[], nodeId: string): Promise<string> {
@@ -169,7 +174,7 @@ async function freeName({ db }: Context, candidates: readonly string[], nodeId: 
 export interface Enrolment {
   statements: Statement[];
   /** Whether a new agent gets its own event. Otherwise a later event reports it together with others. */
-  told: boolean;
+  announced: boolean;
   /** The node id of the pending agent that the new agent displaces. */
   displaced: string | null;
 }
@@ -195,7 +200,7 @@ export async function enrolStatements(
   }
   const approve = token?.approve === 1;
   // The agent is already pending, and this token does not approve it. Enrolling it again would only use up the token.
-  if (known && !approve) return { statements: [], told: true, displaced: null };
+  if (known && !approve) return { statements: [], announced: true, displaced: null };
   let name: string | null = known?.name ?? null;
   const statements: Statement[] = [];
   if (token)
@@ -207,7 +212,7 @@ export async function enrolStatements(
     statements.push(statement(agentIdTakingName, { name, node_id }, { expect: 'no_row', else: 'name_taken' }));
   }
   let displaced: string | null = null;
-  let told = true;
+  let announced = true;
   const status = approve ? 'approved' : 'pending';
   if (known) {
     if (approve)
@@ -220,9 +225,9 @@ export async function enrolStatements(
       );
   } else {
     if (!approve) {
-      const place = await pending.place(from.remote_ip);
-      statements.push(...place.statements);
-      displaced = place.displaced;
+      const slot = await pending.allocateSlot(from.remote_ip);
+      statements.push(...slot.statements);
+      displaced = slot.displaced;
     }
     statements.push(
       statement(insertAgent, {
@@ -262,9 +267,9 @@ export async function enrolStatements(
     } else {
       const summary = `agent ${label} waits for approval${trust}`;
       const waits = { ...happening, type: 'agent.pending', summary } as const;
-      told = pending.isReportedSingly(waits);
-      if (told) statements.push(audited(context, waits));
+      announced = pending.isReportedSingly(waits);
+      if (announced) statements.push(audited(context, waits));
     }
   }
-  return { statements, told, displaced };
+  return { statements, announced, displaced };
 }

@@ -163,11 +163,11 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     for (let round = 0; round < 4; round++) await watch.round();
     expect((await transitions(domain)).slice(6)).toEqual([`agent.lost ${last.name}`]);
     // The agent was last heard from before the grace period, but that is only recorded now.
-    const heardAt = domain.now() - lostAfterSecs;
+    const lastContactAt = domain.now() - lostAfterSecs;
     domain.connected.delete(departs.key.id);
-    await domain.links.closed(departs.key.id, 'gone', heardAt);
+    await domain.links.closed(departs.key.id, 'gone', lastContactAt);
     await vi.waitFor(() =>
-      expect(domain.hints).toContainEqual({ type: 'agent_departed', node_id: departs.key.id, heard_at: heardAt }),
+      expect(domain.hints).toContainEqual({ type: 'agent_departed', node_id: departs.key.id, heard_at: lastContactAt }),
     );
     await watch.round();
     expect((await transitions(domain)).slice(7)).toEqual([`agent.lost ${departs.name}`]);
@@ -177,12 +177,12 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
   test('keeps a newer last-seen time when a disconnect is recorded late', async () => {
     const { domain, actor } = await open(fixture);
     const key = await newAgent(domain, actor, 'web-1');
-    const heardAt = domain.now();
+    const lastContactAt = domain.now();
     domain.clock.advance(60_000);
     await connect(domain, key);
-    await domain.links.closed(key.id, 'gone', heardAt);
+    await domain.links.closed(key.id, 'gone', lastContactAt);
     domain.connected.delete(key.id);
-    expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(heardAt + 60);
+    expect((await getAgent(domain.context, key.id)).last_seen_at).toBe(lastContactAt + 60);
   });
 
   test('marks agents as lost, except an agent that reconnects concurrently', async () => {

@@ -41,7 +41,7 @@ export function createLostWatch(
 ): LostWatch {
   const { db, bus, presence } = context;
   const recordEvery = Math.max(scanSecs, lostAfterSecs);
-  let begunAt = Number.NEGATIVE_INFINITY;
+  let startedAt = Number.NEGATIVE_INFINITY;
   let reached = { seen_since: 0, after_id: '' };
   /** Agents that changed behind the scan's position. */
   let behind = new Set<string>();
@@ -55,10 +55,10 @@ export function createLostWatch(
     const seen: Statement[][] = [];
     const lost: Statement[][] = [];
     for (const row of rows) {
-      const heardAt = presence.lastHeardAt(row.node_id);
-      if (heardAt === null) lost.push(lossOf(context, row, now));
+      const lastContactAt = presence.lastContactAt(row.node_id);
+      if (lastContactAt === null) lost.push(lossOf(context, row, now));
       else if (row.last_seen_at <= now - recordEvery)
-        seen.push([statement(markLastSeen, { node_id: row.node_id, at: heardAt })]);
+        seen.push([statement(markLastSeen, { node_id: row.node_id, at: lastContactAt })]);
     }
     for (const part of inParts(seen)) await db.write({ name: 'agents/seen', statements: part.flat() });
     for (const part of inParts(lost)) await writeLosses(context, part);
@@ -79,8 +79,8 @@ export function createLostWatch(
         throw error;
       }
       // The second condition is true if the clock was set back.
-      if (now - begunAt >= scanSecs || now < begunAt) {
-        begunAt = now;
+      if (now - startedAt >= scanSecs || now < startedAt) {
+        startedAt = now;
         reached = { seen_since: 0, after_id: '' };
       }
       const rows = await db.all(unseenAgents, { ...reached, seen_before, limit: atOnce });

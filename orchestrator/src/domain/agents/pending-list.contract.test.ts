@@ -60,8 +60,8 @@ describeDatabases('pending agents', (fixture) => {
   test('never displaces agents that enrolled with a token', async () => {
     const domain = await openDomain(fixture, { pendingCapacity: 1 });
     const { actor } = await newAdmin(domain);
-    const places = { agents: 'muster.example:4747', publicKey: '00'.repeat(32) };
-    const { token } = await createToken(domain.context, actor, { approve: false }, places);
+    const endpoints = { agents: 'muster.example:4747', publicKey: '00'.repeat(32) };
+    const { token } = await createToken(domain.context, actor, { approve: false }, endpoints);
     const key = await newKey();
     expect((await connect(domain, key, { token })).admitted).toBe(true);
     domain.connected.delete(key.id);
@@ -78,9 +78,9 @@ describeDatabases('pending agents', (fixture) => {
     domain.clock.advance(60_000);
     await domain.pending.sweep(0);
     await domain.pending.sweep(0);
-    const told = await events(domain, 'agent.pending');
-    expect(told).toHaveLength(11);
-    expect(told[0]).toMatchObject({
+    const announced = await events(domain, 'agent.pending');
+    expect(announced).toHaveLength(11);
+    expect(announced[0]).toMatchObject({
       summary: '30 more agents wait for approval; the last was web-1 from 198.51.100.39',
       metadata: { count: 30 },
     });
@@ -91,17 +91,17 @@ describeDatabases('pending agents', (fixture) => {
   test('deletes disconnected pending agents after an hour, but not after they were approved', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
-    const gone = await come(domain, '192.0.2.1');
+    const departed = await come(domain, '192.0.2.1');
     const stays = await come(domain, '192.0.2.2', { stays: true });
     const approved = await come(domain, '192.0.2.3');
     await setStatus(domain.context, actor, approved.key.id, { status: 'approved', name: 'web-3' });
     domain.clock.advance((deletedAfterSecs - 10) * 1_000);
     await domain.pending.sweep(day);
-    expect(await waiting(domain)).toContain(gone.key.id);
+    expect(await waiting(domain)).toContain(departed.key.id);
     domain.clock.advance(20_000);
     // After a start, agents have time to reconnect.
     await domain.pending.sweep(0);
-    expect(await waiting(domain)).toContain(gone.key.id);
+    expect(await waiting(domain)).toContain(departed.key.id);
     await domain.pending.sweep(day);
     expect(await waiting(domain)).toEqual([stays.key.id]);
   });

@@ -4,7 +4,7 @@ import { deletePendingAgent, pendingBeyond, pendingWithoutToken } from '../../st
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
-import { agentToDisplace } from './pending-place.ts';
+import { agentToDisplace } from './pending-slot.ts';
 
 /**
  * The list of agents that wait for approval. Any client can create a key and send a hello, so the list and its events are
@@ -27,7 +27,7 @@ export interface PendingList {
    * Returns statements that make room for a new agent. The same transaction must insert the agent's record.
    * @throws MusterError `pending_full` if no agent can be displaced
    */
-  place(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
+  allocateSlot(remoteIp: string): Promise<{ statements: Statement[]; displaced: string | null }>;
   /**
    * Reports whether a new agent gets its own event. Counts the agent otherwise, and `sweep` reports it together with
    * others.
@@ -93,21 +93,21 @@ export function createPendingList(context: Context, capacity: number): PendingLi
 
   const forget = async () => {
     const seen_until = seconds(context.now()) - deletedAfterSecs;
-    const gone = (await db.all(pendingWithoutToken, { limit: deletedAtOnce })).filter(
+    const expired = (await db.all(pendingWithoutToken, { limit: deletedAtOnce })).filter(
       ({ node_id, last_seen_at }) => last_seen_at <= seen_until && !context.presence.isConnected(node_id),
     );
-    if (gone.length === 0) return;
+    if (expired.length === 0) return;
     await db.write({
       name: 'agents/pending forgotten',
-      statements: gone.map(({ node_id }) => statement(deletePendingAgent, { node_id, seen_until })),
+      statements: expired.map(({ node_id }) => statement(deletePendingAgent, { node_id, seen_until })),
     });
-    for (const { node_id } of gone) context.bus.publish({ type: 'agent_removed', node_id });
+    for (const { node_id } of expired) context.bus.publish({ type: 'agent_removed', node_id });
   };
 
   return {
     capacity,
 
-    async place(remoteIp) {
+    async allocateSlot(remoteIp) {
       const beyond = statement(pendingBeyond, { capacity: capacity - 1 }, { expect: 'no_row', else: 'pending_full' });
       if ((await db.get(pendingBeyond, { capacity: capacity - 1 })) === undefined)
         return { statements: [beyond], displaced: null };

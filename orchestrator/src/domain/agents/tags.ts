@@ -76,7 +76,7 @@ export async function putOneTag(context: Context, actor: Actor, idOrName: string
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
   const row = await requireAgent(context, idOrName);
   const put = statement(putTag, { node_id: row.node_id, key, value });
-  const room = statement(
+  const capacity = statement(
     tagBeyond,
     { node_id: row.node_id, capacity: maxTags },
     {
@@ -85,7 +85,7 @@ export async function putOneTag(context: Context, actor: Actor, idOrName: string
       detail: `the agent has ${maxTags} tags, which is the maximum`,
     },
   );
-  await changeTags(context, actor, row, [put, room], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
+  await changeTags(context, actor, row, [put, capacity], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
     tags: { [key]: value },
   });
 }

@@ -30,8 +30,8 @@ const toLine = (event: PlacedEvent): string =>
  * Yields the log as lines of JSON in chain order, up to the end of the chain at the time of the call.
  * @throws MusterError invalid_input
  */
-export async function exportAudit(context: Context, asked: AuditFilter): Promise<AsyncGenerator<string>> {
-  const filter = await readFilter(context, asked);
+export async function exportAudit(context: Context, request: AuditFilter): Promise<AsyncGenerator<string>> {
+  const filter = await readFilter(context, request);
   const { head, anchor } = await readChainEnds(context);
   async function* lines() {
     for await (const page of placedPages(context, anchor.place, head.place)) {

@@ -54,7 +54,7 @@ export function passes(filter: ReadFilter, event: PlacedEvent): boolean {
 }
 
 /** An id that no operator has. The empty id is not used, because it matches events of the system. */
-const nobody = '-';
+const unknownId = '-';
 
 /**
  * Finds an agent by its id or a current or former name. Does not search summaries of events, because a hostname may
@@ -62,12 +62,12 @@ const nobody = '-';
  */
 export async function agentIdOf(db: Database, idOrName: string): Promise<string> {
   if (isKeyId(idOrName)) return idOrName;
-  return (await db.get(agentIdTakingName, { name: idOrName, node_id: '' }))?.node_id ?? nobody;
+  return (await db.get(agentIdTakingName, { name: idOrName, node_id: '' }))?.node_id ?? unknownId;
 }
 
 async function operatorIdOf(db: Database, idOrName: string): Promise<string> {
   if (isKeyId(idOrName)) return idOrName;
-  return (await db.get(operatorTaking, { username: idOrName }))?.operator_id ?? nobody;
+  return (await db.get(operatorTaking, { username: idOrName }))?.operator_id ?? unknownId;
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;

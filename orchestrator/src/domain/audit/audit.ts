@@ -60,11 +60,11 @@ const pageBytes = 1024 * 1024;
 /** Returns a page of events, newest first. The page ends early at `pageBytes`, and the next page then continues there. */
 export async function listAudit(
   context: Context,
-  asked: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
+  request: AuditFilter & { cursor?: string | undefined; limit?: number | undefined },
 ) {
-  const limit = asked.limit ?? 50;
-  const below = asked.cursor === undefined ? undefined : readCursor(asked.cursor);
-  const filter = await readFilter(context, asked);
+  const limit = request.limit ?? 50;
+  const below = request.cursor === undefined ? undefined : readCursor(request.cursor);
+  const filter = await readFilter(context, request);
   const query = auditKeys({
     agent: filter.agent !== undefined,
     operator: filter.operator !== undefined,

@@ -39,9 +39,9 @@ export interface Sequencer {
 /** Returns the first and last link of the chain. */
 export async function readChainEnds({ db }: Pick<Context, 'db'>) {
   const ends = await db.all(chainEnds, {});
-  const of = (wanted: (typeof ends)[number]['name']) => {
-    const found = ends.find(({ name }) => name === wanted);
-    if (!found) throw new Error(`the ${wanted} of the audit chain is missing from the database`);
+  const of = (endName: (typeof ends)[number]['name']) => {
+    const found = ends.find(({ name }) => name === endName);
+    if (!found) throw new Error(`the ${endName} of the audit chain is missing from the database`);
     return { place: found.place, hash: found.hash };
   };
   return { head: of('head'), anchor: of('anchor'), cut: of('cut'), history: of('history').place };
@@ -74,7 +74,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
 
   async function write(fence: Fence, head: Link, placed: readonly Placed[], following: readonly Statement[]) {
     const { place, hash } = (placed.at(-1) as Placed).event;
-    const places = placed.map(({ seq, event }) => ({ seq, place: event.place, hash: event.hash }));
+    const positions = placed.map(({ seq, event }) => ({ seq, place: event.place, hash: event.hash }));
     await db.write({
       name: 'audit/place',
       statements: [
@@ -84,7 +84,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
           { name: 'head', from_place: head.place, from_hash: head.hash, place, hash },
           { expect: 'changed', else: 'storage_unavailable', detail: 'another process has extended the audit chain' },
         ),
-        statement(placeEvents, { rows: jsonRows(places) }),
+        statement(placeEvents, { rows: jsonRows(positions) }),
         ...following,
       ],
     });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createRefusalBook, type DueRefusal, maxEntries, type Refused, refusalsEveryMs } from './refusal-throttle.ts';
 
 const kinds = Object.keys(maxEntries) as Refused[];
-const most = Object.values(maxEntries).reduce((sum, room) => sum + room + 1, 0);
+const maxTotal = Object.values(maxEntries).reduce((sum, capacity) => sum + capacity + 1, 0);
 
 describe('refusal throttle', () => {
   test('returns the first refusal immediately and repetitions hourly, then drops the entry', () => {
@@ -47,13 +47,13 @@ describe('refusal throttle', () => {
     'bounds refusals of category %s from 100,000 addresses, and leaves room for other categories',
     (who) => {
       const book = createRefusalBook<string>();
-      const told: DueRefusal<string>[] = [];
+      const recorded: DueRefusal<string>[] = [];
       for (let at = 0; at < 100_000; at++) {
         const refusal = book.note(who, 'ada', `place ${at}`, 'one', () => 'crowd', at);
-        if (refusal !== null) told.push(refusal);
+        if (refusal !== null) recorded.push(refusal);
       }
-      expect(told).toHaveLength(maxEntries[who] + 1);
-      expect(told.at(-1)?.what).toBe('crowd');
+      expect(recorded).toHaveLength(maxEntries[who] + 1);
+      expect(recorded.at(-1)?.what).toBe('crowd');
       expect(book.size).toBe(maxEntries[who] + 1);
       const due = book.due(200_000 + refusalsEveryMs);
       expect(due).toMatchObject([{ what: 'crowd', count: 100_000 - maxEntries[who] - 1 }]);
@@ -78,27 +78,27 @@ describe('refusal throttle', () => {
         const book = createRefusalBook<string>();
         let now = 1_000_000;
         let noted = 0;
-        let told = 0;
+        let recorded = 0;
         let attempt = 0;
-        const tell = (refusal: DueRefusal<string>, first: boolean) => {
+        const record = (refusal: DueRefusal<string>, first: boolean) => {
           if (failures[attempt++ % (failures.length || 1)]) {
             refusal.revert();
             // The first refusal was not counted as recorded yet, so a failed report returns it.
             if (first) noted--;
-          } else told += refusal.count || 1;
+          } else recorded += refusal.count || 1;
         };
         for (const each of steps) {
-          if (each === 'sweep') for (const refusal of book.due(now)) tell(refusal, false);
+          if (each === 'sweep') for (const refusal of book.due(now)) record(refusal, false);
           else if ('wait' in each) now += each.wait;
           else {
             noted++;
             const refusal = book.note(each.who, '', `${each.same}`, 'one', () => 'crowd', now);
-            if (refusal !== null) tell(refusal, refusal.count === 0);
+            if (refusal !== null) record(refusal, refusal.count === 0);
           }
-          expect(book.size).toBeLessThanOrEqual(most);
+          expect(book.size).toBeLessThanOrEqual(maxTotal);
         }
-        for (const refusal of book.rest(now)) told += refusal.count;
-        expect(told).toBe(noted);
+        for (const refusal of book.rest(now)) recorded += refusal.count;
+        expect(recorded).toBe(noted);
       }),
     );
   });

@@ -22,7 +22,7 @@ export const maxEntries: Readonly<Record<Refused, number>> = {
 export const refusalsEveryMs = 3_600_000;
 
 interface Entry<T> {
-  readonly room: string;
+  readonly group: string;
   readonly what: T;
   /** Whether the entry counts all refusals beyond the bound together. */
   readonly crowd: boolean;
@@ -65,9 +65,9 @@ export function createRefusalBook<T>(): RefusalBook<T> {
     if (entries.get(key) !== entry) return;
     entries.delete(key);
     if (entry.crowd) return;
-    const left = (taken.get(entry.room) ?? 1) - 1;
-    if (left === 0) taken.delete(entry.room);
-    else taken.set(entry.room, left);
+    const left = (taken.get(entry.group) ?? 1) - 1;
+    if (left === 0) taken.delete(entry.group);
+    else taken.set(entry.group, left);
   };
   const isOver = (entry: Entry<T>, now: number): boolean => {
     // The clock was set back, so the hour starts again.
@@ -87,18 +87,18 @@ export function createRefusalBook<T>(): RefusalBook<T> {
 
   return {
     note(who, whose, same, what, crowd, now) {
-      const room = `${who} ${whose}`;
-      const own = `${room} ${same}`;
-      const full = !entries.has(own) && (taken.get(room) ?? 0) >= maxEntries[who];
-      const key = full ? room : own;
+      const group = `${who} ${whose}`;
+      const own = `${group} ${same}`;
+      const full = !entries.has(own) && (taken.get(group) ?? 0) >= maxEntries[who];
+      const key = full ? group : own;
       const known = entries.get(key);
       if (known) {
         known.repeated++;
         return isOver(known, now) ? repeated(known, now) : null;
       }
-      const entry = { room, what: full ? crowd() : what, crowd: full, since: now, repeated: 0 };
+      const entry = { group, what: full ? crowd() : what, crowd: full, since: now, repeated: 0 };
       entries.set(key, entry);
-      if (!full) taken.set(room, (taken.get(room) ?? 0) + 1);
+      if (!full) taken.set(group, (taken.get(group) ?? 0) + 1);
       return { what: entry.what, count: 0, since: now, revert: () => forget(key, entry) };
     },
 

@@ -9,11 +9,11 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
 import { getDrift } from './drift.ts';
+import { namesOf } from './drift-effects.ts';
 import { deviationOf } from './drift-findings.ts';
 import { fingerprintsOf } from './drift-fingerprint.ts';
-import { namesOf } from './drift-news.ts';
 
-/** Lets operators accept drift as known, or revoke the acceptance. drift-news.ts decides on the effect on later checks. */
+/** Lets operators accept drift as known, or revoke the acceptance. drift-effects.ts decides on the effect on later checks. */
 
 /**
  * Accepts the drift of a record.

@@ -1,7 +1,7 @@
 import { type ResourceResult, type Summary, summarise } from '@muster/protocol';
 import type { DriftRecord } from '@muster/protocol/http';
 import { keyOf } from '../operations/applied-state.ts';
-import { bare, detailsOf, namesOf } from '../operations/kept-results.ts';
+import { detailsOf, namesOf, withoutDetails } from '../operations/kept-results.ts';
 import { fingerprintOf } from './drift-fingerprint.ts';
 
 /** Collects the findings of a check from its results, page by page, within the limits of one record. */
@@ -13,9 +13,9 @@ export interface RecordLimits {
   readonly names: number;
   readonly details: number;
 }
-export const usualRecord: RecordLimits = { names: 512 * 1024, details: 256 * 1024 };
+export const defaultRecordLimits: RecordLimits = { names: 512 * 1024, details: 256 * 1024 };
 /** Limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */
-export const frugalRecord: RecordLimits = { names: 8 * 1024, details: 0 };
+export const reducedRecordLimits: RecordLimits = { names: 8 * 1024, details: 0 };
 
 /** A resource that differs from its declaration. */
 export interface Deviation {
@@ -28,11 +28,11 @@ export interface Deviation {
   readonly fingerprint: string;
 }
 
-/** The result of a check. `whole` is true if the check observed every resource. */
+/** The result of a check. `complete` is true if the check observed every resource. */
 export interface Verdict {
   readonly status: DriftRecord['status'];
   readonly deviations: readonly Deviation[];
-  readonly whole: boolean;
+  readonly complete: boolean;
 }
 
 export function deviationOf(result: ResourceResult): Deviation {
@@ -61,7 +61,9 @@ export function createFindings(limits: RecordLimits) {
     const details = detailsOf(result);
     const fits = details <= detailsLeft;
     if (fits) detailsLeft -= details;
-    deviations.push(fits ? deviation : { ...deviation, result: bare(result, 'the drift record is too large') });
+    deviations.push(
+      fits ? deviation : { ...deviation, result: withoutDetails(result, 'the drift record is too large') },
+    );
   }
 
   return {
@@ -73,8 +75,8 @@ export function createFindings(limits: RecordLimits) {
     summary: (): Summary => summary,
     /** Returns the verdict of the check. A failed check that found drift counts as drifted. */
     verdict(status: 'succeeded' | 'failed' | 'cancelled'): Verdict {
-      if (status === 'succeeded') return { status: any ? 'drifted' : 'in_sync', deviations, whole: true };
-      return { status: status === 'failed' && wouldChange ? 'drifted' : status, deviations, whole: false };
+      if (status === 'succeeded') return { status: any ? 'drifted' : 'in_sync', deviations, complete: true };
+      return { status: status === 'failed' && wouldChange ? 'drifted' : status, deviations, complete: false };
     },
   };
 }

@@ -95,8 +95,8 @@ describeDatabases('the drift sweep', (fixture) => {
     await uploadModule(context, actor, 'm', module);
     const agents: Key[] = [];
     const apply = async (agent: Key, results = [unchanged]) => {
-      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      const id = await submitOperation(context, actor, agent.id, wanted);
+      const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const id = await submitOperation(context, actor, agent.id, request);
       expect((await links.nextOperation(agent.id))?.operation.operation_id).toBe(id);
       await report(domain, agent, id, results);
     };
@@ -123,11 +123,11 @@ describeDatabases('the drift sweep', (fixture) => {
       return checked;
     };
     const due = async (agent: Key) => (await domain.db.get(agentState, { node_id: agent.id }))?.drift_due_at;
-    const news = async () => {
+    const eventTypes = async () => {
       const { events } = await listAudit(context, { category: 'drift', limit: 100 });
       return events.map(({ event_type }) => event_type).reverse();
     };
-    return { domain, context, clock, actor, agents, apply, sweep, answer, due, news };
+    return { domain, context, clock, actor, agents, apply, sweep, answer, due, eventTypes };
   };
 
   test('checks every machine once per interval, except just after an apply, and limits concurrent checks', async () => {
@@ -249,8 +249,8 @@ describeDatabases('the drift sweep', (fixture) => {
     const [busy, rejected] = agents as [Key, Key];
     clock.advance(700_000);
     await setStatus(context, actor, rejected.id, { status: 'rejected' });
-    const wanted = { kind: 'plan', modules: ['m'], queue: true } as const;
-    const id = await submitOperation(context, actor, busy.id, wanted);
+    const request = { kind: 'plan', modules: ['m'], queue: true } as const;
+    const id = await submitOperation(context, actor, busy.id, request);
     await domain.links.nextOperation(busy.id);
     const one = sweep();
     await one.turn();
@@ -325,21 +325,21 @@ describeDatabases('the drift sweep', (fixture) => {
       await report(domain, a, id, results, status);
     };
     const latest = async () => (await latestDrift(context, 'a'))?.status;
-    const put = resultOf({ identity: '/f', status: 'changed', corrective: true });
+    const changed = resultOf({ identity: '/f', status: 'changed', corrective: true });
     clock.advance(60_000);
     await checkBy([moved]);
     await one.turn();
     expect(await answer()).toEqual([]);
     // A failed apply does not bring the next check forward.
     const before = await due(a);
-    const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-    const failed = await submitOperation(context, actor, a.id, wanted);
+    const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+    const failed = await submitOperation(context, actor, a.id, request);
     await domain.links.nextOperation(a.id);
     await report(domain, a, failed, [resultOf({ identity: '/f', status: 'failed' })], 'failed');
     expect(await due(a)).toBe(before);
     await one.turn();
     expect(await answer()).toEqual([]);
-    await apply(a, [put]);
+    await apply(a, [changed]);
     expect(await due(a)).toBe(domain.now());
     expect(await latest()).toBe('drifted');
     await one.turn();
@@ -361,16 +361,16 @@ describeDatabases('the drift sweep', (fixture) => {
   });
 
   test('bounds the size of drift records', async () => {
-    const { context, actor, answer, news } = await open(['a']);
+    const { context, actor, answer, eventTypes } = await open(['a']);
     const many = (count: number, more: (i: number) => Parameters<typeof resultOf>[0]) =>
       Array.from({ length: count }, (_, i) => resultOf({ status: 'would_change', ...more(i) }));
-    const kept = async (results: (typeof moved)[]) => {
+    const storedFindings = async (results: (typeof moved)[]) => {
       await submitDriftCheck(context, actor, 'a', 'watch');
       await answer(results);
       return (await latestDrift(context, 'a'))?.resources ?? [];
     };
     const diff = 'x'.repeat(60_000);
-    const large = await kept([
+    const large = await storedFindings([
       ...many(9, (i) => ({ identity: `/${i}`, changes: [{ field: 'content', from: null, to: null }], diff })),
       moved,
     ]);
@@ -382,7 +382,7 @@ describeDatabases('the drift sweep', (fixture) => {
       message: expect.stringMatching(/details are left out/),
     });
     // Details that exceed the limit of a record cause no drift event.
-    await kept([
+    await storedFindings([
       ...many(9, (i) => ({
         identity: `/${i}`,
         changes: [{ field: 'content', from: null, to: null }],
@@ -390,13 +390,13 @@ describeDatabases('the drift sweep', (fixture) => {
       })),
       moved,
     ]);
-    expect(await news()).toEqual(['drift.detected']);
+    expect(await eventTypes()).toEqual(['drift.detected']);
     // A row counts as 128 bytes plus its names.
-    expect((await kept(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
+    expect((await storedFindings(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
   test('reports drift only once until a check or an apply finds it corrected', async () => {
-    const { context, domain, clock, actor, agents, sweep, answer, apply, news } = await open(['a']);
+    const { context, domain, clock, actor, agents, sweep, answer, apply, eventTypes } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
     const one = sweep();
@@ -404,7 +404,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await answer([moved]);
     await domain.links.driftHinted(agent.id, ['path:/f']);
     await answer([moved]);
-    expect(await news()).toEqual(['drift.detected']);
+    expect(await eventTypes()).toEqual(['drift.detected']);
     const other = resultOf({
       identity: '/g',
       status: 'would_change',
@@ -414,18 +414,18 @@ describeDatabases('the drift sweep', (fixture) => {
     await answer([moved, other]);
     await submitDriftCheck(context, actor, 'a', 'watch');
     await answer([other]);
-    expect(await news()).toEqual(['drift.detected', 'drift.detected']);
+    expect(await eventTypes()).toEqual(['drift.detected', 'drift.detected']);
     await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'failed' })]);
-    expect((await news()).length).toBe(2);
+    expect((await eventTypes()).length).toBe(2);
     await apply(agent, [unchanged, resultOf({ identity: '/g', status: 'changed', corrective: true })]);
-    expect(await news()).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
+    expect(await eventTypes()).toEqual(['drift.detected', 'drift.detected', 'drift.resolved']);
     await apply(agent);
     await submitDriftCheck(context, actor, 'a', 'watch');
     await answer([moved]);
     // An operator corrects the drift by hand, and an apply without changes confirms that.
     await apply(agent);
     await apply(agent);
-    expect((await news()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
+    expect((await eventTypes()).slice(3)).toEqual(['drift.detected', 'drift.resolved']);
     // An incomplete check reports the drift it found, but does not end other drift.
     await submitDriftCheck(context, actor, 'a', 'watch');
     const next = await domain.links.nextOperation(agent.id);
@@ -434,7 +434,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await latestDrift(context, 'a'))?.status).toBe('drifted');
     await submitDriftCheck(context, actor, 'a', 'watch');
     await answer([moved, other]);
-    expect((await news()).slice(5)).toEqual(['drift.detected', 'drift.detected']);
+    expect((await eventTypes()).slice(5)).toEqual(['drift.detected', 'drift.detected']);
     await one.stop();
   });
 });

@@ -68,8 +68,9 @@ export function decide(row: Due, connected: boolean, now: number, rules: SweepRu
   // soon.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
   // The apply may have been recorded with a wrong clock, in the future.
-  const settled = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
-  if (settled > now && !isOutdated(row)) return { due: settled + Math.round(rules.interval * spread * rules.random()) };
+  const skipUntil = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;
+  if (skipUntil > now && !isOutdated(row))
+    return { due: skipUntil + Math.round(rules.interval * spread * rules.random()) };
   if (row.open_operation !== null) return { due: now + busySecs };
   return 'check';
 }

@@ -19,9 +19,9 @@ import { audited } from '../audit/audit.ts';
 import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { maxWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
+import { checkEffects } from './drift-effects.ts';
 import type { Verdict } from './drift-findings.ts';
-import { checkNews } from './drift-news.ts';
 
 /**
  * Drift is how a machine differs from its last successful apply. A check is an operation, and its drift record has the same
@@ -182,11 +182,11 @@ async function readRecords({ db }: Context, { items, more }: Page<string>): Prom
 export async function listDrift(
   context: Context,
   idOrName: string,
-  filter: PageWish & { status?: Status | undefined },
+  filter: PageRequest & { status?: Status | undefined },
 ): Promise<Page<DriftRecord>> {
   const { node_id } = await requireAgent(context, idOrName);
   const query = driftIds({ status: filter.status !== undefined });
-  const read = (page: PageWish) => context.db.all(query, { node_id, status: filter.status, ...page });
+  const read = (page: PageRequest) => context.db.all(query, { node_id, status: filter.status, ...page });
   return readRecords(
     context,
     mapPage(await readPage(filter, read), ({ drift_id }) => drift_id),
@@ -203,12 +203,12 @@ const agentsPerTurn = 500;
 /** Lists the latest record of each agent, newest first. With a selector, the page is cut after matching. */
 export async function listLatestDrift(
   context: Context,
-  filter: PageWish & { status?: Status | undefined; filter?: string | undefined },
+  filter: PageRequest & { status?: Status | undefined; filter?: string | undefined },
 ): Promise<Page<DriftRecord>> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
   const { status } = filter;
   const labels = selector !== null && !isEmpty(selector);
-  const read = (below: string | undefined, page: PageWish) =>
+  const read = (below: string | undefined, page: PageRequest) =>
     context.db.all(latestDrifts({ status: status !== undefined, below: below !== undefined, labels }), {
       status,
       below,
@@ -239,7 +239,7 @@ const none: JsonText<Record<string, string>> = '{}';
 
 /**
  * Returns the statements that record a finished check, and its event, if any.
- * @param scope the scope of the comparison, see drift-news.ts; null if the check no longer counts
+ * @param scope the scope of the comparison, see drift-effects.ts; null if the check no longer counts
  */
 export async function driftStatements(
   context: Context,
@@ -255,12 +255,12 @@ export async function driftStatements(
   error: string | null,
 ): Promise<Statement[]> {
   const { node_id, operation_id } = operation;
-  const news =
+  const effects =
     scope === null
       ? { accepted: null, statements: [] }
-      : await checkNews(context, { node_id, label, scope }, operation_id, verdict);
+      : await checkEffects(context, { node_id, label, scope }, operation_id, verdict);
   // All drift that was found is known, but the check failed to observe the other resources.
-  const status = news.accepted !== null && !verdict.whole ? 'failed' : verdict.status;
+  const status = effects.accepted !== null && !verdict.complete ? 'failed' : verdict.status;
   return [
     statement(insertDriftRecord, {
       drift_id: operation_id,
@@ -273,9 +273,9 @@ export async function driftStatements(
       summary: toJson(summary),
       resources: toJson(verdict.deviations.map(({ result }) => result)),
       error,
-      accepted: news.accepted === null ? null : toJson(news.accepted),
+      accepted: effects.accepted === null ? null : toJson(effects.accepted),
     }),
     ...(scope === null ? [] : [statement(putLatestDrift, { node_id, drift_id: operation_id, status })]),
-    ...news.statements,
+    ...effects.statements,
   ];
 }

@@ -52,8 +52,8 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       return id;
     };
     const apply = async (name: string, results: ResourceResult[] = [resultOf()], status: Status = 'succeeded') => {
-      const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-      const id = await submitOperation(context, actor, name, wanted);
+      const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+      const id = await submitOperation(context, actor, name, request);
       return report(name, id, results, status);
     };
     const check = async (name: string, results: ResourceResult[], status: Status = 'succeeded') =>
@@ -74,8 +74,8 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       await links.reported(node_id, '01'.repeat(16), ++seq, reportsOf(id, results, { now: domain.now() }));
       return id;
     };
-    const listed = async (wish: Partial<Parameters<typeof listReconcile>[1]> = {}) => {
-      const { items, more } = await listReconcile(context, { limit: 50, offset: 0, ...wish });
+    const listed = async (options: Partial<Parameters<typeof listReconcile>[1]> = {}) => {
+      const { items, more } = await listReconcile(context, { limit: 50, offset: 0, ...options });
       return {
         all: items,
         more,
@@ -139,8 +139,8 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       const { domain, context, actor, apply, listed } = await open('a1', 'a2');
       await apply('a1', [], 'cancelled');
       expect((await listed()).all).toEqual([]);
-      const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
-      await submitOperation(context, actor, 'a2', wanted);
+      const request = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
+      await submitOperation(context, actor, 'a2', request);
       domain.clock.advance(61_000);
       await expireQueued(context);
       expect((await listed()).all).toMatchObject([
@@ -155,8 +155,8 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       const unchanged = [resultOf({ status: 'unchanged', action: 'none' })];
       await apply('a1', unchanged);
       await apply('a1', unchanged);
-      const wanted = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
-      await submitOperation(context, actor, 'a1', wanted);
+      const request = { kind: 'apply', modules: ['m'], queue: true, ttl: 60 } as const;
+      await submitOperation(context, actor, 'a1', request);
       domain.clock.advance(61_000);
       await expireQueued(context);
       expect((await listed()).reasons).toEqual({ a1: ['apply_failed'] });
@@ -381,8 +381,8 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
     await check('b2', [], 'failed');
     await apply('b2', [resultOf({ status: 'failed' })], 'failed');
     domain.connected.delete(agents.get('a1')?.id as string);
-    const wanted = { kind: 'apply', modules: ['m'], queue: true } as const;
-    await submitOperation(context, actor, 'c1', wanted);
+    const request = { kind: 'apply', modules: ['m'], queue: true } as const;
+    await submitOperation(context, actor, 'c1', request);
     const at = (days: number) => new Date(domain.clock.now() + days * 86_400_000).toISOString();
     const secret = (name: string, expires?: string) =>
       createSecret(context, actor, {

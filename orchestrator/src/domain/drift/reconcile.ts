@@ -14,7 +14,7 @@ import {
 import { lastSeen, requireSelector } from '../agents/agents.ts';
 import type { Context } from '../shared/context.ts';
 import { assignmentOfScope } from '../shared/drift-scope.ts';
-import { type Page, type PageWish, readPage } from '../shared/page.ts';
+import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Finds the approved agents that are not in their desired state. */
 
@@ -118,19 +118,19 @@ const agentsPerTurn = 500;
 
 export async function listReconcile(
   context: Context,
-  wanted: PageWish & {
+  request: PageRequest & {
     filter?: string | undefined;
     reason?: OffReason | undefined;
     include_accepted?: boolean | undefined;
   },
 ): Promise<Page<OffAgent>> {
-  const { reason, include_accepted } = wanted;
-  const selector = wanted.filter === undefined ? null : requireSelector(wanted.filter, '/filter');
+  const { reason, include_accepted } = request;
+  const selector = request.filter === undefined ? null : requireSelector(request.filter, '/filter');
   const found = byUrgency((await findOff(context)).values()).filter(
     (standing) =>
       (include_accepted === true || isOff(standing)) && (reason === undefined || standing.reasons.includes(reason)),
   );
-  const { items, more } = await readPage(wanted, async ({ limit, offset }) => {
+  const { items, more } = await readPage(request, async ({ limit, offset }) => {
     if (selector === null || isEmpty(selector)) return found.slice(offset, offset + limit);
     const matching: Standing[] = [];
     for (let start = 0; start < found.length && matching.length < offset + limit; start += agentsPerTurn) {
@@ -166,15 +166,15 @@ async function described(context: Context, standings: readonly Standing[]): Prom
     const row = byNode.get(node_id);
     // The agent was removed concurrently.
     if (!row) return [];
-    const heard = presence.lastHeardAt(node_id);
+    const lastContact = presence.lastContactAt(node_id);
     const check = checkOf.get(node_id);
     const { operation_id, status } = row;
     return [
       {
         node_id,
         name: row.name,
-        connected: heard !== null,
-        last_seen_at: lastSeen(row, heard),
+        connected: lastContact !== null,
+        last_seen_at: lastSeen(row, lastContact),
         reasons,
         drift: drifts.get(node_id) ?? [],
         failed_check: check ? { drift_id: check.drift_id, checked_at: check.checked_at, error: check.error } : null,

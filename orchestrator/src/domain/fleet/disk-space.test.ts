@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { judgeDisk, reportRoom } from './disk-space.ts';
+import { judgeDisk, reportSpace } from './disk-space.ts';
 
 const mib = 1024 * 1024;
 
@@ -11,8 +11,8 @@ describe('disk space', () => {
     ['2 % of a small disk', { size: 8 * mib, free: mib }, null, Math.floor(8 * mib * 0.02), false],
     ['the configured size', { size: 8 * mib, free: mib }, 2 * mib, 2 * mib, true],
     ['nothing if 0 is configured', { size: 8 * mib, free: 0 }, 0, 0, false],
-  ])('reserves %s, and reports less free space as low', (_, room, wanted, reserve, low) => {
-    expect(judgeDisk(room, wanted, false)).toEqual({ ...room, reserve, low });
+  ])('reserves %s, and reports less free space as low', (_, usage, configured, reserve, low) => {
+    expect(judgeDisk(usage, configured, false)).toEqual({ ...usage, reserve, low });
   });
 
   test('stays low until 1.25 times the reserve is free', () => {
@@ -34,7 +34,7 @@ describe('room for reports', () => {
     ['small reports down to a quarter of the reserve', { ...space, free: 25, low: true }, 'low'],
     ['no reports below a quarter of the reserve', { ...space, free: 24, low: true }, 'spent'],
     ['all reports when the free space is unknown', null, 'ample'],
-  ] as const)('accepts %s', (_, found, room) => {
-    expect(reportRoom(found)).toBe(room);
+  ] as const)('accepts %s', (_, found, expected) => {
+    expect(reportSpace(found)).toBe(expected);
   });
 });

@@ -6,30 +6,30 @@ import { type Context, systemActor } from '../shared/context.ts';
 /** Decides when the file system of the data directory is low on free space, and records each change once. */
 
 /** Sizes that the file system reports, in bytes. */
-export interface DiskRoom {
+export interface DiskUsage {
   readonly size: number;
   /** Bytes available to this process. */
   readonly free: number;
 }
 
-export interface DiskSpace extends DiskRoom {
+export interface DiskSpace extends DiskUsage {
   /** Free bytes below which space is low; 0 disables the check. */
   readonly reserve: number;
   readonly low: boolean;
 }
 
-const usualReserve = 256 * 1024 * 1024;
-const usualShare = 0.02;
+const defaultReserve = 256 * 1024 * 1024;
+const defaultShare = 0.02;
 /** Space stays low until this multiple of the reserve is free, so that the state does not flap. */
 const recovery = 1.25;
 
 /**
  * Judges the free space.
- * @param wanted bytes to reserve; null means 256 MiB, or 2 % of a small file system
+ * @param configured bytes to reserve; null means 256 MiB, or 2 % of a small file system
  * @param before whether space was low at the last check
  */
-export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, before: boolean): DiskSpace {
-  const reserve = wanted ?? Math.min(usualReserve, Math.floor(size * usualShare));
+export function judgeDisk({ size, free }: DiskUsage, configured: number | null, before: boolean): DiskSpace {
+  const reserve = configured ?? Math.min(defaultReserve, Math.floor(size * defaultShare));
   return { size, free, reserve, low: reserve > 0 && free < (before ? reserve * recovery : reserve) };
 }
 
@@ -37,7 +37,7 @@ export function judgeDisk({ size, free }: DiskRoom, wanted: number | null, befor
  * Which reports agents may send. `ample`: all. `low`: only small ones, so that operations can end. `spent`: none, and
  * agents keep their reports. The rest of the reserve is for pruning.
  */
-export type ReportRoom = 'ample' | 'low' | 'spent';
+export type ReportSpace = 'ample' | 'low' | 'spent';
 
 /** Reports may use the reserve until this fraction (1/n) of it is left. */
 const floorShare = 4;
@@ -46,38 +46,38 @@ const floorShare = 4;
  * Decides which reports agents may send.
  * @param space null if unknown, which counts as ample
  */
-export function reportRoom(space: DiskSpace | null): ReportRoom {
+export function reportSpace(space: DiskSpace | null): ReportSpace {
   if (space === null || !space.low) return 'ample';
   return space.free < space.reserve / floorShare ? 'spent' : 'low';
 }
 
-const toldKey = 'disk_low';
+const reportedKey = 'disk_low';
 
 /** Reports whether the newest disk-space event says that space is low. */
 export const isLowRecorded = async ({ db }: Context): Promise<boolean> =>
-  (await db.get(setting, { key: toldKey })) !== undefined;
+  (await db.get(setting, { key: reportedKey })) !== undefined;
 
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`;
 
 /** Records that space is low or has recovered, unless the newest event already says so. */
 export async function recordDiskSpace(context: Context, { size, free, reserve, low }: DiskSpace): Promise<void> {
-  const told = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
+  const metadata = { size_bytes: size, free_bytes: free, reserve_bytes: reserve };
   await context.db.write({
     name: low ? 'disk/low' : 'disk/recovered',
     statements: [
-      low ? statement(putSetting, { key: toldKey, value: '1' }) : statement(deleteSetting, { key: toldKey }),
+      low ? statement(putSetting, { key: reportedKey, value: '1' }) : statement(deleteSetting, { key: reportedKey }),
       low
         ? audited(context, {
             type: 'disk.low',
             actor: systemActor,
             summary: `the disk of the orchestrator is nearly full: ${mebibytes(free)} of ${mebibytes(size)} are free, and ${mebibytes(reserve)} are reserved; new work is refused, and reports of agents are stored without details`,
-            metadata: told,
+            metadata,
           })
         : audited(context, {
             type: 'disk.recovered',
             actor: systemActor,
             summary: `the disk of the orchestrator has enough free space again: ${mebibytes(free)} of ${mebibytes(size)} are free`,
-            metadata: told,
+            metadata,
           }),
     ],
   });

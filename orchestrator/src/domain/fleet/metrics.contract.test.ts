@@ -77,12 +77,12 @@ describeDatabases('metrics', (fixture) => {
     const { domain, actor, metrics } = await open();
     const web = await newAgent(domain, actor, 'web-1');
     const db = await newAgent(domain, actor, 'db-1');
-    const gone = await newAgent(domain, actor, 'gone-1');
+    const rejected = await newAgent(domain, actor, 'gone-1');
     await putOneTag(domain.context, actor, 'web-1', 'role', 'web');
     const at = domain.now();
     await metrics.record(web.id, [sampleAt(at - 180)]);
     await metrics.record(db.id, [sampleAt(at - 181)]);
-    await metrics.record(gone.id, [sampleAt(at)]);
+    await metrics.record(rejected.id, [sampleAt(at)]);
     await setStatus(domain.context, actor, 'gone-1', { status: 'rejected' });
     domain.connected.delete(db.id);
     const shown = {
@@ -100,12 +100,12 @@ describeDatabases('metrics', (fixture) => {
     const { domain, actor, metrics } = await open();
     const behind = await newAgent(domain, actor, 'behind');
     const ahead = await newAgent(domain, actor, 'ahead');
-    const right = await newAgent(domain, actor, 'right');
+    const correct = await newAgent(domain, actor, 'right');
     domain.clockAheadSecs.set(behind.id, -1000).set(ahead.id, 1000);
     const at = domain.now();
     await metrics.record(behind.id, [sampleAt(at - 1000)]);
     await metrics.record(ahead.id, [sampleAt(at + 1000)]);
-    await metrics.record(right.id, [sampleAt(at)]);
+    await metrics.record(correct.id, [sampleAt(at)]);
     const shown = async () =>
       (await metrics.standings(undefined, 180)).flatMap(({ name, sample }) => (sample === null ? [] : [name])).sort();
     expect(await shown()).toEqual(['ahead', 'behind', 'right']);
@@ -148,15 +148,15 @@ describeDatabases('metrics', (fixture) => {
   test('forwards only samples that are stored', async () => {
     const { domain, actor, store } = await open();
     const agent = await newAgent(domain, actor, 'web-1');
-    const told: [string, number[]][] = [];
+    const announced: [string, number[]][] = [];
     const metrics = createMetrics(domain.context, store, retention, (nodeId, samples) =>
-      told.push([nodeId, samples.map(({ collected_at }) => collected_at - domain.now())]),
+      announced.push([nodeId, samples.map(({ collected_at }) => collected_at - domain.now())]),
     );
     const at = domain.now();
     await metrics.record(agent.id, [sampleAt(at - 1), sampleAt(at - retention - 1), sampleAt(at)]);
     await metrics.record(agent.id, [sampleAt(at + 5000)]);
     await store.close();
     await expect(metrics.record(agent.id, [sampleAt(at + 1)])).rejects.toMatchObject({ code: 'draining' });
-    expect(told).toEqual([[agent.id, [-1, 0]]]);
+    expect(announced).toEqual([[agent.id, [-1, 0]]]);
   });
 });

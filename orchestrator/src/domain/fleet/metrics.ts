@@ -32,7 +32,7 @@ export interface Metrics {
    */
   list(
     idOrName: string,
-    wish: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
+    request: { since?: number | undefined; limit?: number | undefined; step?: number | undefined },
   ): Promise<{ node_id: string; samples: Sample[] }>;
   /**
    * Returns the newest sample of an agent; null without samples.
@@ -75,10 +75,10 @@ export function createMetrics(
     async record(nodeId, given) {
       const from = Math.max(0, oldest());
       const until = seconds(context.now()) + maxAheadSecs;
-      const kept = given.filter(({ collected_at }) => collected_at >= from && collected_at <= until);
-      await samples.add(nodeId, kept);
-      passedOver += given.length - kept.length;
-      if (kept.length > 0) stored(nodeId, kept);
+      const accepted = given.filter(({ collected_at }) => collected_at >= from && collected_at <= until);
+      await samples.add(nodeId, accepted);
+      passedOver += given.length - accepted.length;
+      if (accepted.length > 0) stored(nodeId, accepted);
     },
 
     async list(idOrName, { since = 0, limit = maxSamples, step }) {
@@ -110,7 +110,7 @@ export function createMetrics(
       const { presence } = context;
       const since = seconds(context.now()) - recentSecs;
       const furthestBehind = agents.reduce(
-        (least, { node_id }) => Math.min(least, presence.clockAheadSecs(node_id)),
+        (lowest, { node_id }) => Math.min(lowest, presence.clockAheadSecs(node_id)),
         0,
       );
       const found = await samples.latest(

@@ -30,7 +30,7 @@ const reason = 'the orchestrator was restored from a backup, so the outcome is u
  * admitted.
  * @returns the restored backup; null if the database was not restored, or if this was already done
  */
-export async function settleRestored(context: Context): Promise<RestoredFrom | null> {
+export async function endRestoredOperations(context: Context): Promise<RestoredFrom | null> {
   const { db } = context;
   const found = await db.get(setting, { key: restoredKey });
   if (!found) return null;

@@ -41,7 +41,7 @@ describeDatabases('retention', (fixture) => {
         ++seq,
         reportsOf(id, [resultOf({ module: 'm', id: 'f', identity: '/f', status })], { now: domain.now() }),
       );
-    const carryOut = async (id: string) => {
+    const execute = async (id: string) => {
       await domain.links.nextOperation(agent.id);
       await report(id);
       return id;
@@ -52,14 +52,24 @@ describeDatabases('retention', (fixture) => {
       await report(id, drifted ? 'would_change' : 'unchanged');
       return id;
     };
-    const held = async () => (await domain.db.all(payloads, {})).length;
-    return { domain, context: domain.context, actor, agent, upload, submit, carryOut, check, held };
+    const payloadCount = async () => (await domain.db.all(payloads, {})).length;
+    return {
+      domain,
+      context: domain.context,
+      actor,
+      agent,
+      upload,
+      submit,
+      execute,
+      check,
+      held: payloadCount,
+    };
   };
 
   test('keeps a payload while it is needed, and for one more day', async () => {
-    const { context, domain, upload, submit, carryOut, held } = await open();
+    const { context, domain, upload, submit, execute, held } = await open();
     await upload('one');
-    await carryOut(await submit());
+    await execute(await submit());
     await upload('two');
     // The operation stays queued longer than the clock advances in this test.
     const second = await submit('apply', 40 * 86_400);
@@ -70,7 +80,7 @@ describeDatabases('retention', (fixture) => {
     domain.clock.advance(30 * dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(2);
-    await carryOut(second);
+    await execute(second);
     await prunePayloads(context);
     expect(await held()).toBe(1);
     domain.clock.advance(30 * dayMs);
@@ -78,19 +88,19 @@ describeDatabases('retention', (fixture) => {
     expect(await held()).toBe(1);
     // The plan needs its payload for a day.
     await upload('three');
-    await carryOut(await submit('plan'));
+    await execute(await submit('plan'));
     await prunePayloads(context);
     expect(await held()).toBe(2);
     domain.clock.advance(dayMs);
     await prunePayloads(context);
     expect(await held()).toBe(1);
     // A new request stores the payload again.
-    await carryOut(await submit());
+    await execute(await submit());
     expect(await held()).toBe(2);
   });
 
   test('ends an operation whose payload was deleted, and continues with the next one', async () => {
-    const { context, domain, upload, submit, carryOut, agent } = await open();
+    const { context, domain, upload, submit, execute, agent } = await open();
     await upload('one');
     const lost = await submit();
     await context.db.write({ name: 'test/lose', statements: [statement(losePayloads, {})] });
@@ -101,12 +111,12 @@ describeDatabases('retention', (fixture) => {
       status: 'failed',
       error: expect.stringContaining('no longer stored'),
     });
-    await carryOut(next);
+    await execute(next);
   });
 
   if (fixture.kind === 'postgres')
     test('does not delete a payload that a concurrent operation needs', async () => {
-      const at = await fixture.place();
+      const at = await fixture.newAddress();
       const { context } = await openDomain({ ...fixture, open: () => fixture.open({ at }) });
       const payload = encodePayload({ resources: [], keep_modules: [] });
       await context.db.write({ name: 'test/keep', statements: keepPayload(payload) });
@@ -144,9 +154,9 @@ describeDatabases('retention', (fixture) => {
     });
 
   test('deletes drift records by age, and the drift state of an agent with its last record', async () => {
-    const { context, domain, upload, submit, carryOut, check } = await open();
+    const { context, domain, upload, submit, execute, check } = await open();
     await upload('one');
-    await carryOut(await submit());
+    await execute(await submit());
     await check(true);
     domain.clock.advance(10 * dayMs);
     const newer = await check(false);
@@ -163,10 +173,10 @@ describeDatabases('retention', (fixture) => {
   });
 
   test('deletes ended operations by age, unless the applied state refers to them', async () => {
-    const { context, domain, upload, submit, carryOut } = await open();
+    const { context, domain, upload, submit, execute } = await open();
     await upload('one');
-    const applied = await carryOut(await submit());
-    const planned = await carryOut(await submit('plan'));
+    const applied = await execute(await submit());
+    const planned = await execute(await submit('plan'));
     const open1 = await submit('plan');
     domain.clock.advance(30 * dayMs + 1000);
     const recent = await submit('plan');
@@ -182,9 +192,9 @@ describeDatabases('retention', (fixture) => {
   });
 
   test('deletes records in several batches', async () => {
-    const { context, domain, upload, submit, carryOut } = await open();
+    const { context, domain, upload, submit, execute } = await open();
     await upload('one');
-    for (let i = 0; i < 205; i++) await carryOut(await submit('plan'));
+    for (let i = 0; i < 205; i++) await execute(await submit('plan'));
     domain.clock.advance(31 * dayMs);
     await pruneHistory(context, { driftDays: 0, operationDays: 30 });
     expect((await listOperations(context, {})).operations).toEqual([]);

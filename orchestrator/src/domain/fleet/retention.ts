@@ -25,13 +25,13 @@ export interface Retention {
 const atOnce = 200;
 const daySecs = 86_400;
 /** Seconds for which unused payloads are kept, because the same desired set or an applied plan may need them again soon. */
-const payloadKeptSecs = daySecs;
+const payloadRetentionSecs = daySecs;
 
 const pause = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Deletes payloads that no operation needs. */
 export async function prunePayloads(context: Context): Promise<void> {
-  const since = seconds(context.now()) - payloadKeptSecs;
+  const since = seconds(context.now()) - payloadRetentionSecs;
   for (;;) {
     const rows = await context.db.all(unneededPayloads, { since, limit: atOnce });
     if (rows.length === 0) return;

@@ -23,9 +23,9 @@ export function describeSettings(
   const origins: Record<string, Source> = {};
   const describe = (part: Readonly<Record<string, unknown>>, above: string): Settings['settings'] => {
     const settings: Settings['settings'] = {};
-    for (const [name, held] of Object.entries(part)) {
+    for (const [name, setting] of Object.entries(part)) {
       const key = above + name;
-      const value = asJson(held);
+      const value = asJson(setting);
       if (typeof value === 'object' && value !== null && !Array.isArray(value))
         settings[name] = describe(value as Record<string, unknown>, `${key}.`);
       else {

@@ -8,7 +8,7 @@ import {
   resourceTypes,
 } from '@muster/protocol/module';
 import { suggestion } from '@muster/protocol/nearest';
-import { type Page, type PageWish, readPage } from '../shared/page.ts';
+import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 function describe(name: ResourceType): KindWithFields {
   const { description, platforms, exclusive } = kindTable[name];
@@ -24,8 +24,8 @@ const byName: ReadonlyMap<string, KindWithFields> = new Map(resourceTypes.map((n
 const kinds: readonly Kind[] = [...byName.values()].map(({ fields, exclusive, ...kind }) => kind);
 
 /** Lists the kinds in the order of docs/module-kinds.md: packages, files, accounts, services, and others. */
-export const listKinds = (wish: PageWish): Promise<Page<Kind>> =>
-  readPage(wish, async ({ limit, offset }) => kinds.slice(offset, offset + limit));
+export const listKinds = (request: PageRequest): Promise<Page<Kind>> =>
+  readPage(request, async ({ limit, offset }) => kinds.slice(offset, offset + limit));
 
 /**
  * Returns a kind with its fields.

@@ -4,7 +4,7 @@ import { passingOf } from './live-frames.ts';
 
 const hinted = (hint: Parameters<typeof passingOf>[0]) => passingOf(hint) as NonNullable<ReturnType<typeof passingOf>>;
 const linked = (n: number) => hinted({ type: 'agent_linked', node_id: `n${n}` });
-const gone = (n: number) => hinted({ type: 'agent_departed', node_id: `n${n}`, heard_at: 1 });
+const departed = (n: number) => hinted({ type: 'agent_departed', node_id: `n${n}`, heard_at: 1 });
 
 test('forwards a few changes individually and immediately', () => {
   const crowd = createCrowd();
@@ -16,7 +16,7 @@ test('forwards a few changes individually and immediately', () => {
 test('combines further changes into one per name, with the last state, at the end of the turn', () => {
   const crowd = createCrowd();
   for (let n = 0; n < 20; n++) crowd.take(linked(n));
-  for (const change of [linked(1), gone(1), linked(2), linked(1)]) expect(crowd.take(change)).toBeNull();
+  for (const change of [linked(1), departed(1), linked(2), linked(1)]) expect(crowd.take(change)).toBeNull();
   const run = hinted({ type: 'run_ended', run_id: 'r' });
   expect(crowd.take(run)).toBe(run);
   const [agents, ...rest] = crowd.turn();

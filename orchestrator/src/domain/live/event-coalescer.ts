@@ -29,26 +29,26 @@ export interface Crowd {
 export function createCrowd(): Crowd {
   const count = { agent: 0, operation: 0 };
   /** Combined changes by content, in the order of the last occurrence. */
-  const kept = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
+  const groups = { agent: new Map<string, Passing['data']>(), operation: new Map<string, Passing['data']>() };
   return {
     take(change) {
       const { event, data } = change;
       if (event !== 'agent' && event !== 'operation') return change;
       if (++count[event] <= individually) return change;
       const text = JSON.stringify(data);
-      kept[event].delete(text);
+      groups[event].delete(text);
       // If one more than the maximum is stored, there are too many names.
-      if (kept[event].size <= maxNamed) kept[event].set(text, data);
+      if (groups[event].size <= maxNamed) groups[event].set(text, data);
       return null;
     },
     turn() {
       const combined: Passing[] = [];
       for (const kind of ['agent', 'operation'] as const) {
         const [event, category] = together[kind];
-        if (kept[kind].size > maxNamed) combined.push(kind === 'agent' ? allAgents : allOperations);
-        else if (kept[kind].size > 0)
-          combined.push(passing(event, category, undefined, { [event]: [...kept[kind].values()] }));
-        kept[kind].clear();
+        if (groups[kind].size > maxNamed) combined.push(kind === 'agent' ? allAgents : allOperations);
+        else if (groups[kind].size > 0)
+          combined.push(passing(event, category, undefined, { [event]: [...groups[kind].values()] }));
+        groups[kind].clear();
         count[kind] = 0;
       }
       return combined;

@@ -3,7 +3,7 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import { readChainEnds } from '../audit/event-sequencer.ts';
 import type { Context } from '../shared/context.ts';
 import { allAgents, allOperations, createCrowd } from './event-coalescer.ts';
-import { Follower, type LiveWish } from './live-follower.ts';
+import { Follower, type LiveRequest } from './live-follower.ts';
 import { gapFrame, heartbeatFrame, openingFrame, type Passing, passingOf, wantsPassing } from './live-frames.ts';
 import { readStream } from './live-stream.ts';
 import { LiveTail } from './live-tail.ts';
@@ -25,10 +25,10 @@ const maxPerSession = 32;
 export interface LiveEvents {
   /**
    * Begins a stream.
-   * @param wish `after`: the position of the last event that the client received; null starts at the current end
+   * @param request `after`: the position of the last event that the client received; null starts at the current end
    * @throws MusterError rate_limited
    */
-  follow(wish: LiveWish): Promise<LiveStream>;
+  follow(request: LiveRequest): Promise<LiveStream>;
   close(): void;
 }
 
@@ -62,14 +62,14 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
 
   const send = (passing: Passing, followers: Iterable<Follower>) => {
     for (const follower of followers) {
-      const { filter, session } = follower.wish;
+      const { filter, session } = follower.request;
       if (!wantsPassing(filter, passing, session.operator_id)) continue;
       if (isFree(follower)) tail.give(follower, passing.frame);
       else if (passing.onlyOnRequest !== true) follower.missed = true;
     }
   };
   const those = (ofOneAgent: boolean) =>
-    [...followers].filter(({ wish }) => (wish.filter.node_id !== undefined) === ofOneAgent);
+    [...followers].filter(({ request }) => (request.filter.node_id !== undefined) === ofOneAgent);
 
   /** Forwards a change. Followers of a single agent get each one; the others get one combined change for many. */
   const forward = (passing: Passing) => {
@@ -82,14 +82,14 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
     if (!follower.missed || !isFree(follower)) return;
     follower.missed = false;
     for (const { category, frame } of [allAgents, allOperations])
-      if (follower.wish.filter.categories?.has(category) ?? true) tail.give(follower, frame);
+      if (follower.request.filter.categories?.has(category) ?? true) tail.give(follower, frame);
   };
 
   const checkSession = (follower: Follower) => {
     const endIfNull = (session: object | null) => {
       if (session === null) end(follower);
     };
-    const found = sessions.find(follower.wish.session.token_hash);
+    const found = sessions.find(follower.request.session.token_hash);
     if (found instanceof Promise)
       found.then(endIfNull, (error: unknown) => log.warn({ err: error }, 'failed to look up sign-in session'));
     else endIfNull(found);
@@ -102,19 +102,19 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
       sendMissed(follower);
       const now = clock.monotonic();
       if (follower.restsSince !== null && now - follower.restsSince >= stalledMs) end(follower);
-      else if (tail.has(follower) && now - follower.heardAt >= heartbeatMs)
+      else if (tail.has(follower) && now - follower.lastSentAt >= heartbeatMs)
         tail.give(follower, heartbeatFrame(follower.place));
     }
     void tail.read();
     if (followers.size > 0) cancelTick = clock.after(tickMs, tick);
   };
 
-  const endWhere = (which: (session: LiveWish['session']) => boolean) => {
-    for (const follower of followers) if (which(follower.wish.session)) end(follower);
+  const endWhere = (which: (session: LiveRequest['session']) => boolean) => {
+    for (const follower of followers) if (which(follower.request.session)) end(follower);
   };
   const unsubscribe = bus.subscribe((hint) => {
     if (followers.size === 0) return;
-    if (hint.type === 'placed') tail.grown(hint.place);
+    if (hint.type === 'placed') tail.chainGrew(hint.place);
     else if (hint.type === 'operator_removed') endWhere(({ operator_id }) => operator_id === hint.operator_id);
     else if (hint.type === 'session_ended') endWhere(({ token_hash }) => token_hash === hint.token_hash);
     else {
@@ -124,11 +124,11 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
   });
 
   return {
-    async follow(wish) {
+    async follow(request) {
       const ends = await readChainEnds(context);
-      requireRoom(followers, wish);
-      const { place, opening } = beginningOf(wish.after, { head: ends.head.place, anchor: ends.anchor.place });
-      const follower = new Follower(wish, place, clock.monotonic());
+      requireCapacity(followers, request);
+      const { place, opening } = beginningOf(request.after, { head: ends.head.place, anchor: ends.anchor.place });
+      const follower = new Follower(request, place, clock.monotonic());
       followers.add(follower);
       cancelTick ??= clock.after(tickMs, tick);
       return streamOf(readStream(context, clock, tail, follower, opening), follower, () => end(follower));
@@ -144,8 +144,8 @@ export function createLiveEvents(context: Context, clock: Clock, sessions: LiveS
  * Checks the limits on open streams.
  * @throws MusterError rate_limited
  */
-function requireRoom(followers: ReadonlySet<Follower>, { session }: LiveWish): void {
-  const mine = [...followers].filter(({ wish }) => wish.session.token_hash === session.token_hash);
+function requireCapacity(followers: ReadonlySet<Follower>, { session }: LiveRequest): void {
+  const mine = [...followers].filter(({ request }) => request.session.token_hash === session.token_hash);
   if (mine.length >= maxPerSession || followers.size >= maxFollowers)
     throw new MusterError('rate_limited', 'too many live streams are open');
 }
@@ -160,9 +160,9 @@ function beginningOf(after: number | null, { head, anchor }: { head: number; anc
   if (after === null) return { place: head, opening: openingFrame(head) };
   // A position beyond the head comes from another log, such as one from before a restore from an older backup.
   const reason = after > head ? 'unknown' : after < anchor ? 'pruned' : null;
-  const place = reason === 'pruned' ? anchor : Math.min(after, head);
-  const gap = reason === null ? '' : gapFrame({ after, next: place + 1, reason });
-  return { place, opening: `${openingFrame(place)}${gap}` };
+  const position = reason === 'pruned' ? anchor : Math.min(after, head);
+  const gap = reason === null ? '' : gapFrame({ after, next: position + 1, reason });
+  return { place: position, opening: `${openingFrame(position)}${gap}` };
 }
 
 const streamOf = (source: AsyncGenerator<string>, follower: Follower, end: () => void): LiveStream => ({

@@ -8,7 +8,7 @@ const busyFrames = 500;
 /** Maximum size of a chunk of frames, in characters. */
 const pieceBytes = 64 * 1024;
 
-export interface LiveWish {
+export interface LiveRequest {
   session: { operator_id: string; token_hash: string };
   filter: LiveFilter;
   after: number | null;
@@ -16,7 +16,7 @@ export interface LiveWish {
 
 /** A client that follows live events, with its unread frames. */
 export class Follower {
-  readonly wish: LiveWish;
+  readonly request: LiveRequest;
   readonly #over = new AbortController();
   #frames: { place: number; text: string }[] = [];
   #bytes = 0;
@@ -30,14 +30,14 @@ export class Follower {
   missed = false;
   /** When the client last stopped reading, in monotonic milliseconds; null while it waits for frames. */
   restsSince: number | null = null;
-  heardAt: number;
+  lastSentAt: number;
 
   /** @param now monotonic milliseconds */
-  constructor(wish: LiveWish, place: number, now: number) {
-    this.wish = wish;
+  constructor(request: LiveRequest, place: number, now: number) {
+    this.request = request;
     this.place = place;
     this.taken = place;
-    this.heardAt = now;
+    this.lastSentAt = now;
   }
 
   /** Aborted when the stream ends. */
@@ -61,7 +61,7 @@ export class Follower {
   give(text: string, now: number): boolean {
     this.#frames.push({ place: this.place, text });
     this.#bytes += text.length;
-    this.heardAt = now;
+    this.lastSentAt = now;
     const keepsUp = this.#frames.length <= maxFrames && this.#bytes <= maxBytes;
     if (!keepsUp) {
       this.missed = true;

@@ -22,9 +22,9 @@ export function eventFrame(event: PlacedEvent): string {
 }
 
 /** Formats the first frame of a stream. A frame with an id and no data only updates the client's position. */
-export const openingFrame = (place: number): string => `retry: 2000\nid: ${place}\n\n`;
+export const openingFrame = (position: number): string => `retry: 2000\nid: ${position}\n\n`;
 
-export const heartbeatFrame = (place: number): string => `: still here\nid: ${place}\n\n`;
+export const heartbeatFrame = (position: number): string => `: still here\nid: ${position}\n\n`;
 
 /** Formats the frame that reports a missing position. The client must then reload its view. */
 export const gapFrame = (gap: { after: number; next: number; reason: 'pruned' | 'unknown' }): string =>

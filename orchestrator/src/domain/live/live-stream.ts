@@ -40,7 +40,7 @@ async function* catchUp(context: Context, clock: Clock, tail: LiveTail, follower
     // The positions between the last row and the tail were pruned.
     else follower.place = Math.max(follower.place, tail.place ?? follower.place);
     const text = rows
-      .filter((event) => wants(follower.wish.filter, event))
+      .filter((event) => wants(follower.request.filter, event))
       .map(eventFrame)
       .join('');
     if (text !== '') yield* yieldText(clock, follower, text);

@@ -53,7 +53,7 @@ export class LiveTail {
   }
 
   /** Records that the chain has grown to a position. */
-  grown(place: number): void {
+  chainGrew(place: number): void {
     if (place > this.#place) void this.read();
   }
 
@@ -90,7 +90,7 @@ export class LiveTail {
     for (const follower of this.#live) {
       if (event.place <= follower.place) continue;
       follower.place = event.place;
-      if (!wants(follower.wish.filter, event)) continue;
+      if (!wants(follower.request.filter, event)) continue;
       frame ??= eventFrame(event);
       this.give(follower, frame);
     }

@@ -17,7 +17,7 @@ import { approvedMatching, requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { auditScope } from '../shared/drift-scope.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Assignments bind modules to the agents that match a selector. */
 
@@ -41,8 +41,8 @@ export async function listAssignments({ db }: Context): Promise<Assignment[]> {
   return (await db.all(assignments, {})).map(toAssignment);
 }
 
-export async function listAssignmentPage({ db }: Context, wish: PageWish): Promise<Page<Assignment>> {
-  return mapPage(await readPage(wish, (page) => db.all(assignmentPage, page)), toAssignment);
+export async function listAssignmentPage({ db }: Context, request: PageRequest): Promise<Page<Assignment>> {
+  return mapPage(await readPage(request, (page) => db.all(assignmentPage, page)), toAssignment);
 }
 
 export async function requireAssignment(context: Context, name: string): Promise<Assignment> {
@@ -86,22 +86,22 @@ async function parameterFaults(context: Context, parameters: Assignment['paramet
  */
 async function requireFitting(
   context: Context,
-  wanted: Pick<NewAssignment, 'modules' | 'selector' | 'parameters'>,
+  requested: Pick<NewAssignment, 'modules' | 'selector' | 'parameters'>,
   faults: Fault[] = [],
 ): Promise<void> {
-  for (const [i, name] of wanted.modules.entries())
-    if (wanted.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is listed twice' });
-  for (const module of Object.keys(wanted.parameters ?? {}))
-    if (!wanted.modules.includes(module))
+  for (const [i, name] of requested.modules.entries())
+    if (requested.modules.indexOf(name) !== i) faults.push({ path: `/modules/${i}`, message: 'is listed twice' });
+  for (const module of Object.keys(requested.parameters ?? {}))
+    if (!requested.modules.includes(module))
       faults.push({ path: `/parameters/${module}`, message: 'is not a module of this assignment' });
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
-  requireSelector(wanted.selector, '/selector');
-  const known = new Set((await context.db.all(modulesByName, { names: wanted.modules })).map(({ name }) => name));
-  const missing = wanted.modules.flatMap((name, i) =>
+  requireSelector(requested.selector, '/selector');
+  const known = new Set((await context.db.all(modulesByName, { names: requested.modules })).map(({ name }) => name));
+  const missing = requested.modules.flatMap((name, i) =>
     known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
-  const unfit = await parameterFaults(context, wanted.parameters ?? {});
+  const unfit = await parameterFaults(context, requested.parameters ?? {});
   if (unfit.length > 0) throw new MusterError('invalid_input', unfit[0]?.message, unfit);
 }
 
@@ -109,45 +109,45 @@ async function requireFitting(
  * Creates an assignment.
  * @throws MusterError invalid_input, selector_invalid, unknown_module, name_taken
  */
-export async function createAssignment(context: Context, actor: Actor, wanted: NewAssignment): Promise<Assignment> {
+export async function createAssignment(context: Context, actor: Actor, requested: NewAssignment): Promise<Assignment> {
   const { db } = context;
   const faults: Fault[] = [];
-  if (/[/\p{Cc}]/u.test(wanted.name) || /^\.{1,2}$/.test(wanted.name) || wanted.name.trim() !== wanted.name)
+  if (/[/\p{Cc}]/u.test(requested.name) || /^\.{1,2}$/.test(requested.name) || requested.name.trim() !== requested.name)
     faults.push({
       path: '/name',
       message: 'must not contain a slash or control characters, begin or end with a space, or be "." or ".."',
     });
-  await requireFitting(context, wanted, faults);
+  await requireFitting(context, requested, faults);
   await db.write({
     name: 'assignments/create',
     statements: [
       statement(
         assignmentByName,
-        { name: wanted.name },
-        { expect: 'no_row', else: 'name_taken', detail: `an assignment named ${wanted.name} already exists` },
+        { name: requested.name },
+        { expect: 'no_row', else: 'name_taken', detail: `an assignment named ${requested.name} already exists` },
       ),
-      ...wanted.modules.map((name) => statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' })),
+      ...requested.modules.map((name) => statement(moduleByName, { name }, { expect: 'row', else: 'unknown_module' })),
       statement(insertAssignment, {
-        name: wanted.name,
-        modules: toJson(wanted.modules),
-        selector: wanted.selector,
-        description: wanted.description ?? null,
-        mode: wanted.mode ?? 'enforce',
-        window_only: wanted.window_only ?? false,
-        parameters: toJson(wanted.parameters ?? {}),
+        name: requested.name,
+        modules: toJson(requested.modules),
+        selector: requested.selector,
+        description: requested.description ?? null,
+        mode: requested.mode ?? 'enforce',
+        window_only: requested.window_only ?? false,
+        parameters: toJson(requested.parameters ?? {}),
         created_at: seconds(context.now()),
         created_by: actor.id,
       }),
       audited(context, {
         type: 'assignment.created',
         actor,
-        target: { type: 'assignment', id: wanted.name, name: wanted.name },
-        summary: `assignment ${wanted.name} created`,
-        metadata: { modules: wanted.modules, selector: wanted.selector, mode: wanted.mode ?? 'enforce' },
+        target: { type: 'assignment', id: requested.name, name: requested.name },
+        summary: `assignment ${requested.name} created`,
+        metadata: { modules: requested.modules, selector: requested.selector, mode: requested.mode ?? 'enforce' },
       }),
     ],
   });
-  return requireAssignment(context, wanted.name);
+  return requireAssignment(context, requested.name);
 }
 
 /** A change of an assignment. Absent fields keep their values. */
@@ -161,14 +161,14 @@ export async function updateAssignment(
   context: Context,
   actor: Actor,
   name: string,
-  wanted: AssignmentChange,
+  change: AssignmentChange,
 ): Promise<Assignment> {
   const { db } = context;
   const before = await requireAssignment(context, name);
-  const { modules = before.modules, selector = before.selector, parameters = before.parameters } = wanted;
-  const mode = wanted.mode ?? before.mode;
-  const description = wanted.description === undefined ? before.description : wanted.description || null;
-  const window_only = wanted.window_only ?? before.window_only;
+  const { modules = before.modules, selector = before.selector, parameters = before.parameters } = change;
+  const mode = change.mode ?? before.mode;
+  const description = change.description === undefined ? before.description : change.description || null;
+  const window_only = change.window_only ?? before.window_only;
   const after: Assignment = { ...before, modules, selector, parameters, mode, description, window_only };
   const changed = (['modules', 'selector', 'description', 'mode', 'window_only', 'parameters'] as const).filter(
     (field) => toJson(after[field]) !== toJson(before[field]),

@@ -63,12 +63,17 @@ describe('desiredModules', () => {
       selector: fc.constantFrom('role=web', 'role=db', ''),
     });
     fc.assert(
-      fc.property(fc.array(any), fc.uniqueArray(fc.constantFrom('a', 'e')), fc.boolean(), (wanted, asked, open) => {
-        const all = wanted.map((more, i) => assignment({ ...more, name: `n${i}` }));
-        const { modules, keep } = desiredModules(all, web, { modules: asked, windowOpen: open });
-        expect(new Set([...modules, ...keep]).size).toBe(modules.length + keep.length);
-        for (const module of asked) expect(modules).toContain(module);
-      }),
+      fc.property(
+        fc.array(any),
+        fc.uniqueArray(fc.constantFrom('a', 'e')),
+        fc.boolean(),
+        (assignments, requested, open) => {
+          const all = assignments.map((more, i) => assignment({ ...more, name: `n${i}` }));
+          const { modules, keep } = desiredModules(all, web, { modules: requested, windowOpen: open });
+          expect(new Set([...modules, ...keep]).size).toBe(modules.length + keep.length);
+          for (const module of requested) expect(modules).toContain(module);
+        },
+      ),
     );
   });
 

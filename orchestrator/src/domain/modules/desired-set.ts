@@ -47,7 +47,7 @@ export function assignmentMatches(assignment: Assignment, agent: Pick<Agent, 'ta
   return selector !== null && !isEmptySelector(selector) && matchesSelector(selector, agent);
 }
 
-export interface Wish {
+export interface DesiredSetRequest {
   /** Modules of the request. */
   modules: readonly string[];
   /** Whether a maintenance window that matches the agent is open. */
@@ -64,18 +64,18 @@ export interface Wish {
 export function desiredModules(
   assignments: readonly Assignment[],
   agent: Pick<Agent, 'tags' | 'attributes'>,
-  wish: Wish,
+  request: DesiredSetRequest,
 ): DesiredModules {
   const modules = new Set<string>();
-  const kept = new Set<string>();
+  const keptModules = new Set<string>();
   // Uses maps, because a module or parameter may be called `constructor`.
   const parameters = new Map<string, Map<string, { value: Json; by: string }>>();
   const faults: Fault[] = [];
   for (const assignment of assignments) {
     if (!assignmentMatches(assignment, agent)) continue;
-    const enforced = assignment.mode === 'enforce' && (!assignment.window_only || wish.windowOpen);
-    const counts = enforced || assignment.name === wish.including;
-    for (const module of assignment.modules) (counts ? modules : kept).add(module);
+    const enforced = assignment.mode === 'enforce' && (!assignment.window_only || request.windowOpen);
+    const counts = enforced || assignment.name === request.including;
+    for (const module of assignment.modules) (counts ? modules : keptModules).add(module);
     if (!counts) continue;
     for (const [module, values] of Object.entries(assignment.parameters)) {
       const ofModule = parameters.get(module) ?? new Map<string, { value: Json; by: string }>();
@@ -92,7 +92,7 @@ export function desiredModules(
     }
   }
   if (faults.length > 0) throw new MusterError('module_conflict', faults[0]?.message, faults);
-  for (const module of wish.modules) modules.add(module);
+  for (const module of request.modules) modules.add(module);
   return {
     modules: [...modules],
     parameters: Object.fromEntries(
@@ -101,7 +101,7 @@ export function desiredModules(
         Object.fromEntries([...values].map(([name, { value }]) => [name, value])),
       ]),
     ),
-    keep: [...kept].filter((module) => !modules.has(module)),
+    keep: [...keptModules].filter((module) => !modules.has(module)),
   };
 }
 

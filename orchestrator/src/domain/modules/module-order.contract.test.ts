@@ -28,9 +28,9 @@ describeDatabases('module order', (fixture) => {
     await uploadModule(domain.context, actor, 'web', web);
     await uploadModule(domain.context, actor, 'base', base);
     await newAgent(domain, actor, 'web-1');
-    const order = (wish: Parameters<typeof orderModules>[1]) => orderModules(domain.context, wish);
-    const code = (wish: Parameters<typeof orderModules>[1]) =>
-      order(wish).then(
+    const order = (request: Parameters<typeof orderModules>[1]) => orderModules(domain.context, request);
+    const code = (request: Parameters<typeof orderModules>[1]) =>
+      order(request).then(
         () => 'done',
         (error: unknown) => (error instanceof MusterError ? [error.code, error.errors?.[0]?.path] : error),
       );

@@ -19,7 +19,7 @@ import type { Context } from '../shared/context.ts';
 
 /** Computes the order of the resources of modules, with their dependencies. */
 
-export interface OrderWish {
+export interface OrderRequest {
   modules: readonly string[];
   /** Node id or name. */
   agent?: string | undefined;
@@ -34,20 +34,20 @@ export interface OrderWish {
  * @throws MusterError unknown_module, agent_not_found, module_unresolved, module_conflict; invalid_input if both an agent
  * and attributes or tags are given
  */
-export async function orderModules(context: Context, wish: OrderWish): Promise<ModuleOrder> {
-  const { agent: named, attributes, tags, parameters } = wish;
+export async function orderModules(context: Context, request: OrderRequest): Promise<ModuleOrder> {
+  const { agent: named, attributes, tags, parameters } = request;
   if (named !== undefined && (attributes !== undefined || tags !== undefined)) {
     const message = 'cannot be combined with attributes or tags';
     throw new MusterError('invalid_input', `agent ${message}`, [{ path: '/agent', message }]);
   }
   if (tags !== undefined) requireTags(tags);
-  const known = new Set((await context.db.all(modulesByName, { names: wish.modules })).map(({ name }) => name));
-  const missing = wish.modules.flatMap((name, i) =>
+  const known = new Set((await context.db.all(modulesByName, { names: request.modules })).map(({ name }) => name));
+  const missing = request.modules.flatMap((name, i) =>
     known.has(name) ? [] : [{ path: `/modules/${i}`, message: `there is no module ${JSON.stringify(name)}` }],
   );
   if (missing.length > 0) throw new MusterError('unknown_module', missing[0]?.message, missing);
   const agent = named === undefined ? null : await requireAgent(context, named);
-  const loaded = await context.documents.load([...new Set(wish.modules)]);
+  const loaded = await context.documents.load([...new Set(request.modules)]);
   const asWritten = agent === null && attributes === undefined && tags === undefined && parameters === undefined;
   if (asWritten) return declaredOrder(loaded);
   const facts: AgentFacts = agent
@@ -61,8 +61,8 @@ export async function orderModules(context: Context, wish: OrderWish): Promise<M
 type Entry = ModuleOrder['resources'][number];
 
 function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly UnfilledResource[]): ModuleOrder {
-  const placeOf = new Map(resources.map(({ key }, place) => [key, place]));
-  const places = (keys: readonly string[]) => keys.flatMap((key) => placeOf.get(key) ?? []).sort((a, b) => a - b);
+  const positionOf = new Map(resources.map(({ key }, position) => [key, position]));
+  const positions = (keys: readonly string[]) => keys.flatMap((key) => positionOf.get(key) ?? []).sort((a, b) => a - b);
   return {
     modules: modules.map(({ name }) => name),
     resources: resources.map((resource) => ({
@@ -70,10 +70,10 @@ function resolvedOrder(modules: readonly ModuleDocument[], resources: readonly U
       id: resource.id,
       type: resource.type,
       identity: resource.identity,
-      depends_on: places(resource.depends_on),
-      reload_on: places(resource.reload_on),
-      restart_on: places(resource.restart_on),
-      rerun_on: places(resource.rerun_on),
+      depends_on: positions(resource.depends_on),
+      reload_on: positions(resource.reload_on),
+      restart_on: positions(resource.restart_on),
+      rerun_on: positions(resource.rerun_on),
     })),
   };
 }
@@ -98,9 +98,9 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
   const sorted = stableOrder(edges.map(({ depends_on }) => depends_on));
   // Modules with cycles are refused at upload.
   if (!sorted.ok) throw new Error('a stored module has a cycle');
-  const placeOf = new Map(sorted.order.map((index, place) => [index, place]));
-  const places = (indices: readonly number[]) =>
-    indices.map((index) => placeOf.get(index) as number).sort((a, b) => a - b);
+  const positionOf = new Map(sorted.order.map((index, position) => [index, position]));
+  const positions = (indices: readonly number[]) =>
+    indices.map((index) => positionOf.get(index) as number).sort((a, b) => a - b);
   return {
     modules: modules.map(({ name }) => name),
     resources: sorted.order.map((index): Entry => {
@@ -110,10 +110,10 @@ function declaredOrder(modules: readonly ModuleDocument[]): ModuleOrder {
         module,
         id: resource.id,
         ...typeAndIdentity(resource),
-        depends_on: places(edge.depends_on),
-        reload_on: places(edge.reload_on),
-        restart_on: places(edge.restart_on),
-        rerun_on: places(edge.rerun_on),
+        depends_on: positions(edge.depends_on),
+        reload_on: positions(edge.reload_on),
+        restart_on: positions(edge.restart_on),
+        rerun_on: positions(edge.rerun_on),
       };
     }),
   };

@@ -16,13 +16,13 @@ import {
 import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Stores every revision of a module, exactly as uploaded. */
 
 /** Lists all modules by name. */
-export async function listModules({ db }: Context, wish: PageWish): Promise<Page<Module>> {
-  const rows = await readPage(wish, (page) => db.all(modules, page));
+export async function listModules({ db }: Context, request: PageRequest): Promise<Page<Module>> {
+  const rows = await readPage(request, (page) => db.all(modules, page));
   return mapPage(rows, ({ name, uploaded_at, uploaded_by }) => ({ name, uploaded_at, uploaded_by }));
 }
 
@@ -105,9 +105,9 @@ export async function getModule({ db }: Context, name: string, revision?: number
 }
 
 /** Lists the revisions of a module, newest first. */
-export async function listRevisions({ db }: Context, name: string, wish: PageWish) {
+export async function listRevisions({ db }: Context, name: string, request: PageRequest) {
   if (!(await db.get(moduleByName, { name }))) throw unknown(name);
-  return readPage(wish, (page) => db.all(moduleRevisions, { name, ...page }));
+  return readPage(request, (page) => db.all(moduleRevisions, { name, ...page }));
 }
 
 export async function removeModule(context: Context, actor: Actor, name: string): Promise<void> {

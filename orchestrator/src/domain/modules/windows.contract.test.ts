@@ -33,9 +33,9 @@ describeDatabases('maintenance windows', (fixture) => {
 
   test('creates, updates, and removes windows, and records an event for each change', async () => {
     const { context, actor, now, domain } = await open();
-    const wanted = { starts_at: now, ends_at: now + 60, reason: 'kernel', selector: 'role=web' };
-    const window = await createWindow(context, actor, wanted);
-    expect(window).toEqual({ id: window.id, ...wanted, created_by: actor.id });
+    const request = { starts_at: now, ends_at: now + 60, reason: 'kernel', selector: 'role=web' };
+    const window = await createWindow(context, actor, request);
+    expect(window).toEqual({ id: window.id, ...request, created_by: actor.id });
     expect(await updateWindow(context, actor, window.id, { ends_at: now + 30 })).toEqual({
       ...window,
       ends_at: now + 30,
@@ -64,11 +64,11 @@ describeDatabases('maintenance windows', (fixture) => {
 
   test('warns about a selector on attributes', async () => {
     const { context, actor, now } = await open();
-    const wanted = { starts_at: now, ends_at: now + 60, reason: 'rack 7', selector: 'role=web attr.rack=7' };
-    const window = await createWindow(context, actor, wanted);
+    const request = { starts_at: now, ends_at: now + 60, reason: 'rack 7', selector: 'role=web attr.rack=7' };
+    const window = await createWindow(context, actor, request);
     expect(window.warnings).toEqual([expect.stringContaining('attr.rack, which agents report themselves')]);
     expect(await getWindow(context, window.id)).toEqual(window);
-    const byTags = await createWindow(context, actor, { ...wanted, selector: 'role=web' });
+    const byTags = await createWindow(context, actor, { ...request, selector: 'role=web' });
     expect(byTags.warnings).toBeUndefined();
   });
 

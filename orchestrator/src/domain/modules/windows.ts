@@ -13,7 +13,7 @@ import { statement } from '../../store/transaction.ts';
 import { requireSelector } from '../agents/agents.ts';
 import { audited, type Happening } from '../audit/audit.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Maintenance windows: periods in which work on machines is allowed and its notifications are muted. */
 
@@ -77,8 +77,8 @@ function warningsOf(selector: string | null): Pick<Window, 'warnings'> {
 }
 
 /** Lists windows, latest start first. */
-export async function listWindows({ db }: Context, wish: PageWish): Promise<Page<Window>> {
-  return mapPage(await readPage(wish, (page) => db.all(windowRows, page)), toWindow);
+export async function listWindows({ db }: Context, request: PageRequest): Promise<Page<Window>> {
+  return mapPage(await readPage(request, (page) => db.all(windowRows, page)), toWindow);
 }
 
 /**
@@ -122,11 +122,11 @@ export interface NewWindow {
  * Creates a window.
  * @throws MusterError invalid_input unless the window ends after it starts; selector_invalid
  */
-export async function createWindow(context: Context, actor: Actor, wanted: NewWindow): Promise<Window> {
-  requireOrder(wanted.starts_at, wanted.ends_at);
-  if (wanted.selector !== undefined) requireSelector(wanted.selector, '/selector');
-  const { starts_at, ends_at, reason } = wanted;
-  const selector = wanted.selector ?? null;
+export async function createWindow(context: Context, actor: Actor, requested: NewWindow): Promise<Window> {
+  requireOrder(requested.starts_at, requested.ends_at);
+  if (requested.selector !== undefined) requireSelector(requested.selector, '/selector');
+  const { starts_at, ends_at, reason } = requested;
+  const selector = requested.selector ?? null;
   const id = context.newId();
   const row = { id, starts_at, ends_at, reason, created_by: actor.id, selector };
   const window: Window = { ...row, ...warningsOf(selector) };
@@ -149,10 +149,10 @@ export async function updateWindow(
   context: Context,
   actor: Actor,
   id: string,
-  wanted: { ends_at?: number | undefined; reason?: string | undefined },
+  change: { ends_at?: number | undefined; reason?: string | undefined },
 ): Promise<Window> {
   const window = await getWindow(context, id);
-  const { ends_at, reason } = wanted;
+  const { ends_at, reason } = change;
   if (ends_at !== undefined) requireOrder(window.starts_at, ends_at);
   const changed = {
     ...(ends_at !== undefined && ends_at !== window.ends_at ? { ends_at } : {}),

@@ -70,13 +70,13 @@ export function readConfig(
           : [{ path: pathOf(...issue.path), message: issue.message.replace(/^Invalid input: /, '') }],
       ),
     );
-  const kept = (stored?.config ?? {}) as Texts;
+  const storedConfig = (stored?.config ?? {}) as Texts;
   const masked: Texts = stored === null ? {} : showConfig(stored);
   const faults: Fault[] = [];
   const config: Record<string, string> = {};
   for (const [field, text] of Object.entries(read.data as Record<string, string | undefined>)) {
     if (text === undefined) continue;
-    const known = kept[field];
+    const known = storedConfig[field];
     if (known !== undefined && (text === maskedSecret || (text === masked[field] && text.includes(maskedSecret))))
       config[field] = known;
     else if (text.includes(maskedSecret))
@@ -93,7 +93,7 @@ export function readConfig(
   // A masked token is only kept for the same server. Otherwise an operator who may not read the token could redirect it to
   // their own server.
   if (config.token !== undefined && (given as Texts).token === maskedSecret)
-    if (faults.length === 0 && originOf(config.url) !== originOf(kept.url))
+    if (faults.length === 0 && originOf(config.url) !== originOf(storedConfig.url))
       faults.push({ path: pathOf('token'), message: 'is stored for another server; enter it again' });
   if (faults.length > 0) throw refused(faults);
   return { channel_type: type, config: config as AnyConfig } as ChannelTarget;

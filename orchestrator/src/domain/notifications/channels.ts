@@ -97,10 +97,10 @@ export async function createChannel(
   context: Context,
   actor: Actor,
   rule: ChannelRule,
-  wanted: { name: string; channel_type: ChannelType; config: unknown },
+  requested: { name: string; channel_type: ChannelType; config: unknown },
 ): Promise<Channel> {
-  const { name, channel_type } = wanted;
-  const target = readConfig(channel_type, wanted.config, null, rule);
+  const { name, channel_type } = requested;
+  const target = readConfig(channel_type, requested.config, null, rule);
   const id = context.newId();
   await sealing(context, id, JSON.stringify(target.config), (sealed) =>
     context.db.write({
@@ -142,14 +142,16 @@ export async function updateChannel(
   actor: Actor,
   rule: ChannelRule,
   id: string,
-  wanted: { name?: string | undefined; config?: unknown },
+  requested: { name?: string | undefined; config?: unknown },
 ): Promise<Channel> {
   const row = await requireRow(context, id);
   const target =
-    wanted.config === undefined ? null : readConfig(row.channel_type, wanted.config, targetOf(context, row), rule);
-  const renamed = wanted.name !== undefined && wanted.name !== row.name;
+    requested.config === undefined
+      ? null
+      : readConfig(row.channel_type, requested.config, targetOf(context, row), rule);
+  const renamed = requested.name !== undefined && requested.name !== row.name;
   if (target === null && !renamed) return toChannel(context, row);
-  const name = wanted.name ?? row.name;
+  const name = requested.name ?? row.name;
   const metadata = {
     ...(renamed ? { former_name: row.name } : {}),
     ...(target === null ? {} : { config: showConfig(target) }),

@@ -26,20 +26,23 @@ describe('afterFailure', () => {
         fc.nat(),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         fc.nat(),
-        (failures, random, asked) => {
-          const { retryAtMs } = afterFailure({ ...fresh, failures }, answered(429, asked), 0, random);
+        (failures, random, retryAfterMs) => {
+          const { retryAtMs } = afterFailure({ ...fresh, failures }, answered(429, retryAfterMs), 0, random);
           expect(retryAtMs).toBeGreaterThanOrEqual(1_000);
           expect(retryAtMs).toBeLessThanOrEqual(3_600_000);
-          expect(retryAtMs).toBeGreaterThanOrEqual(Math.min(asked, 3_600_000));
+          expect(retryAtMs).toBeGreaterThanOrEqual(Math.min(retryAfterMs, 3_600_000));
         },
       ),
     );
   });
 
   test('reports a failing channel once', () => {
-    const told = Array.from({ length: 8 }, (_, failures) => afterFailure({ ...fresh, failures }, down, 0, 0).tell);
-    expect(told.indexOf(true)).toBe(4);
-    expect(afterFailure({ failures: 9, failing_since: 1, attempts: 9 }, down, 0, 0).tell).toBe(false);
+    const reports = Array.from(
+      { length: 8 },
+      (_, failures) => afterFailure({ ...fresh, failures }, down, 0, 0).reportFailing,
+    );
+    expect(reports.indexOf(true)).toBe(4);
+    expect(afterFailure({ failures: 9, failing_since: 1, attempts: 9 }, down, 0, 0).reportFailing).toBe(false);
   });
 
   test('drops a message only if the receiver rejects it repeatedly', () => {

@@ -26,7 +26,7 @@ export interface AfterFailure {
   readonly failures: number;
   readonly retryAtMs: number;
   /** Whether to report the channel as failing now. */
-  readonly tell: boolean;
+  readonly reportFailing: boolean;
   /** Whether to drop the message. */
   readonly drop: boolean;
 }
@@ -37,14 +37,14 @@ export interface AfterFailure {
  */
 export function afterFailure(before: FailingBefore, attempt: Attempt, nowMs: number, random: number): AfterFailure {
   const failures = before.failures + 1;
-  const whole = Math.min(minBackoffMs * 2 ** Math.min(before.failures, 30), maxBackoffMs);
+  const backoff = Math.min(minBackoffMs * 2 ** Math.min(before.failures, 30), maxBackoffMs);
   // Half of the backoff is random, so that channels that failed together do not retry together.
-  const wait = whole / 2 + (whole / 2) * random;
-  const asked = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestPauseMs);
+  const wait = backoff / 2 + (backoff / 2) * random;
+  const requestedWait = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, longestPauseMs);
   return {
     failures,
-    retryAtMs: Math.ceil(nowMs + Math.max(wait, asked)),
-    tell: before.failing_since === null && failures >= failuresToReport,
+    retryAtMs: Math.ceil(nowMs + Math.max(wait, requestedWait)),
+    reportFailing: before.failing_since === null && failures >= failuresToReport,
     drop: attempt.status !== null && rejecting.includes(attempt.status) && before.attempts + 1 >= blamesToDrop,
   };
 }

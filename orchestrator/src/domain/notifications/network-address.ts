@@ -57,8 +57,8 @@ const isIsatap = (bytes: readonly number[]): boolean =>
 
 function embeddedIpv4(address: ipaddr.IPv6): ipaddr.IPv4 | null {
   const bytes = address.toByteArray();
-  const place = embeddingPrefixes.find(([prefix]) => within(address, [prefix]))?.[1] ?? (isIsatap(bytes) ? 12 : null);
-  return place === null ? null : new ipaddr.IPv4(bytes.slice(place, place + 4));
+  const offset = embeddingPrefixes.find(([prefix]) => within(address, [prefix]))?.[1] ?? (isIsatap(bytes) ? 12 : null);
+  return offset === null ? null : new ipaddr.IPv4(bytes.slice(offset, offset + 4));
 }
 
 function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
@@ -80,11 +80,11 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
  * @returns `refused` also if the text is not an address
  */
 export function classOfAddress(text: string): AddressClass {
-  const bare = text.replace(/%.*$/s, '');
+  const unscoped = text.replace(/%.*$/s, '');
   // The library also accepts 0x7f.1 and 010.0.0.1. No parser has normalized such a text, so the receiver may read it
   // differently.
-  if (!ipaddr.IPv6.isValid(bare) && !ipaddr.IPv4.isValidFourPartDecimal(bare)) return 'refused';
-  return classOf(ipaddr.parse(bare));
+  if (!ipaddr.IPv6.isValid(unscoped) && !ipaddr.IPv4.isValidFourPartDecimal(unscoped)) return 'refused';
+  return classOf(ipaddr.parse(unscoped));
 }
 
 /** Reports whether messages may be sent to this address. */

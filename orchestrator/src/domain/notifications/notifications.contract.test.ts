@@ -217,14 +217,14 @@ describeDatabases('notifications', (fixture) => {
       await happen(...flood(7, 500, strangers), { summary: 'lost' });
       // Known agents have a separate limit.
       await happen(...flood(600, 15, { target_id: 'cd'.repeat(16) }));
-      const told = (await all()).map(({ summary }) => summary).reverse();
-      expect(told).toHaveLength(21);
-      expect(told.slice(0, 9)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
-      expect(told[9]).toBe(
+      const summaries = (await all()).map(({ summary }) => summary).reverse();
+      expect(summaries).toHaveLength(21);
+      expect(summaries.slice(0, 9)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8']);
+      expect(summaries[9]).toBe(
         `9; further ones within the hour are only in the audit log: muster audit list --type ${event_type}`,
       );
-      expect(told.slice(10, 12)).toEqual(['lost', '600']);
-      expect((await waiting(channel.id)).toSorted()).toEqual(told.toSorted());
+      expect(summaries.slice(10, 12)).toEqual(['lost', '600']);
+      expect((await waiting(channel.id)).toSorted()).toEqual(summaries.toSorted());
       await happen({ event_type, summary: 'an hour later', timestamp_ms: start + 2 * 3_600_000, ...strangers });
       expect((await all())[0]?.summary).toBe('an hour later');
     },

@@ -170,16 +170,16 @@ const toRow = (context: Context, event: PlacedEvent, suppressed: boolean) => ({
 export async function listNotifications(
   { db }: Context,
   operatorId: string,
-  wanted: { unread?: boolean; limit?: number | undefined; offset?: number | undefined },
+  request: { unread?: boolean; limit?: number | undefined; offset?: number | undefined },
 ): Promise<{ notifications: Notification[]; unread_count: number }> {
   const operator = { operator_id: operatorId };
   const read_up_to = (await db.get(readUpTo, operator))?.place ?? 0;
   const [rows, count] = await Promise.all([
-    db.all(notifications({ unread: wanted.unread === true }), {
+    db.all(notifications({ unread: request.unread === true }), {
       ...operator,
       read_up_to,
-      limit: wanted.limit ?? 50,
-      offset: wanted.offset ?? 0,
+      limit: request.limit ?? 50,
+      offset: request.offset ?? 0,
     }),
     db.get(unreadCount, { ...operator, read_up_to, limit: maxUnreadCounted }),
   ]);
@@ -239,7 +239,7 @@ export async function readAllNotifications(context: Context, actor: Actor): Prom
 }
 
 /** Maximum number of stored notifications. Bounds the cost of lists and counts. */
-const maxKept = 10_000;
+const maxStored = 10_000;
 const pruneAtOnce = 500;
 
 /** Deletes old notifications without an outstanding delivery. The audit log has its own retention. */
@@ -247,7 +247,7 @@ export async function pruneNotifications(context: Context, retentionDays: number
   const { db } = context;
   const happened_before = context.now() - retentionDays * 86_400_000;
   const aged = retentionDays === 0 ? undefined : await db.get(notificationBefore, { happened_before });
-  const beyond = await db.get(notificationBeyond, { newest: maxKept });
+  const beyond = await db.get(notificationBeyond, { newest: maxStored });
   const up_to = Math.max(aged?.place ?? 0, beyond?.place ?? 0);
   if (up_to === 0) return;
   for (;;) {

@@ -119,7 +119,7 @@ export async function recordFailure(
       sealed,
       failures: after.failures,
       retryAtMs: after.retryAtMs,
-      failingSince: after.tell ? seconds(context.now()) : failing_since,
+      failingSince: after.reportFailing ? seconds(context.now()) : failing_since,
     }),
     after.drop
       ? statement(deleteDeliveries, { delivery_ids: [delivery_id] })
@@ -129,7 +129,7 @@ export async function recordFailure(
     statements.push(
       audited(context, dropped(sending, 1, `${what} ${attempts + 1} times`, { event_id: message.event.id })),
     );
-  if (after.tell)
+  if (after.reportFailing)
     statements.push(
       audited(
         context,

@@ -45,10 +45,10 @@ export function endStatements(
   const { status, error } = ending;
   // Only the drift record of a drift check is kept. The operation itself is deleted.
   if (kind === 'drift') {
-    const gone = statement(deleteOpenOperation, { operation_id }, precondition);
+    const deletion = statement(deleteOpenOperation, { operation_id }, precondition);
     // The check did not run, so the machine becomes due again.
     const missed = status === 'expired' || status === 'interrupted';
-    return missed ? [gone, statement(driftDueAgain, { node_id, now: finished_at })] : [gone];
+    return missed ? [deletion, statement(driftDueAgain, { node_id, now: finished_at })] : [deletion];
   }
   const statements: Statement[] = [
     undispatched

@@ -15,15 +15,15 @@ const lostAfterSecs = 86_400;
 /** Ends queued operations that were not dispatched within their TTL. */
 export async function expireQueued(context: Context): Promise<void> {
   for (;;) {
-    const due = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
+    const expired = await context.db.all(expiredQueued, { now: seconds(context.now()), limit: atOnce });
     const ending = {
       status: 'expired',
       error: 'the agent did not connect in time',
       summary: null,
       startedAt: null,
     } as const;
-    await endAll(context, due, ending, true);
-    if (due.length < atOnce) return;
+    await endAll(context, expired, ending, true);
+    if (expired.length < atOnce) return;
   }
 }
 

@@ -16,7 +16,7 @@ export interface AppliedMemory {
 }
 
 /** Maximum number of agents. The oldest are evicted. */
-const kept = 20_000;
+const maxAgents = 20_000;
 
 export function createAppliedMemory(): AppliedMemory {
   const last = new Map<string, { payloadDigest: string; operationId: string }>();
@@ -32,7 +32,7 @@ export function createAppliedMemory(): AppliedMemory {
         known.operationId = operationId;
         return;
       }
-      if (last.size >= kept) last.delete(last.keys().next().value as string);
+      if (last.size >= maxAgents) last.delete(last.keys().next().value as string);
       last.set(nodeId, { payloadDigest, operationId });
     },
     forget: (nodeId) => void last.delete(nodeId),

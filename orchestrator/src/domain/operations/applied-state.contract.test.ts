@@ -38,8 +38,8 @@ async function open(fixture: DatabaseFixture) {
     links.reported(agent.id, instance, ++seq, reports);
   /** Returns the operation message for the agent. */
   const submit = async (agent: Key, names: readonly string[]): Promise<OperationMessage> => {
-    const wanted = { kind: 'apply', modules: names, queue: true } as const;
-    const id = await submitOperation(context, actor, agent.id, wanted);
+    const request = { kind: 'apply', modules: names, queue: true } as const;
+    const id = await submitOperation(context, actor, agent.id, request);
     const next = await domain.links.nextOperation(agent.id);
     expect(next?.operation.operation_id).toBe(id);
     return next?.operation as OperationMessage;
@@ -68,12 +68,12 @@ describeDatabases('applied state', (fixture) => {
       ),
     );
     const second = await submit(agent, ['b']);
-    const gone = first.resources
+    const removed = first.resources
       .filter(({ module }) => module === 'a')
       .filter(({ identity }) => identity !== '/shared');
     const results = [
       ...second.resources.map((r) => resultFor(r, { action: 'none', status: 'unchanged' })),
-      ...gone.map((r) =>
+      ...removed.map((r) =>
         resultFor(
           r,
           r.type === 'script' ? { action: 'none', status: 'unchanged' } : { action: 'remove', status: 'changed' },
@@ -162,8 +162,8 @@ describeDatabases('applied state', (fixture) => {
             const message = await submit(agent, names);
             expect(message.keep_modules.toSorted()).toEqual(audits.filter((name) => !names.includes(name)));
             const { results, status } = model.apply(message, fates, end);
-            const [accepted, ...told] = reportsOf(message.operation_id, [], { now: 1, status });
-            const finished = { ...(told.at(-1) as Report & { type: 'finished' }) };
+            const [accepted, ...reports] = reportsOf(message.operation_id, [], { now: 1, status });
+            const finished = { ...(reports.at(-1) as Report & { type: 'finished' }) };
             finished.summary = { ...finished.summary, total: results.length };
             const all: Report[] = [accepted as Report];
             const size = pieces ? 2 : 256;
@@ -252,10 +252,10 @@ class Model {
     fates: readonly Fate[],
     end: Step['end'],
   ): { results: ResourceResult[]; status: 'succeeded' | 'failed' | 'cancelled' } {
-    const wanted = new Set(resources.map(({ key }) => key));
+    const declared = new Set(resources.map(({ key }) => key));
     for (const { identity } of resources) this.#sent.add(identity);
     const removals = [...this.#record.values()].filter(
-      ({ resource }) => !wanted.has(resource.key) && !keep_modules.includes(resource.module),
+      ({ resource }) => !declared.has(resource.key) && !keep_modules.includes(resource.module),
     );
     const total = resources.length + removals.length;
     const stopsAt = end.how === 'whole' ? total : Math.min(total, end.after);
@@ -308,7 +308,7 @@ class Model {
     );
     if (!isGivenUp || (stopsAt >= resources.length && results.length > 0))
       for (const [key] of rows) {
-        if (wanted.has(key) || pending.has(key)) continue;
+        if (declared.has(key) || pending.has(key)) continue;
         const recorded = this.#record.get(key);
         const isKept = recorded !== undefined && keep_modules.includes(recorded.resource.module);
         if (isKept && recorded.isInPlace) rows.set(key, { state: 'applied', identity: recorded.resource.identity });
@@ -323,8 +323,8 @@ class Model {
 
   compare(state: Awaited<ReturnType<typeof getState>>): void {
     const { applied, pending_removals, unapplied } = state;
-    const told = { applied, pending_removal: pending_removals, unapplied };
-    const found = Object.entries(told).flatMap(([name, entries]) =>
+    const reported = { applied, pending_removal: pending_removals, unapplied };
+    const found = Object.entries(reported).flatMap(([name, entries]) =>
       entries.map(({ identity }) => `${name} ${identity}`),
     );
     if (this.#isLost) {

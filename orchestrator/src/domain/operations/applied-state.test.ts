@@ -27,15 +27,15 @@ const row: Applied = {
 
 /** Returns the changes of an apply whose results are in a single page. */
 function changesOf(
-  told: readonly Reported[],
+  reported: readonly Reported[],
   before: readonly Applied[],
   given: SentSet = set,
   now = 20,
   ending?: 'cancelled',
 ) {
-  const hasFailed = told.some(([, { status }]) => status === 'failed');
+  const hasFailed = reported.some(([, { status }]) => status === 'failed');
   const changes = createAppliedChanges(given, 'two', now, ending ?? (hasFailed ? 'failed' : 'succeeded'));
-  changes.take(told, new Map(before.map((one) => [one.key, one])));
+  changes.take(reported, new Map(before.map((one) => [one.key, one])));
   return changes.changes();
 }
 
@@ -49,7 +49,7 @@ describe('applied state', () => {
   test('writes nothing after an apply that changed nothing', () => {
     expect(changesOf([[0, resultOf({ action: 'none', status: 'unchanged' })]], [row])).toMatchObject({
       put: [],
-      gone: [],
+      removed: [],
       unchanged: true,
     });
   });
@@ -77,31 +77,31 @@ describe('applied state', () => {
     const dependency = { ...sent, key: 'path:/etc/a', id: 'a', identity: '/etc/a' };
     const given = { resources: [dependency, conditioned], keep_modules: [] };
     const skipped = resultOf({ action: 'none', status: 'skipped', message: 'no /opt' });
-    const told = (of: Partial<Parameters<typeof resultOf>[0]>): Reported[] => [
+    const reportedOf = (of: Partial<Parameters<typeof resultOf>[0]>): Reported[] => [
       [0, resultOf({ identity: '/etc/a', ...of })],
       [1, skipped],
     ];
     const keysPut = ({ put }: ReturnType<typeof changesOf>) => put.map(({ key, state }) => [key, state]);
 
     test('drops a resource that was never in place if its condition does not hold', () => {
-      expect(keysPut(changesOf(told({}), [], given))).toEqual([['path:/etc/a', 'applied']]);
+      expect(keysPut(changesOf(reportedOf({}), [], given))).toEqual([['path:/etc/a', 'applied']]);
       const failedBefore: Applied = { ...row, state: 'unapplied', in_place: 0 };
-      expect(changesOf(told({}), [failedBefore], given).gone).toEqual([sent.key]);
+      expect(changesOf(reportedOf({}), [failedBefore], given).removed).toEqual([sent.key]);
     });
 
     test('keeps a resource that is in place as applied if its condition does not hold', () => {
-      const unchanged = changesOf(told({}), [row], given);
-      expect([keysPut(unchanged), unchanged.gone]).toEqual([[['path:/etc/a', 'applied']], []]);
+      const unchanged = changesOf(reportedOf({}), [row], given);
+      expect([keysPut(unchanged), unchanged.removed]).toEqual([[['path:/etc/a', 'applied']], []]);
       const failedBefore: Applied = { ...row, state: 'unapplied', reason: 'no' };
-      expect(changesOf(told({}), [failedBefore], given).put).toContainEqual(
+      expect(changesOf(reportedOf({}), [failedBefore], given).put).toContainEqual(
         expect.objectContaining({ key: sent.key, state: 'applied', reason: null, in_place: 1 }),
       );
     });
 
     test('marks a skipped resource as unapplied if a dependency failed or the apply was cancelled', () => {
       for (const changes of [
-        changesOf(told({ status: 'failed' }), [], given),
-        changesOf(told({}), [], given, 20, 'cancelled'),
+        changesOf(reportedOf({ status: 'failed' }), [], given),
+        changesOf(reportedOf({}), [], given, 20, 'cancelled'),
       ])
         expect(keysPut(changes)).toContainEqual([sent.key, 'unapplied']);
     });
@@ -109,8 +109,8 @@ describe('applied state', () => {
 
   test('limits the total length of reasons of one apply', () => {
     const resources = Array.from({ length: 2000 }, (_, i) => ({ ...sent, key: `path:/${i}`, identity: `/${i}` }));
-    const told = resources.map((_, i): Reported => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
-    const { put } = changesOf(told, [], { resources, keep_modules: [] });
+    const reported = resources.map((_, i): Reported => [i, resultOf({ status: 'failed', message: 'x'.repeat(8000) })]);
+    const { put } = changesOf(reported, [], { resources, keep_modules: [] });
     expect(put).toHaveLength(2000);
     expect(put.reduce((sum, { reason }) => sum + (reason?.length ?? 0), 0)).toBeLessThan(1024 * 1024 + 2000 * 10);
     expect(put.at(-1)?.reason).toBe('failed');
@@ -129,11 +129,11 @@ describe('applied state', () => {
     const rows = new Map(before.map((one) => [one.key, one]));
     fc.assert(
       fc.property(fc.array(result, { maxLength: 6 }), fc.nat(6), (results, cut) => {
-        const told = results.map((one, i): Reported => [i, one]);
+        const reported = results.map((one, i): Reported => [i, one]);
         const whole = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20, 'succeeded');
-        whole.take(told, rows);
+        whole.take(reported, rows);
         const parts = createAppliedChanges({ resources, keep_modules: [] }, 'two', 20, 'succeeded');
-        for (const page of [told.slice(0, cut), told.slice(cut)]) {
+        for (const page of [reported.slice(0, cut), reported.slice(cut)]) {
           const keys = new Set(parts.keysOf(page));
           parts.take(page, new Map([...rows].filter(([key]) => keys.has(key))));
         }

@@ -48,14 +48,14 @@ export interface AppliedChanges {
   /** Rows that are new or differ. */
   put: Applied[];
   /** Keys of resources to remove from applied state. */
-  gone: string[];
+  removed: string[];
   /**
    * Keys of reported resources that remain. Rows that were never in place are dropped unless they are listed here. Null if
    * the apply did not process the whole set.
    */
   stay: string[] | null;
   /** Whether all removals were reported, too. If so, only the resources of `stay` and of kept modules remain. */
-  whole: boolean;
+  complete: boolean;
   /** Whether every resource of the set was as declared, and nothing was removed. */
   unchanged: boolean;
 }
@@ -82,8 +82,8 @@ const isUnmet = (
 function createReasons(): (result: ResourceResult) => string {
   let left = maxReasons;
   return ({ status, message }) => {
-    const whole = message ?? status;
-    const reason = whole.length > maxReason ? `${whole.slice(0, maxReason - 1)}…` : whole;
+    const text = message ?? status;
+    const reason = text.length > maxReason ? `${text.slice(0, maxReason - 1)}…` : text;
     left -= reason.length;
     return left < 0 ? status : reason;
   };
@@ -103,9 +103,9 @@ export function createAppliedChanges(
   ending: 'succeeded' | 'failed' | 'cancelled',
 ) {
   const { resources } = set;
-  const wanted = new Set(resources.map(({ key }) => key));
+  const declaredKeys = new Set(resources.map(({ key }) => key));
   const put = new Map<string, Applied>();
-  const gone = new Set<string>();
+  const removed = new Set<string>();
   const failed = new Set<string>();
   let reported = 0;
   let removals = 0;
@@ -114,14 +114,14 @@ export function createAppliedChanges(
 
   const keyAt = ([position, { type, identity }]: Reported): string => resources[position]?.key ?? keyOf(type, identity);
 
-  function takeWanted(sent: SentResource, result: ResourceResult, earlier: Applied | undefined): void {
+  function takeDeclared(sent: SentResource, result: ResourceResult, earlier: Applied | undefined): void {
     const { key, id: resource_id, module, type, identity } = sent;
     reported++;
     const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
     if (ending !== 'cancelled' && isUnmet(sent, result, failed)) {
       // A resource that is in place keeps its state. A resource that was never in place is not desired now.
-      if (earlier?.in_place === 0) gone.add(key);
+      if (earlier?.in_place === 0) removed.add(key);
       else if (earlier !== undefined && earlier.state !== 'applied')
         put.set(key, { ...earlier, operation_id: operationId, since: now, state: 'applied', reason: null });
       return;
@@ -146,13 +146,13 @@ export function createAppliedChanges(
   function takeRemoval(key: string, result: ResourceResult, earlier: Applied | undefined): void {
     removals++;
     // A removal adds no row for a resource that is unknown, or that is desired again.
-    if (earlier === undefined || wanted.has(key)) return;
+    if (earlier === undefined || declaredKeys.has(key)) return;
     if (isHealthy(result)) {
       put.delete(key);
-      gone.add(key);
+      removed.add(key);
       return;
     }
-    gone.delete(key);
+    removed.delete(key);
     const state = 'pending_removal';
     const since = earlier.state === state ? earlier.since : now;
     put.set(key, { ...earlier, operation_id: operationId, since, state, reason: reasonOf(result) });
@@ -172,21 +172,21 @@ export function createAppliedChanges(
         const key = keyAt(one);
         const sent = resources[position];
         if (sent === undefined) takeRemoval(key, result, earlier.get(key));
-        else takeWanted(sent, result, earlier.get(key));
+        else takeDeclared(sent, result, earlier.get(key));
       }
     },
 
     changes(): AppliedChanges {
       // A failed apply may have stopped before its removals, or before its first resource.
-      const whole = ending !== 'failed' && reported === resources.length;
-      const through = whole || (reported === resources.length && reported + removals > 0);
+      const complete = ending !== 'failed' && reported === resources.length;
+      const through = complete || (reported === resources.length && reported + removals > 0);
       const pending = [...put.values()].filter(({ state }) => state === 'pending_removal');
       return {
         put: [...put.values()],
-        gone: [...gone],
-        stay: through ? [...wanted, ...pending.map(({ key }) => key)] : null,
-        whole,
-        unchanged: whole && unchanged === resources.length && removals === 0,
+        removed: [...removed],
+        stay: through ? [...declaredKeys, ...pending.map(({ key }) => key)] : null,
+        complete,
+        unchanged: complete && unchanged === resources.length && removals === 0,
       };
     },
   };

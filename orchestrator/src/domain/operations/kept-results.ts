@@ -18,7 +18,7 @@ const maxWords = 200;
  * Returns the result without its long fields.
  * @param because the reason to display
  */
-export function bare(result: ResourceResult, because: string): ResourceResult {
+export function withoutDetails(result: ResourceResult, because: string): ResourceResult {
   const words = result.message === null ? '' : `${result.message.slice(0, maxWords).toWellFormed()} `;
   return {
     ...result,

@@ -19,7 +19,7 @@ import {
 } from '../modules/assignments.ts';
 import { getModule, listModules, listRevisions, removeModule, uploadModule } from '../modules/modules.ts';
 import { cancelOperation } from '../operation-end/cancellation.ts';
-import { settleRuns } from '../runs/run-end.ts';
+import { endFinishedRuns } from '../runs/run-end.ts';
 import { listRuns, startRun } from '../runs/runs.ts';
 import type { Actor, Context } from '../shared/context.ts';
 import { awaitOperation, listOperations, submitOperation } from './operations.ts';
@@ -58,7 +58,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 /** Runs one operation as the gateway and the agent do. */
-async function carryOut(
+async function execute(
   { domain, agent, report }: Awaited<ReturnType<typeof open>>,
   results = [resultOf()],
   status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
@@ -75,7 +75,7 @@ describeDatabases('operations', (fixture) => {
     const { domain, context, agent, submit } = all;
     const id = await submit();
     const answer = awaitOperation(context, domain.waiting, id);
-    const message = await carryOut(all);
+    const message = await execute(all);
     expect(message).toMatchObject({
       type: 'operation',
       operation_id: id,
@@ -190,13 +190,13 @@ describeDatabases('operations', (fixture) => {
     const { domain, context, agent, submit, report } = await open(fixture);
     for (const off of [3_600, -3_600]) {
       const id = await submit();
-      const asked = domain.now();
+      const requestedAt = domain.now();
       await domain.links.nextOperation(agent.id);
       domain.clock.advance(30_000);
       const now = domain.now();
-      const told = reportsOf(id, [resultOf()], { now: now + off });
+      const reports = reportsOf(id, [resultOf()], { now: now + off });
       // The agent was disconnected, so the start of the operation was not reported.
-      const ended = told
+      const ended = reports
         .slice(1)
         .map((one) => (one.type === 'finished' ? { ...one, started_at: now + off - 20 } : one));
       await report(ended);
@@ -206,7 +206,7 @@ describeDatabases('operations', (fixture) => {
       const jumped = reportsOf(long, [resultOf()], { now: now + off });
       // The agent's clock is set forward by an hour during the operation.
       await report(jumped.map((one) => (one.type === 'finished' ? { ...one, started_at: now - 7_200 } : one)));
-      expect((await getOperation(context, long)).started_at).toBeGreaterThanOrEqual(asked);
+      expect((await getOperation(context, long)).started_at).toBeGreaterThanOrEqual(requestedAt);
     }
   });
 
@@ -255,13 +255,13 @@ describeDatabases('operations', (fixture) => {
     const { context, actor, submit } = all;
     for (const name of ['b', 'c']) await uploadModule(context, actor, name, motd(name, `/etc/${name}`, name));
     await submit('apply', { modules: ['motd', 'b', 'c'] });
-    await carryOut(all, [
+    await execute(all, [
       resultOf(),
       resultOf({ id: 'b', identity: '/etc/b' }),
       resultOf({ id: 'c', identity: '/etc/c' }),
     ]);
     await submit();
-    await carryOut(
+    await execute(
       all,
       [
         resultOf({ action: 'none', status: 'unchanged' }),
@@ -389,7 +389,7 @@ describeDatabases('drift', (fixture) => {
     const { domain, context, actor, submit } = all;
     expect(await code(submitDriftCheck(context, actor, 'web-1', 'operator'))).toBe('nothing_applied');
     const snapshot = await submit();
-    await carryOut(all);
+    await execute(all);
     const check = async (results = [resultOf({ action: 'none', status: 'unchanged' })], failed = false) => {
       const answer = checkDrift(context, domain.waiting, actor, 'web-1');
       const message = await vi.waitFor(async () => {
@@ -411,8 +411,8 @@ describeDatabases('drift', (fixture) => {
     expect((await check([], true)).status).toBe('failed');
     expect((await check()).status).toBe('in_sync');
     const { events } = await listAudit(context, { category: 'drift', limit: 100 });
-    const news = events.map(({ event_type }) => event_type).filter((type) => type !== 'drift.requested');
-    expect(news.reverse()).toEqual(['drift.detected', 'drift.resolved']);
+    const types = events.map(({ event_type }) => event_type).filter((type) => type !== 'drift.requested');
+    expect(types.reverse()).toEqual(['drift.detected', 'drift.resolved']);
     expect(await getDrift(context, drifted.drift_id)).toEqual(drifted);
     expect((await latestDrift(context, 'web-1'))?.status).toBe('in_sync');
     expect((await listDrift(context, 'web-1', { limit: 50, offset: 0, status: 'drifted' })).items.length).toBe(2);
@@ -442,13 +442,13 @@ describeDatabases('modules and assignments', (fixture) => {
     ).toEqual([2, 1]);
     expect(await code(uploadModule(context, actor, 'other', motd('x')))).toBe('invalid_input');
     expect(await code(uploadModule(context, actor, 'motd', 'name: motd\nresorces: []\n'))).toBe('module_invalid');
-    const wanted = { name: 'base', modules: ['motd'], selector: 'role=web' };
-    await createAssignment(context, actor, wanted);
-    expect(await code(createAssignment(context, actor, wanted))).toBe('name_taken');
-    expect(await code(createAssignment(context, actor, { ...wanted, name: 'x', modules: ['no'] }))).toBe(
+    const assignment = { name: 'base', modules: ['motd'], selector: 'role=web' };
+    await createAssignment(context, actor, assignment);
+    expect(await code(createAssignment(context, actor, assignment))).toBe('name_taken');
+    expect(await code(createAssignment(context, actor, { ...assignment, name: 'x', modules: ['no'] }))).toBe(
       'unknown_module',
     );
-    expect(await code(createAssignment(context, actor, { ...wanted, name: 'x', selector: 'a=' + '"' }))).toBe(
+    expect(await code(createAssignment(context, actor, { ...assignment, name: 'x', selector: 'a=' + '"' }))).toBe(
       'selector_invalid',
     );
     expect(await code(removeModule(context, actor, 'motd'))).toBe('module_in_use');
@@ -487,8 +487,8 @@ describeDatabases('modules and assignments', (fixture) => {
     };
     expect(await code(updateAssignment(late, actor, 'base', { modules: ['other'] }))).toBe('assignment_changed');
     expect((await requireAssignment(context, 'base')).modules).toEqual(['motd']);
-    const told = await listAudit(context, { event_type: 'assignment.updated' });
-    expect(told.events.map(({ metadata }) => metadata.changed)).toEqual([
+    const updates = await listAudit(context, { event_type: 'assignment.updated' });
+    expect(updates.events.map(({ metadata }) => metadata.changed)).toEqual([
       ['modules'],
       ['modules', 'description', 'mode', 'window_only'],
       ['selector', 'description', 'window_only'],
@@ -527,7 +527,7 @@ describeDatabases('runs', (fixture) => {
     const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
     expect((await getRun(context, id)).status).toBe('running');
     const answer = awaitRun(context, domain.waiting, id);
-    const message = await carryOut(all);
+    const message = await execute(all);
     expect(message.modules).toEqual(['motd']);
     const { run, ended } = await answer;
     expect(ended).toBe(true);
@@ -554,7 +554,7 @@ describeDatabases('runs', (fixture) => {
       offline: 'queue',
     });
     expect(await getRun(context, id)).toMatchObject({ status: 'running', results: [{ status: 'queued' }] });
-    await carryOut(all, [resultOf({ status: 'would_change' })]);
+    await execute(all, [resultOf({ status: 'would_change' })]);
     const { run } = await awaitRun(context, domain.waiting, id);
     expect(run).toMatchObject({ status: 'succeeded', results: [{ status: 'succeeded' }] });
   });
@@ -567,7 +567,7 @@ describeDatabases('runs', (fixture) => {
     await assign(all, { name: 'b-hosts', modules: ['hosts'] });
     await assign(all, { name: 'a-audit', modules: ['motd'], mode: 'audit' });
     await submit('apply', { modules: [] });
-    expect(await carryOut(all)).toMatchObject({ modules: ['hosts'], keep_modules: ['motd'] });
+    expect(await execute(all)).toMatchObject({ modules: ['hosts'], keep_modules: ['motd'] });
     expect(await code(startRun(context, domain.conductor, actor, 'a-audit', { kind: 'apply' }))).toBe(
       'assignment_audits',
     );
@@ -575,7 +575,7 @@ describeDatabases('runs', (fixture) => {
       'assignment_not_found',
     );
     await startRun(context, domain.conductor, actor, 'a-audit', { kind: 'plan' });
-    expect((await carryOut(all)).modules).toEqual(['motd', 'hosts']);
+    expect((await execute(all)).modules).toEqual(['motd', 'hosts']);
   });
 
   test('ends a run without matching agents immediately', async () => {
@@ -593,13 +593,13 @@ describeDatabases('runs', (fixture) => {
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await assign(all);
     const id = await startRun(context, domain.conductor, actor, 'base', { kind: 'apply' });
-    await settleRuns(context);
+    await endFinishedRuns(context);
     expect((await getRun(context, id)).status).toBe('running');
     await context.bus.close();
-    await carryOut(all);
+    await execute(all);
     expect((await getRun(context, id)).status).toBe('running');
-    await settleRuns(context);
-    await settleRuns(context);
+    await endFinishedRuns(context);
+    await endFinishedRuns(context);
     expect((await getRun(context, id)).status).toBe('succeeded');
     expect((await listAudit(context, { event_type: 'run.ended' })).events.length).toBe(1);
   });

@@ -7,7 +7,7 @@ interface Piece {
 }
 
 /** Maximum characters kept of a stream. */
-const kept = 16 * 1024;
+const maxChars = 16 * 1024;
 /** Maximum number of runs of text with gaps between them. A correct agent causes few. Even an empty run costs memory. */
 const maxRuns = 64;
 
@@ -53,7 +53,7 @@ export class OutputTail {
   }
 
   #trim(): void {
-    let excess = this.length - kept;
+    let excess = this.length - maxChars;
     while (excess > 0) {
       const [first] = this.#runs as [Piece];
       if (first.text.length <= excess && this.#runs.length > 1) {

@@ -41,7 +41,7 @@ export type Loaded =
     }
   | { ok: false; error: string };
 
-interface Kept {
+interface CacheEntry {
   payload: Payload;
   secrets: { used: string[]; required: string[] };
   /** The payload if it is the same for every agent; null if it contains secrets. */
@@ -50,16 +50,16 @@ interface Kept {
 }
 
 /** Maximum characters of JSON in the cache. A larger payload is read and parsed again for each agent. */
-const keptLength = 32 * 1024 * 1024;
+const maxCacheLength = 32 * 1024 * 1024;
 const nothing: Loaded = { ok: true, resources: [], keep_modules: [], verify: [], secrets: [] };
 
 export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now'>): Payloads {
   const { db } = context;
-  const kept = new Map<string, Kept>();
+  const cache = new Map<string, CacheEntry>();
   let length = 0;
 
-  async function find(digest: string): Promise<Kept | null> {
-    const known = kept.get(digest);
+  async function find(digest: string): Promise<CacheEntry | null> {
+    const known = cache.get(digest);
     if (known) return known;
     const row = await db.get(payloadByDigest, { digest });
     if (!row) return null;
@@ -67,14 +67,14 @@ export function createPayloads(context: Pick<Context, 'db' | 'secretKeys' | 'now
     const secrets = secretNames([...payload.resources, ...(payload.verify ?? [])]);
     const common = secrets.used.length === 0 ? fill(payload, new Map(), []) : null;
     const found = { payload, secrets, common, length: row.payload.length };
-    if (kept.has(digest)) return found;
-    for (const [oldest, entry] of kept) {
-      if (length + found.length <= keptLength) break;
-      kept.delete(oldest);
+    if (cache.has(digest)) return found;
+    for (const [oldest, entry] of cache) {
+      if (length + found.length <= maxCacheLength) break;
+      cache.delete(oldest);
       length -= entry.length;
     }
-    if (length + found.length <= keptLength) {
-      kept.set(digest, found);
+    if (length + found.length <= maxCacheLength) {
+      cache.set(digest, found);
       length += found.length;
     }
     return found;

@@ -44,7 +44,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   let seq = 0;
   const submit = (kind: 'apply' | 'plan', more: { modules?: string[]; plan_id?: string; queue?: boolean } = {}) =>
     submitOperation(context, actor, 'web-1', { kind, modules: [], queue: false, ...more });
-  const carryOut = async (digest: string | null = planDigest, status: 'succeeded' | 'failed' = 'succeeded') => {
+  const execute = async (digest: string | null = planDigest, status: 'succeeded' | 'failed' = 'succeeded') => {
     const next = await domain.links.nextOperation(agent.id);
     if (!next) return null;
     const { operation } = next;
@@ -58,31 +58,31 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
   };
   const plan = async (modules: string[] = ['m'], digest: string | null = planDigest) => {
     const id = await submit('plan', { modules });
-    await carryOut(digest);
+    await execute(digest);
     return id;
   };
   const run = async (request: RunRequest) => {
     const id = await startRun(context, domain.conductor, actor, 'base', request);
-    const operation = await carryOut();
+    const operation = await execute();
     await awaitRun(context, domain.waiting, id);
     return { id, operation };
   };
-  return { domain, context, actor, agent, submit, carryOut, plan, run };
+  return { domain, context, actor, agent, submit, execute, plan, run };
 }
 
 describeDatabases('plan binding', (fixture) => {
   test('binds an apply to the planned set, and sends the plan digest to the agent', async () => {
-    const { context, submit, carryOut, plan } = await open(fixture);
+    const { context, submit, execute, plan } = await open(fixture);
     const plan_id = await plan();
     const id = await submit('apply', { plan_id });
-    expect(await carryOut()).toMatchObject({ operation_id: id, modules: ['other', 'm'], plan_digest: planDigest });
+    expect(await execute()).toMatchObject({ operation_id: id, modules: ['other', 'm'], plan_digest: planDigest });
     expect(await getOperation(context, id)).toMatchObject({ plan_id, status: 'succeeded' });
     await submit('apply', { plan_id, modules: ['m'] });
-    expect(await carryOut()).not.toBeNull();
+    expect(await execute()).not.toBeNull();
     expect(await code(submit('apply', { plan_id, modules: ['other'] }))).toBe('invalid_input');
     // An unbound apply has no plan digest.
     await submit('apply', { modules: ['m'] });
-    expect(await carryOut()).not.toHaveProperty('plan_digest');
+    expect(await execute()).not.toHaveProperty('plan_digest');
   });
 
   test('refuses a plan when the desired set has changed', async () => {
@@ -102,14 +102,14 @@ describeDatabases('plan binding', (fixture) => {
   });
 
   test('accepts only a succeeded plan of the same agent', async () => {
-    const { domain, actor, submit, carryOut, plan } = await open(fixture);
+    const { domain, actor, submit, execute, plan } = await open(fixture);
     expect(await code(submit('apply', { plan_id: 'x' }))).toBe('operation_not_found');
     const apply = await submit('apply', { modules: ['m'] });
-    await carryOut();
+    await execute();
     expect(await code(submit('apply', { plan_id: apply }))).toBe('operation_not_found');
     const unended = await submit('plan', { modules: ['m'] });
     expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
-    await carryOut(planDigest, 'failed');
+    await execute(planDigest, 'failed');
     expect(await code(submit('apply', { plan_id: unended }))).toBe('plan_stale');
     // This agent is too old to report a plan digest.
     expect(await code(submit('apply', { plan_id: await plan(['m'], null) }))).toBe('plan_stale');

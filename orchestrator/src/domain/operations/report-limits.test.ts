@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
 import { rowBytes, weightOf } from './kept-results.ts';
-import { frugalLimits, keepOutput, keepResults, newTally, type ReportLimits } from './report-limits.ts';
+import { keepOutput, keepResults, newTally, type ReportLimits, reducedLimits } from './report-limits.ts';
 import { SentNames } from './sent-names.ts';
 
 const resource = (i: number) => ({ module: 'm', type: 'file-unix', identity: `/sent/${i}` });
@@ -43,15 +43,15 @@ function stored(reports: readonly Report[], sent: SentNames, allowed: ReportLimi
   const outputs = new Map<string, Extract<Report, { type: 'output' }>>();
   for (const given of reports) {
     if (given.type === 'results') {
-      const kept = keepResults(given, 'apply', sent, tally, allowed);
-      if ('fault' in kept) throw new Error(kept.fault);
-      for (const row of kept.rows) results.set(row.position, row.text);
-      tally = kept.tally;
+      const accepted = keepResults(given, 'apply', sent, tally, allowed);
+      if ('fault' in accepted) throw new Error(accepted.fault);
+      for (const row of accepted.rows) results.set(row.position, row.text);
+      tally = accepted.tally;
     } else if (given.type === 'output') {
-      const kept = keepOutput(given, sent, tally, allowed);
-      if ('fault' in kept) continue;
-      if (kept.output !== null) outputs.set(given.resource, kept.output);
-      tally = kept.tally;
+      const accepted = keepOutput(given, sent, tally, allowed);
+      if ('fault' in accepted) continue;
+      if (accepted.output !== null) outputs.set(given.resource, accepted.output);
+      tally = accepted.tally;
     }
   }
   return { results, outputs };
@@ -87,7 +87,7 @@ test('stores at most the allowed bytes, but always a row for each resource of th
 
 test('refuses every result and output whose name is not in the operation', () => {
   const sent = new SentNames([resource(0), resource(1)]);
-  const allowed = frugalLimits('why');
+  const allowed = reducedLimits('why');
   fc.assert(
     fc.property(fc.nat(1), text, text, (position, module, identity) => {
       fc.pre(module !== 'm' || identity !== resource(position).identity);
@@ -128,6 +128,6 @@ test('counts bytes, not characters', () => {
 test('accepts a name that the agent sanitized', () => {
   const identity = `/${'x'.repeat(5_000)}\u0000\ud800`;
   const sent = new SentNames([{ module: 'm', type: 'line', identity }]);
-  const told = `${`/${'x'.repeat(5_000)}`.slice(0, 4_095)}…`;
-  expect(sent.isAt(0, { module: 'm', type: 'line', identity: told })).toBe(true);
+  const shortened = `${`/${'x'.repeat(5_000)}`.slice(0, 4_095)}…`;
+  expect(sent.isAt(0, { module: 'm', type: 'line', identity: shortened })).toBe(true);
 });

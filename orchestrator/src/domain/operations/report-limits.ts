@@ -1,7 +1,7 @@
 import { boundedName, type ResourceResult } from '@muster/protocol';
 import { limits, type Report } from '@muster/protocol/wire';
 import { toJson } from '../../store/json-text.ts';
-import { bare, rowBytes, weightOf } from './kept-results.ts';
+import { rowBytes, weightOf, withoutDetails } from './kept-results.ts';
 import { outputName, printOf, type SentNames } from './sent-names.ts';
 
 /**
@@ -23,14 +23,14 @@ export interface ReportLimits {
 
 const mebibyte = 1024 * 1024;
 
-export const usualLimits: ReportLimits = {
+export const defaultLimits: ReportLimits = {
   operationBytes: 32 * mebibyte,
   removalBytes: 8 * mebibyte,
   because: `the results of the operation exceed ${32} MiB`,
 };
 
 /** Returns limits for an agent that has reached its daily limit, and for all agents while the disk is nearly full. */
-export const frugalLimits = (because: string): ReportLimits => ({
+export const reducedLimits = (because: string): ReportLimits => ({
   operationBytes: 64 * 1024,
   removalBytes: 64 * 1024,
   because,
@@ -60,7 +60,7 @@ export interface Fault {
 type Sent = SentNames | null;
 type Kind = 'apply' | 'plan' | 'drift';
 
-export interface KeptResult {
+export interface AcceptedResult {
   readonly position: number;
   readonly result: ResourceResult;
   /** The result as stored. */
@@ -77,28 +77,28 @@ export function keepResults(
   sent: Sent,
   tally: Tally,
   allowed: ReportLimits,
-): { rows: KeptResult[]; tally: Tally } | Fault {
+): { rows: AcceptedResult[]; tally: Tally } | Fault {
   const { operation_id, position: first, results } = report;
   const { removals } = tally;
   let { bytes, removalBytes } = tally;
-  const rows: KeptResult[] = [];
+  const rows: AcceptedResult[] = [];
   for (const [index, given] of results.entries()) {
     const position = first + index;
     const isRemoval = kind !== 'drift' && sent !== null && position >= sent.count;
     const fault = isRemoval ? removalFault(position, sent.count, given, sent) : faultOf(position, kind, given, sent);
     if (fault !== null) return { fault: `operation ${operation_id}: ${fault}` };
-    const whole: KeptResult = { position, result: given, text: toJson(given) };
-    const weight = weightOf(whole.text);
+    const full: AcceptedResult = { position, result: given, text: toJson(given) };
+    const weight = weightOf(full.text);
     if (bytes + weight <= allowed.operationBytes) {
       bytes += weight;
-      rows.push(whole);
+      rows.push(full);
     } else {
-      const result = bare(given, allowed.because);
-      const kept = { position, result, text: toJson(result) };
-      const chosen = isRemoval || sent === null ? weightOf(kept.text) : 0;
+      const result = withoutDetails(given, allowed.because);
+      const reduced = { position, result, text: toJson(result) };
+      const chosen = isRemoval || sent === null ? weightOf(reduced.text) : 0;
       if (removalBytes + chosen > allowed.removalBytes) continue;
       removalBytes += chosen;
-      rows.push(kept);
+      rows.push(reduced);
     }
     if (isRemoval) removals?.add(printOf(outputName(given)));
   }

@@ -48,7 +48,7 @@ type Plan = Awaited<ReturnType<typeof requirePlan>>;
  * Checks that a plan still matches the desired set of its agent.
  * @throws MusterError plan_stale
  */
-export async function requirePlanHolds(context: Context, plan: Plan): Promise<void> {
+export async function requireCurrentPlan(context: Context, plan: Plan): Promise<void> {
   const { payload, secrets } = await orStale(async () => {
     const agent = await getAgent(context, plan.node_id);
     return presentSet(context, agent, modulesOfPlan(plan, []));

@@ -62,7 +62,7 @@ export class SentNames {
 }
 
 /** Maximum number of resources in all cached sets. Each takes about 100 bytes. */
-const maxKept = 250_000;
+const maxCached = 250_000;
 
 /**
  * Returns the names in a dispatched operation, cached by payload.
@@ -71,26 +71,26 @@ const maxKept = 250_000;
 export type SentNamesOf = (sent: SentOperation) => Promise<SentNames | null>;
 
 export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf {
-  const kept = new Map<string, SentNames>();
+  const cache = new Map<string, SentNames>();
   let resources = 0;
   return async ({ payload_digest: digest }) => {
     if (digest === null) return null;
-    const known = kept.get(digest);
+    const known = cache.get(digest);
     if (known) {
       // Moves the entry to the end, because the first entry is evicted next.
-      kept.delete(digest);
-      kept.set(digest, known);
+      cache.delete(digest);
+      cache.set(digest, known);
       return known;
     }
     const set = await payloads.setOf(digest);
     if (set === null) return null;
     const found = new SentNames(set.resources);
-    if (kept.has(digest)) return found;
-    kept.set(digest, found);
+    if (cache.has(digest)) return found;
+    cache.set(digest, found);
     resources += found.count;
-    for (const [oldest, set] of kept) {
-      if (resources <= maxKept || oldest === digest) break;
-      kept.delete(oldest);
+    for (const [oldest, set] of cache) {
+      if (resources <= maxCached || oldest === digest) break;
+      cache.delete(oldest);
       resources -= set.count;
     }
     return found;

@@ -30,7 +30,7 @@ import { activeTerminalsOf } from '../../store/queries/terminals.ts';
 import { statement, type Unit } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Actor, type Context, seconds, systemActor } from '../shared/context.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /**
  * Operators, who may sign in, and their roles. Removed operators stay recorded, and their keys and names cannot be reused.
@@ -64,9 +64,13 @@ const toOperator = (row: Row): Operator => ({
 });
 
 /** Lists operators by name. */
-export async function listOperators({ db }: Context, includeRemoved: boolean, wish: PageWish): Promise<Page<Operator>> {
+export async function listOperators(
+  { db }: Context,
+  includeRemoved: boolean,
+  request: PageRequest,
+): Promise<Page<Operator>> {
   const query = operators({ removed: includeRemoved });
-  return mapPage(await readPage(wish, (page) => db.all(query, page)), toOperator);
+  return mapPage(await readPage(request, (page) => db.all(query, page)), toOperator);
 }
 
 export async function getOperator(context: Context, operatorId: string): Promise<Operator> {
@@ -81,9 +85,9 @@ export interface NewOperator {
   role: Role;
 }
 
-export async function addOperator(context: Context, actor: Actor, wanted: NewOperator): Promise<Operator> {
-  const key = operatorKey(wanted.public_key);
-  if (!isName(wanted.username)) {
+export async function addOperator(context: Context, actor: Actor, requested: NewOperator): Promise<Operator> {
+  const key = operatorKey(requested.public_key);
+  if (!isName(requested.username)) {
     const message = '1 to 64 letters, digits, - or _, starting with a letter';
     throw new MusterError('invalid_input', `username must be ${message}`, [{ path: '/username', message }]);
   }
@@ -92,8 +96,8 @@ export async function addOperator(context: Context, actor: Actor, wanted: NewOpe
   const row = {
     operator_id: operatorId,
     public_key: key.toString('hex'),
-    username: wanted.username,
-    role: wanted.role,
+    username: requested.username,
+    role: requested.role,
     added_at: seconds(context.now()),
     added_by: bootstrap ? 'bootstrap' : actor.id,
     bootstrap,
@@ -102,15 +106,15 @@ export async function addOperator(context: Context, actor: Actor, wanted: NewOpe
     name: 'operators/add',
     statements: [
       statement(operatorById, { operator_id: operatorId }, { expect: 'no_row', else: 'key_taken' }),
-      statement(operatorTaking, { username: wanted.username }, { expect: 'no_row', else: 'name_taken' }),
+      statement(operatorTaking, { username: requested.username }, { expect: 'no_row', else: 'name_taken' }),
       ...(bootstrap ? [statement(anyOperator, {}, { expect: 'no_row', else: 'name_taken' })] : []),
       statement(insertOperator, row),
       audited(context, {
         type: 'operator.added',
         actor,
-        target: { type: 'operator', id: operatorId, name: wanted.username },
-        summary: `operator ${wanted.username} added as ${wanted.role}`,
-        metadata: { role: wanted.role, bootstrap },
+        target: { type: 'operator', id: operatorId, name: requested.username },
+        summary: `operator ${requested.username} added as ${requested.role}`,
+        metadata: { role: requested.role, bootstrap },
       }),
     ],
   });
@@ -121,9 +125,9 @@ export async function addOperator(context: Context, actor: Actor, wanted: NewOpe
  * Creates the first operator from the configuration. Does nothing if an operator exists.
  * @returns whether it created one
  */
-export async function bootstrapOperator(context: Context, wanted: Omit<NewOperator, 'role'>): Promise<boolean> {
+export async function bootstrapOperator(context: Context, requested: Omit<NewOperator, 'role'>): Promise<boolean> {
   if (await context.db.get(anyOperator, {})) return false;
-  await addOperator(context, systemActor, { ...wanted, role: 'admin' });
+  await addOperator(context, systemActor, { ...requested, role: 'admin' });
   return true;
 }
 
@@ -152,12 +156,12 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
     if (!(error instanceof MusterError && error.code === 'operator_not_found')) throw error;
   }
   await announceRemoval();
-  const { live, gone } = await addedBy(context, operatorId);
+  const { live, removed } = await addedBy(context, operatorId);
   return {
     operator: await getOperator(context, operatorId),
     ended,
     operators_added: live,
-    left: await leftBy(context, [operatorId, ...gone]),
+    left: await leftBy(context, [operatorId, ...removed]),
   };
 }
 
@@ -167,7 +171,7 @@ export async function removeOperator(context: Context, actor: Actor, operatorId:
  */
 async function addedBy({ db }: Context, operatorId: string) {
   const live: Removed['operators_added'] = [];
-  const gone = new Set<string>();
+  const removed = new Set<string>();
   for (let ids = [operatorId]; ids.length > 0; ) {
     const added = await db.all(operatorsAddedBy, { ids });
     live.push(
@@ -175,10 +179,10 @@ async function addedBy({ db }: Context, operatorId: string) {
         .filter(({ removed_at }) => removed_at === null)
         .map(({ operator_id, username }) => ({ operator_id, username })),
     );
-    ids = added.filter(({ operator_id, removed_at }) => removed_at !== null && !gone.has(operator_id)).map(idOf);
-    for (const id of ids) gone.add(id);
+    ids = added.filter(({ operator_id, removed_at }) => removed_at !== null && !removed.has(operator_id)).map(idOf);
+    for (const id of ids) removed.add(id);
   }
-  return { live, gone };
+  return { live, removed };
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
@@ -189,7 +193,7 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
     db.all(assignmentsCreatedBy, { ids }),
     db.all(channelsCreatedBy, { ids }),
     db.all(openRunsOf, { ids }),
-    db.all(openOperationsOf, { ids, limit: mostOperationsListed }),
+    db.all(openOperationsOf, { ids, limit: maxOperationsListed }),
   ]);
   return {
     modules: modules.map(({ name }) => name),
@@ -200,7 +204,7 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
   };
 }
 
-const mostOperationsListed = 500;
+const maxOperationsListed = 500;
 /** Maximum number of revoked tokens listed in the event. With more tokens, the event has only their number. */
 const maxTokensListed = 500;
 

@@ -53,7 +53,7 @@ export interface SessionRules {
 }
 
 /** A stored session. `bound` is 1 if its signature named this server. */
-export type KeptSession = Session & { readonly bound: number };
+export type StoredSession = Session & { readonly bound: number };
 
 /** Seconds after the signature during which a session can be renewed. */
 const renewableSecs = 12 * 3600;
@@ -63,7 +63,7 @@ const cachedSessions = 10_000;
 export class Sessions {
   readonly #context: Context;
   readonly #rules: SessionRules;
-  readonly #cache = new Map<string, KeptSession>();
+  readonly #cache = new Map<string, StoredSession>();
   /** Number of ended sessions. A row that was read before a session ended is not cached after it. */
   #removals = 0;
 
@@ -85,7 +85,7 @@ export class Sessions {
    * Reads a session from the database. Repeats the read if a session ended in the meantime, because it may have been this
    * one.
    */
-  async read(tokenHash: string): Promise<KeptSession | null> {
+  async read(tokenHash: string): Promise<StoredSession | null> {
     for (;;) {
       const removals = this.#removals;
       const row = await this.#context.db.get(sessionByHash, { token_hash: tokenHash });

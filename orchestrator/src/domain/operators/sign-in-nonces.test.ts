@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { BareNonces, BoundNonces } from './sign-in-nonces.ts';
+import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
 
 const now = 1_795_000_000_000;
 
@@ -14,11 +14,11 @@ test('accepts a bound nonce once, for its operator, within a minute', () => {
   // The nonce is from the future.
   expect(nonces.isLive('ada', nonce, now - 1)).toBe(false);
   expect(new BoundNonces(randomBytes(32)).isLive('ada', nonce, now)).toBe(false);
-  nonces.spend(nonce, now);
+  nonces.markAnswered(nonce, now);
   expect(nonces.isLive('ada', nonce, now)).toBe(false);
   // The nonce stays used after other nonces are used.
   const later = nonces.issue('ada', now + 30_000, randomBytes(32));
-  nonces.spend(later, now + 30_000);
+  nonces.markAnswered(later, now + 30_000);
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);
 });
 
@@ -34,7 +34,7 @@ test('refuses a bound nonce with any bit changed', () => {
 });
 
 test('limits bare nonces for each network separately', () => {
-  const nonces = new BareNonces();
+  const nonces = new UnboundNonces();
   const own = randomBytes(32);
   nonces.add('ada', 'home', own, now);
   for (let at = 0; at < 1000; at++) nonces.add('ada', `network ${at % 20}`, randomBytes(32), now);
@@ -42,7 +42,7 @@ test('limits bare nonces for each network separately', () => {
   expect(candidates[0]).toBe(own);
   expect(candidates).toHaveLength(64);
   expect(nonces.candidates('ada', 'elsewhere', now)).toContain(own);
-  nonces.spend('ada', own, now);
+  nonces.markAnswered('ada', own, now);
   expect(nonces.candidates('ada', 'home', now)).not.toContain(own);
   expect(nonces.candidates('ada', 'home', now + 60_000)).toEqual([]);
 });

@@ -17,7 +17,7 @@ const tagBytes = 16;
 export class BoundNonces {
   readonly #secret: Buffer;
   /** Answered nonces, with the time when they were issued. Only a valid signature of the operator adds one. */
-  readonly #spent = new Map<string, number>();
+  readonly #answered = new Map<string, number>();
 
   /** @param secret 32 random bytes; nonces made with another secret are invalid */
   constructor(secret: Buffer) {
@@ -41,13 +41,13 @@ export class BoundNonces {
     const head = nonce.subarray(0, timeBytes + randomBytes);
     if (!timingSafeEqual(this.#tag(operatorId, head), nonce.subarray(head.length))) return false;
     const age = now - head.readUIntBE(0, timeBytes);
-    return age >= 0 && age < lifeMs && !this.#spent.has(nonce.toString('hex'));
+    return age >= 0 && age < lifeMs && !this.#answered.has(nonce.toString('hex'));
   }
 
   /** Marks a live nonce as answered. Call it after its signature was verified. */
-  spend(nonce: Buffer, now: number): void {
-    for (const [text, issued] of this.#spent) if (now - issued >= lifeMs) this.#spent.delete(text);
-    this.#spent.set(nonce.toString('hex'), nonce.readUIntBE(0, timeBytes));
+  markAnswered(nonce: Buffer, now: number): void {
+    for (const [text, issued] of this.#answered) if (now - issued >= lifeMs) this.#answered.delete(text);
+    this.#answered.set(nonce.toString('hex'), nonce.readUIntBE(0, timeBytes));
   }
 
   #tag(operatorId: string, head: Buffer): Buffer {
@@ -70,7 +70,7 @@ interface Entry {
  * Bare nonces. An answer does not name its nonce, so all nonces are stored. Each network has its own limit, so that
  * requests by a stranger in the name of an operator do not displace the operator's nonces.
  */
-export class BareNonces {
+export class UnboundNonces {
   /** Nonces by operator id, oldest first. */
   readonly #live = new Map<string, readonly Entry[]>();
 
@@ -89,7 +89,7 @@ export class BareNonces {
     return [...(own ?? []), ...(others ?? [])].map(({ nonce }) => nonce);
   }
 
-  spend(operatorId: string, nonce: Buffer, now: number): void {
+  markAnswered(operatorId: string, nonce: Buffer, now: number): void {
     const left = this.#of(operatorId, now).filter((entry) => entry.nonce !== nonce);
     if (left.length === 0) this.#live.delete(operatorId);
     else this.#live.set(operatorId, left);
@@ -107,7 +107,7 @@ export class BareNonces {
 function withoutOldestOfLargest(live: readonly Entry[]): readonly Entry[] {
   const counts = new Map<string, number>();
   for (const { network } of live) counts.set(network, (counts.get(network) ?? 0) + 1);
-  const most = Math.max(...counts.values());
-  const oldest = live.find(({ network }) => counts.get(network) === most);
+  const maxCount = Math.max(...counts.values());
+  const oldest = live.find(({ network }) => counts.get(network) === maxCount);
   return live.filter((entry) => entry !== oldest);
 }

@@ -74,8 +74,8 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(ownServer, { server: elsewhere })).toBe('signature_invalid');
     expect(await answer(ownServer, { publicKey: other.hex })).toBe('signature_invalid');
     expect(await answer(ownServer, { nonce: 'cd'.repeat(32) })).toBe('signature_invalid');
-    const bare = key.sign(Buffer.from(nonce, 'hex'));
-    expect(await code(domain.signIn.verify(key.hex, bare))).toBe('signature_invalid');
+    const unbound = key.sign(Buffer.from(nonce, 'hex'));
+    expect(await code(domain.signIn.verify(key.hex, unbound))).toBe('signature_invalid');
     // A refused answer does not use up the nonce.
     expect(await answer(ownServer)).toBe('done');
     expect(await answer(ownServer)).toBe('signature_invalid');
@@ -112,14 +112,14 @@ describeDatabases('sign-in', (fixture) => {
     const domain = await openDomain(fixture);
     const { signIn, signInRules, hints } = domain;
     const { key } = await newAdmin(domain);
-    const bare = async () => {
+    const unbound = async () => {
       const { nonce } = await signIn.challenge(key.hex);
       return (await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token;
     };
     const { nonce } = await signIn.challenge(key.hex, true);
     const signature = key.sign(signInBytes({ server: ownServer, publicKey: key.hex, nonce }));
     const { token: bound } = await signIn.verify(key.hex, signature, { server: ownServer, nonce });
-    const tokens = [await bare(), (await signIn.renew(hashOfToken(await bare()))).token];
+    const tokens = [await unbound(), (await signIn.renew(hashOfToken(await unbound()))).token];
     tokens.push((await signIn.redeem(await signIn.webCode(hashOfToken(tokens[0]!)))).token);
     const [code_, boundCode] = await Promise.all(
       [tokens[0]!, bound].map((token) => signIn.webCode(hashOfToken(token))),
@@ -179,7 +179,7 @@ describeDatabases('sign-in', (fixture) => {
     const { key } = await newAdmin(domain);
     const home = { ip: '192.0.2.1', loopback: false };
     const bound = (await domain.signIn.challenge(key.hex, true, home)).nonce;
-    const bare = (await domain.signIn.challenge(key.hex, false, home)).nonce;
+    const unbound = (await domain.signIn.challenge(key.hex, false, home)).nonce;
     for (let at = 0; at < 200; at++) {
       const from = { ip: `198.51.100.${at % 3}`, loopback: false };
       await domain.signIn.challenge(key.hex, true, from);
@@ -189,7 +189,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce: bound }, home))).toBe(
       'done',
     );
-    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(bare, 'hex')), null, home))).toBe('done');
+    expect(await code(domain.signIn.verify(key.hex, key.sign(Buffer.from(unbound, 'hex')), null, home))).toBe('done');
   });
 
   test('keeps eight nonces of a key valid, and accepts an answer to any of them', async () => {
@@ -206,12 +206,12 @@ describeDatabases('sign-in', (fixture) => {
   test('gives the same answer for an unknown key and a removed operator', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
-    const gone = await newKey();
-    await addOperator(domain.context, actor, { public_key: gone.hex, username: 'bob', role: 'operator' });
-    await removeOperator(domain.context, actor, gone.id);
+    const removed = await newKey();
+    await addOperator(domain.context, actor, { public_key: removed.hex, username: 'bob', role: 'operator' });
+    await removeOperator(domain.context, actor, removed.id);
     const said = async (hex: string) =>
       domain.signIn.challenge(hex).catch((error: unknown) => ({ ...(error as MusterError), message: String(error) }));
-    expect(await said(gone.hex)).toEqual(await said((await newKey()).hex));
+    expect(await said(removed.hex)).toEqual(await said((await newKey()).hex));
     expect(await code(domain.signIn.challenge('00'.repeat(32)))).toBe('key_invalid');
     expect(await code(domain.signIn.challenge('zz'))).toBe('key_invalid');
   });
@@ -319,7 +319,7 @@ describeDatabases('sign-in', (fixture) => {
     const { bob, own, link, join } = await leaver(domain, actor);
     const eve = await newKey();
     await addOperator(context, own, { public_key: eve.hex, username: 'eve', role: 'admin' });
-    const kept = await createToken(context, actor, {}, advertised);
+    const unaffected = await createToken(context, actor, {}, advertised);
     const removed = await removeOperator(context, actor, bob.id);
     expect(removed).toMatchObject({
       operator: { username: 'bob', removed_by: actor.id },
@@ -327,7 +327,7 @@ describeDatabases('sign-in', (fixture) => {
       operators_added: [{ operator_id: eve.id, username: 'eve' }],
     });
     expect(await enrolled(domain, await newKey(), join.token)).toBe(false);
-    expect(await enrolled(domain, await newKey(), kept.token)).toBe(true);
+    expect(await enrolled(domain, await newKey(), unaffected.token)).toBe(true);
     expect(await code(domain.signIn.redeem(link))).toBe('login_code_invalid');
     const { events } = await listAudit(context, { event_type: 'operator.removed' });
     expect(events).toMatchObject([

@@ -10,7 +10,7 @@ import type { Refusals } from '../audit/refusals.ts';
 import { type Context, seconds } from '../shared/context.ts';
 import { operatorKey } from './operators.ts';
 import { actorOf, type Session, type SessionRules, Sessions, type SignedIn } from './sessions.ts';
-import { BareNonces, BoundNonces } from './sign-in-nonces.ts';
+import { BoundNonces, UnboundNonces } from './sign-in-nonces.ts';
 import { recordSignInRefusal } from './sign-in-refusals.ts';
 import { issueWebCode, redeemWebCode } from './web-codes.ts';
 
@@ -124,7 +124,7 @@ class Signatures {
   readonly #rules: SignInRules;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #boundNonces: BoundNonces;
-  readonly #bareNonces = new BareNonces();
+  readonly #unboundNonces = new UnboundNonces();
 
   constructor(
     context: Context,
@@ -140,7 +140,7 @@ class Signatures {
   }
 
   forgetOperator(operatorId: string): void {
-    this.#bareNonces.forget(operatorId);
+    this.#unboundNonces.forget(operatorId);
   }
 
   async challenge(publicKey: string, bound: boolean, from: From): Promise<{ nonce: string }> {
@@ -157,7 +157,7 @@ class Signatures {
     const now = this.#clock.monotonic();
     const random = this.#context.randomBytes(32);
     const nonce = bound ? this.#boundNonces.issue(operatorId, now, random) : random;
-    if (!bound) this.#bareNonces.add(operatorId, networkOf(from.ip), nonce, now);
+    if (!bound) this.#unboundNonces.add(operatorId, networkOf(from.ip), nonce, now);
     return { nonce: nonce.toString('hex') };
   }
 
@@ -172,7 +172,7 @@ class Signatures {
     const bytes = Buffer.from(signature, 'hex');
     const good = bound
       ? await this.#judgeBound(operatorId, key, bytes, bound, from)
-      : this.#judgeBare(operatorId, key, bytes, from);
+      : this.#judgeUnbound(operatorId, key, bytes, from);
     const operator = await this.#context.db.get(operatorById, { operator_id: operatorId });
     if (good && operator && operator.removed_at === null) return { operator, ...good };
     const why = 'the signature is invalid, or its challenge has expired or was answered';
@@ -212,18 +212,18 @@ class Signatures {
       throw new MusterError('sign_in_server_unknown', `the signature is for ${server}, which is not this orchestrator`);
     }
     if (!good) return null;
-    this.#boundNonces.spend(nonce, now);
+    this.#boundNonces.markAnswered(nonce, now);
     return { how: '', metadata: { bound: true, server } };
   }
 
-  #judgeBare(operatorId: string, key: Buffer, signature: Buffer, { ip }: From) {
+  #judgeUnbound(operatorId: string, key: Buffer, signature: Buffer, { ip }: From) {
     const now = this.#clock.monotonic();
     const keyObject = publicKeyFromRaw(key);
-    const answered = this.#bareNonces
+    const answered = this.#unboundNonces
       .candidates(operatorId, networkOf(ip), now)
       .find((nonce) => verifySignature(null, nonce, keyObject, signature));
     if (answered === undefined) return null;
-    this.#bareNonces.spend(operatorId, answered, now);
+    this.#unboundNonces.markAnswered(operatorId, answered, now);
     return { how: ' by a signature that names no server', metadata: { bound: false } };
   }
 }

@@ -66,10 +66,10 @@ export async function redeemWebCode(
   const operator = row && (await db.get(operatorById, { operator_id: row.operator_id }));
   const invalid = () => new MusterError('login_code_invalid');
   try {
-    const asked = row && (await db.get(sessionByHash, { token_hash: row.session_hash }));
-    if (!operator || !asked || sessions.isRefused(asked)) throw invalid();
+    const requester = row && (await db.get(sessionByHash, { token_hash: row.session_hash }));
+    if (!operator || !requester || sessions.isRefused(requester)) throw invalid();
     const now = seconds(context.now());
-    return await sessions.open(operator, row.signed_in_at, asked.bound, [
+    return await sessions.open(operator, row.signed_in_at, requester.bound, [
       statement(consumeWebCode, { code_hash, now }, { expect: 'changed', else: 'login_code_invalid' }),
       // The code is revoked when its operator signs out.
       statement(liveSession, { session: row.session_hash, now }, { expect: 'row', else: 'login_code_invalid' }),

@@ -3,7 +3,7 @@ import { openRuns } from '../../store/queries/runs.ts';
 import { announceEnd, endStatements, ignoreFinished } from '../operation-end/operation-end.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
-import { haltRun, settleRun } from './run-end.ts';
+import { endFinishedRun, haltRun } from './run-end.ts';
 import { RunQueue } from './run-queue.ts';
 import { RunStates, withGracePeriod } from './run-states.ts';
 import type { RunTrack } from './run-track.ts';
@@ -48,10 +48,10 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
       const { track, terms } = state;
       if (track.done) {
         states.forget(runId);
-        return settleRun(context, runId);
+        return endFinishedRun(context, runId);
       }
       if (terms === null) return;
-      const rules = now() < state.patientUntil ? withGracePeriod(state.rules) : state.rules;
+      const rules = now() < state.graceUntil ? withGracePeriod(state.rules) : state.rules;
       const wave = nextWave(rules, track.picture(isConnected, now()));
       if (wave.verdict === 'halt') {
         await haltRun(context, runId, wave.reason);
@@ -87,14 +87,15 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
 
   async function lookAfter(runId: string): Promise<void> {
     const known = states.get(runId);
-    const fresh = known?.moved && known.patient === now() < known.patientUntil;
+    const fresh = known?.moved && known.inGracePeriod === now() < known.graceUntil;
     const state = fresh ? known : await states.load(runId);
     if (state === null) return;
     state.moved = false;
     const { track, terms } = state;
-    const gone = track.look(isConnected, now(), absentSecs);
+    const absent = track.look(isConnected, now(), absentSecs);
     if (terms !== null) {
-      if (terms.offline === 'report') await Promise.all(gone.map((nodeId) => endUnsent(context, nodeId, runId, track)));
+      if (terms.offline === 'report')
+        await Promise.all(absent.map((nodeId) => endUnsent(context, nodeId, runId, track)));
       const over = now() >= terms.startedAt + terms.ttl;
       if (over && state.rules.absent === 'hold') {
         const late = track.waitingIds().filter((nodeId) => !isConnected(nodeId));
@@ -107,7 +108,7 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
   return {
     advance: (runId) => queue.advance(runId),
     begin(runId) {
-      states.begun(runId);
+      states.markStarted(runId);
       return queue.advance(runId);
     },
     async sweep() {

@@ -19,7 +19,7 @@ import { type Actor, type Context, seconds, systemActor } from '../shared/contex
 /** Ends runs: after the last operation, when the run is halted, or when it is cancelled. */
 
 /** Ends a run if none of its operations is open. Calling it again changes nothing. */
-export async function settleRun(context: Context, runId: string): Promise<void> {
+export async function endFinishedRun(context: Context, runId: string): Promise<void> {
   const { db } = context;
   if (await db.get(anyRunResultOpen, { run_id: runId })) return;
   const run = await db.get(runById, { run_id: runId });
@@ -46,8 +46,8 @@ export async function settleRun(context: Context, runId: string): Promise<void> 
 }
 
 /** Ends runs whose last outcome was committed just before the process stopped, or whose hint was lost. */
-export async function settleRuns(context: Context): Promise<void> {
-  for (const { run_id } of await context.db.all(openRuns, {})) await settleRun(context, run_id);
+export async function endFinishedRuns(context: Context): Promise<void> {
+  for (const { run_id } of await context.db.all(openRuns, {})) await endFinishedRun(context, run_id);
 }
 
 /** Halts a run permanently: no further agent gets a turn, but operations in progress continue. */
@@ -93,7 +93,7 @@ export async function cancelRun(context: Context, actor: Actor, runId: string): 
   ]);
   for (const { node_id, operation_id } of result.of(requests).rows)
     context.bus.publish({ type: 'cancel', node_id, operation_id });
-  await settleRun(context, runId);
+  await endFinishedRun(context, runId);
 }
 
 /** Ends all undispatched turns of a run in one transaction with `statements`. */

@@ -14,9 +14,9 @@ export interface RunState {
   readonly track: RunTrack;
   readonly rules: WaveRules;
   /** End of the grace period in Unix seconds. */
-  readonly patientUntil: number;
+  readonly graceUntil: number;
   /** Whether the track was built during the grace period, when every agent with an operation takes a slot. */
-  readonly patient: boolean;
+  readonly inGracePeriod: boolean;
   /** Whether anything changed since the last sweep. */
   moved: boolean;
 }
@@ -33,7 +33,7 @@ export class RunStates {
   /** Runs whose rows other code changed. */
   readonly #changed = new Set<string>();
   /** Runs that this process began. */
-  readonly #begun = new Set<string>();
+  readonly #started = new Set<string>();
 
   /**
    * @param maxConcurrent maximum number of agents of a run that have an operation at the same time, unless the run sets a
@@ -46,8 +46,8 @@ export class RunStates {
   }
 
   /** Marks the run as begun by this process. It then has no grace period. */
-  begun(runId: string): void {
-    this.#begun.add(runId);
+  markStarted(runId: string): void {
+    this.#started.add(runId);
   }
 
   /** Marks the rows of the run as changed by other code. The next call of {@link current} returns null. */
@@ -79,20 +79,20 @@ export class RunStates {
     const known = this.#states.get(runId);
     if (!row || row.finished_at !== null) {
       this.#states.delete(runId);
-      this.#begun.delete(runId);
+      this.#started.delete(runId);
       return null;
     }
-    const patientUntil = known?.patientUntil ?? (this.#begun.delete(runId) ? 0 : this.#allBackAt);
-    const patient = this.#now() < patientUntil;
+    const graceUntil = known?.graceUntil ?? (this.#started.delete(runId) ? 0 : this.#allBackAt);
+    const inGracePeriod = this.#now() < graceUntil;
     const basis = row.status === 'running' ? await db.get(runBasis, { run_id: runId }) : undefined;
     const rules = rulesOf(optionsIn(row.options), this.#maxConcurrent);
-    const track = await this.#track(runId, patient ? withGracePeriod(rules) : rules, known?.track);
+    const track = await this.#track(runId, inGracePeriod ? withGracePeriod(rules) : rules, known?.track);
     const state: RunState = {
       terms: basis ? (known?.terms ?? termsOf(row, basis.basis)) : null,
       track,
       rules,
-      patientUntil,
-      patient,
+      graceUntil,
+      inGracePeriod,
       moved: true,
     };
     this.#states.set(runId, state);

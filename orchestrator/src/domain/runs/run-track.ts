@@ -45,9 +45,9 @@ export class RunTrack {
     this.rules = rules;
     const canaries = new Set<string>();
     for (const { node_id, status, operation_id, position } of rows) {
-      const place = position ?? 0;
+      const index = position ?? 0;
       if (position !== null && position < rules.canary) canaries.add(node_id);
-      if (status === 'waiting') this.#waiting.set(node_id, place);
+      if (status === 'waiting') this.#waiting.set(node_id, index);
       else if (status === 'queued' && operation_id !== null)
         this.#inFlight.set(node_id, { operation_id, taking: rules.absent !== 'queue' || isConnected(node_id) });
     }
@@ -127,7 +127,7 @@ export class RunTrack {
    * @returns agents that have been disconnected for longer than `graceSecs`
    */
   look(isConnected: (nodeId: string) => boolean, now: number, graceSecs: number): string[] {
-    const gone: string[] = [];
+    const absent: string[] = [];
     for (const nodeId of this.#inFlight.keys()) {
       if (isConnected(nodeId)) {
         this.#outOfSight.delete(nodeId);
@@ -135,9 +135,9 @@ export class RunTrack {
       }
       const since = this.#outOfSight.get(nodeId) ?? now;
       this.#outOfSight.set(nodeId, since);
-      if (now - since > graceSecs) gone.push(nodeId);
+      if (now - since > graceSecs) absent.push(nodeId);
     }
-    return gone;
+    return absent;
   }
 
   /** Copies the times when agents disconnected from the former track, because the rows do not contain them. */

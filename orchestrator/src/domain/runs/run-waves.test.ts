@@ -12,7 +12,7 @@ const everyone = (count: number) =>
     position,
   }));
 
-const usual: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
+const defaults: WaveRules = { limit: 1000, canary: 0, maxFailures: null, absent: 'report' };
 
 /** A run whose rows the test changes, as the conductor and the database do. */
 function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string) => boolean = () => true) {
@@ -22,7 +22,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
   const order: string[] = [];
   let halted: string | null = null;
   let made = 0;
-  const settle = (nodeId: string, status: string) => {
+  const finish = (nodeId: string, status: string) => {
     expect(outcomes.has(nodeId), `${nodeId} has one outcome`).toBe(false);
     outcomes.set(nodeId, status);
   };
@@ -41,7 +41,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
         if (wave.verdict === 'halt') {
           halted = wave.reason;
           for (const { node_id } of everyone(count))
-            if (!open.has(node_id) && !outcomes.has(node_id)) settle(node_id, 'cancelled');
+            if (!open.has(node_id) && !outcomes.has(node_id)) finish(node_id, 'cancelled');
           return;
         }
         if (wave.queue.length + wave.report.length === 0) return;
@@ -55,7 +55,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
           ...wave.report.map((node_id) => ({ node_id, operation_id: null, status: 'failed' as const, error: 'away' })),
         ];
         for (const { node_id, operation_id, status } of turns) {
-          if (operation_id === null) settle(node_id, status);
+          if (operation_id === null) finish(node_id, status);
           else {
             open.set(node_id, operation_id);
             order.push(node_id);
@@ -67,7 +67,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
     end(nodeId: string, status: 'succeeded' | 'failed' | 'cancelled') {
       const id = open.get(nodeId) as string;
       open.delete(nodeId);
-      settle(nodeId, status);
+      finish(nodeId, status);
       track.ended(nodeId, id, status);
     },
   };
@@ -75,7 +75,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
 
 describe('nextWave', () => {
   test('gives further agents their turn as slots become free', () => {
-    const run = simulate(5, { ...usual, limit: 2 });
+    const run = simulate(5, { ...defaults, limit: 2 });
     run.step();
     expect([...run.open.keys()]).toEqual(['n0', 'n1']);
     run.end('n1', 'succeeded');
@@ -84,7 +84,7 @@ describe('nextWave', () => {
   });
 
   test('starts with the canaries, and halts if one does not succeed', () => {
-    const well = simulate(4, { ...usual, canary: 2 });
+    const well = simulate(4, { ...defaults, canary: 2 });
     well.step();
     expect([...well.open.keys()]).toEqual(['n0', 'n1']);
     well.end('n0', 'succeeded');
@@ -93,7 +93,7 @@ describe('nextWave', () => {
     well.end('n1', 'succeeded');
     well.step();
     expect([...well.open.keys()]).toEqual(['n2', 'n3']);
-    const badly = simulate(4, { ...usual, canary: 2 });
+    const badly = simulate(4, { ...defaults, canary: 2 });
     badly.step();
     badly.end('n1', 'cancelled');
     badly.step();
@@ -102,7 +102,7 @@ describe('nextWave', () => {
   });
 
   test('halts the run if the failures exceed the maximum', () => {
-    const run = simulate(10, { ...usual, limit: 2, maxFailures: 1 });
+    const run = simulate(10, { ...defaults, limit: 2, maxFailures: 1 });
     run.step();
     run.end('n0', 'failed');
     run.step();
@@ -115,7 +115,7 @@ describe('nextWave', () => {
 
   test('reports absent agents last, queues them without a slot, or holds them', () => {
     const away = (nodeId: string) => nodeId !== 'n0' && nodeId !== 'n3';
-    const report = simulate(4, { ...usual, limit: 1 }, away);
+    const report = simulate(4, { ...defaults, limit: 1 }, away);
     report.step();
     expect([[...report.open.keys()], [...report.outcomes.keys()]]).toEqual([['n1'], []]);
     report.end('n1', 'succeeded');
@@ -125,10 +125,10 @@ describe('nextWave', () => {
       'failed',
       'failed',
     ]);
-    const queue = simulate(4, { ...usual, limit: 2, absent: 'queue' }, away);
+    const queue = simulate(4, { ...defaults, limit: 2, absent: 'queue' }, away);
     queue.step();
     expect([...queue.open.keys()]).toEqual(['n0', 'n1', 'n2', 'n3']);
-    const hold = simulate(4, { ...usual, limit: 2, absent: 'hold' }, away);
+    const hold = simulate(4, { ...defaults, limit: 2, absent: 'hold' }, away);
     hold.step();
     expect([...hold.open.keys()]).toEqual(['n1', 'n2']);
   });
@@ -186,7 +186,7 @@ describe('nextWave', () => {
   });
 
   test('always tracks the same state as the rows', () => {
-    const run = simulate(6, { ...usual, limit: 3, canary: 1, maxFailures: 3 });
+    const run = simulate(6, { ...defaults, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');
     run.step();
@@ -196,12 +196,12 @@ describe('nextWave', () => {
       operation_id: run.open.get(row.node_id) ?? null,
       status: run.outcomes.get(row.node_id) ?? (run.open.has(row.node_id) ? 'queued' : 'waiting'),
     }));
-    const anew = new RunTrack('r', run.track.rules, rows, () => true);
+    const rebuilt = new RunTrack('r', run.track.rules, rows, () => true);
     const seen = (track: RunTrack) => {
       const { waiting, ...rest } = track.picture(() => true, 0);
       return { ...rest, waiting: [...waiting] };
     };
-    expect(seen(anew)).toEqual(seen(run.track));
+    expect(seen(rebuilt)).toEqual(seen(run.track));
   });
 });
 
@@ -209,7 +209,7 @@ describe('RunTrack', () => {
   const at = (now: number, track: RunTrack) => track.picture(() => false, now);
 
   test('frees the slot of a disconnected agent, and counts the agent as failed until its operation ends', () => {
-    const track = new RunTrack('r', { ...usual, limit: 1 }, everyone(2), () => true);
+    const track = new RunTrack('r', { ...defaults, limit: 1 }, everyone(2), () => true);
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
     expect(track.look(() => false, 100, 60)).toEqual([]);
     expect(track.look(() => false, 161, 60)).toEqual(['n0']);
@@ -220,7 +220,7 @@ describe('RunTrack', () => {
   });
 
   test('accepts the end of an operation before its turn is recorded, and a duplicate end', () => {
-    const track = new RunTrack('r', usual, everyone(1), () => true);
+    const track = new RunTrack('r', defaults, everyone(1), () => true);
     track.ended('n0', 'o', 'failed');
     track.turned([{ node_id: 'n0', operation_id: 'o', status: 'queued', error: null }], () => true);
     track.ended('n0', 'o', 'failed');

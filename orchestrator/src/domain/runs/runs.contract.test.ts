@@ -80,7 +80,7 @@ async function open(
     startRun(context, domain.conductor, actor, 'base', { kind: 'apply', ...request });
   const seqs = new Map<string, number>();
   /** Runs the agent's next operation, playing both the gateway and the agent. Returns null if the agent has none. */
-  const carryOut = async (
+  const execute = async (
     agent: Key,
     status: 'succeeded' | 'failed' | 'cancelled' = 'succeeded',
     results = [resultOf()],
@@ -107,7 +107,7 @@ async function open(
     (await getRun(context, id)).results.map(({ status, error }) => (error === null ? status : `${status}: ${error}`));
   const events = async (category: string) =>
     (await listAudit(context, { category, limit: 100 })).events.map(({ event_type }) => event_type).reverse();
-  return { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events };
+  return { domain, context, actor, agents, start, execute, untilWork, outcomes, events };
 }
 
 describeDatabases('runs on named agents', (fixture) => {
@@ -128,13 +128,13 @@ describeDatabases('runs on named agents', (fixture) => {
   };
 
   test('applies modules to named agents in order, with canaries and batches', async () => {
-    const { context, agents, node_ids, begin, carryOut, untilWork, outcomes } = await openNamed(3);
+    const { context, agents, node_ids, begin, execute, untilWork, outcomes } = await openNamed(3);
     // The request names one agent twice, but the agent has only one turn.
     const id = await begin({ canary: 1, batch: 1 }, { node_ids: [node_ids[2]!, node_ids[0]!, node_ids[2]!] });
     await untilWork(2);
-    expect(await carryOut(agents[2]!)).toMatchObject({ modules: ['extra'] });
+    expect(await execute(agents[2]!)).toMatchObject({ modules: ['extra'] });
     await untilWork(0);
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
     expect(await outcomes(id)).toEqual(['succeeded', 'succeeded']);
     expect(await getRun(context, id)).toMatchObject({ assignment: null, kind: 'apply' });
@@ -146,17 +146,17 @@ describeDatabases('runs on named agents', (fixture) => {
   });
 
   test('includes the assignments of each named agent', async () => {
-    const { context, actor, agents, begin, carryOut } = await openNamed(2);
+    const { context, actor, agents, begin, execute } = await openNamed(2);
     await putOneTag(context, actor, agents[0]!.id, 'role', 'nobody');
     await begin();
-    expect((await carryOut(agents[0]!))?.modules).toEqual(['motd', 'extra']);
-    expect((await carryOut(agents[1]!))?.modules).toEqual(['extra']);
+    expect((await execute(agents[0]!))?.modules).toEqual(['motd', 'extra']);
+    expect((await execute(agents[1]!))?.modules).toEqual(['extra']);
   });
 
   test('applies a plan run of the same agents, or one of its plans', async () => {
-    const { context, actor, agents, node_ids, begin, carryOut, outcomes } = await openNamed(2);
+    const { context, actor, agents, node_ids, begin, execute, outcomes } = await openNamed(2);
     const plan = await begin({ kind: 'plan' });
-    for (const agent of agents) await carryOut(agent);
+    for (const agent of agents) await execute(agent);
     await vi.waitFor(async () => expect((await getRun(context, plan)).finished_at).not.toBeNull());
     const planned = (await getRun(context, plan)).results[0]!;
     const bound = await submitOperation(context, actor, planned.node_id, {
@@ -166,7 +166,7 @@ describeDatabases('runs on named agents', (fixture) => {
       queue: true,
     });
     expect(await getOperation(context, bound)).toMatchObject({ modules: ['extra'], plan_id: planned.operation_id });
-    for (const agent of agents) await carryOut(agent);
+    for (const agent of agents) await execute(agent);
     await uploadModule(context, actor, 'extra', fileModule('extra', 'changed'));
     const late = await begin({ plan_run_id: plan });
     await vi.waitFor(async () => expect((await getRun(context, late)).status).toBe('failed'));
@@ -176,17 +176,17 @@ describeDatabases('runs on named agents', (fixture) => {
   });
 
   test('refuses missing agents, modules, and plans', async () => {
-    const { domain, context, actor, begin, start, carryOut, agents } = await openNamed(1);
+    const { domain, context, actor, begin, start, execute, agents } = await openNamed(1);
     expect(await code(begin({}, { node_ids: ['ab'.repeat(16)] }))).toBe('agent_not_found');
     expect(await code(begin({}, { modules: ['nothing'] }))).toBe('module_not_found');
     expect(await code(begin({ plan_run_id: '01KAGZ5R3E5F6G7H8J9K0M1N2P' }))).toBe('run_not_found');
     await createAssignment(context, actor, { name: 'other', modules: ['motd'], selector: 'role=web' });
     const ofAssignment = await startRun(context, domain.conductor, actor, 'other', { kind: 'plan' });
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await vi.waitFor(async () => expect((await getRun(context, ofAssignment)).finished_at).not.toBeNull());
     expect(await code(begin({ plan_run_id: ofAssignment }))).toBe('invalid_input');
     const ofAgents = await begin({ kind: 'plan' });
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await vi.waitFor(async () => expect((await getRun(context, ofAgents)).finished_at).not.toBeNull());
     expect(await code(start({ plan_run_id: ofAgents }))).toBe('invalid_input');
   });
@@ -194,25 +194,25 @@ describeDatabases('runs on named agents', (fixture) => {
 
 describeDatabases('runs in waves', (fixture) => {
   test('limits the agents in progress, and ends with the last one', async () => {
-    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 4);
+    const { domain, context, agents, start, execute, untilWork } = await open(fixture, 4);
     const id = await start({ batch: '50%' });
     await untilWork(0, 1);
-    await carryOut(agents[1]!);
+    await execute(agents[1]!);
     await untilWork(0, 2);
-    await carryOut(agents[0]!);
-    await carryOut(agents[2]!);
+    await execute(agents[0]!);
+    await execute(agents[2]!);
     await untilWork(3);
     const answer = awaitRun(context, domain.waiting, id);
-    await carryOut(agents[3]!);
+    await execute(agents[3]!);
     expect((await answer).run).toMatchObject({ status: 'succeeded' });
   });
 
   test('starts with the canaries, and halts if one fails', async () => {
-    const { domain, context, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 4);
+    const { domain, context, agents, start, execute, untilWork, outcomes, events } = await open(fixture, 4);
     const id = await start({ canary: 2 });
     await untilWork(0, 1);
-    await carryOut(agents[0]!);
-    await carryOut(agents[1]!, 'failed');
+    await execute(agents[0]!);
+    await execute(agents[1]!, 'failed');
     const { run, ended } = await awaitRun(context, domain.waiting, id);
     expect([run.status, ended]).toEqual(['halted', true]);
     expect(await outcomes(id)).toEqual([
@@ -226,27 +226,27 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('continues after the canaries with the same revisions', async () => {
-    const { context, actor, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    const { context, actor, agents, start, execute, untilWork } = await open(fixture, 3);
     await start({ canary: 1 });
     await untilWork(0);
     await uploadModule(context, actor, 'motd', fileModule('motd', 'untried\n'));
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await untilWork(1, 2);
-    expect(await carryOut(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
+    expect(await execute(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
   });
 
   test('halts if the failures exceed the maximum, but completes dispatched operations', async () => {
-    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 5);
+    const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 5);
     const id = await start({ batch: 3, max_failures: 0 });
     await untilWork(0, 1, 2);
     // The second operation is dispatched; the third is only queued.
     await domain.links.nextOperation(agents[1]!.id);
-    await carryOut(agents[0]!, 'failed');
+    await execute(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
     expect((await getRun(context, id)).finished_at).toBeNull();
     const not = 'cancelled: not tried: the run was halted, because 1 agent failed, and the maximum is 0';
     expect(await outcomes(id)).toEqual(['failed: it failed', 'queued', not, not, not]);
-    await carryOut(agents[1]!);
+    await execute(agents[1]!);
     const { run } = await awaitRun(context, domain.waiting, id);
     expect(run.status).toBe('halted');
     expect(run.results[1]?.status).toBe('succeeded');
@@ -254,12 +254,12 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('does not repeat a lost dispatch in a halted run', async () => {
-    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
+    const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 2);
     const id = await start({ max_failures: 0 });
     await untilWork(0, 1);
     // The operation is marked as dispatched, and its message is lost.
     await domain.links.nextOperation(agents[1]!.id);
-    await carryOut(agents[0]!, 'failed');
+    await execute(agents[0]!, 'failed');
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('halted'));
     await connect(domain, agents[1]!);
     expect(await domain.links.nextOperation(agents[1]!.id)).toBeNull();
@@ -272,26 +272,26 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('continues a run in the next process', async () => {
-    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    const { domain, context, agents, start, execute, untilWork } = await open(fixture, 3);
     const id = await start({ batch: 1, canary: 1 });
     await untilWork(0);
     await domain.conductor.stop();
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await untilWork();
     const next = createRunConductor(context, { maxConcurrent: 1000 });
     await next.sweep();
     await untilWork(1);
     await next.sweep();
     await untilWork(1);
-    await carryOut(agents[1]!);
+    await execute(agents[1]!);
     await untilWork(2);
-    await carryOut(agents[2]!);
+    await execute(agents[2]!);
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
     await next.stop();
   });
 
   test('does not count database failures as outcomes of agents', async () => {
-    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 2);
+    const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 2);
     await domain.conductor.stop();
     let away = true;
     const failing = withReads(context, async (name) => {
@@ -307,14 +307,14 @@ describeDatabases('runs in waves', (fixture) => {
     away = false;
     await next.sweep();
     await untilWork(0, 1);
-    await carryOut(agents[0]!);
-    await carryOut(agents[1]!);
+    await execute(agents[0]!);
+    await execute(agents[1]!);
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
     await next.stop();
   });
 
   test('respects the limit of concurrent agents after a restart while agents are disconnected', async () => {
-    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    const { domain, context, agents, start, execute, untilWork } = await open(fixture, 3);
     const conductor = () => createRunConductor(context, { maxConcurrent: 1 });
     await domain.conductor.stop();
     const first = conductor();
@@ -330,20 +330,20 @@ describeDatabases('runs in waves', (fixture) => {
     await next.sweep();
     // The first agent may still run its operation, although its link is not restored.
     await untilWork(0);
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await untilWork(1);
     domain.clock.advance(61_000);
     // Agents that are still disconnected count as absent and get an operation without a slot.
     await next.sweep();
     await untilWork(1, 2);
-    await carryOut(agents[1]!);
-    await carryOut(agents[2]!);
+    await execute(agents[1]!);
+    await execute(agents[2]!);
     await vi.waitFor(async () => expect((await getRun(context, id)).status).toBe('succeeded'));
     await next.stop();
   });
 
   test('respects the limit of concurrent agents while rows are reloaded', async () => {
-    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 3);
+    const { domain, context, agents, start, execute, untilWork } = await open(fixture, 3);
     await domain.conductor.stop();
     let hold = Promise.resolve();
     let reading = () => {};
@@ -368,7 +368,7 @@ describeDatabases('runs in waves', (fixture) => {
     hold = held.promise;
     const sweep = next.sweep();
     await read;
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await new Promise((resolve) => setTimeout(resolve, 100));
     domain.connected.delete(agents[1]!.id);
     held.resolve();
@@ -400,23 +400,23 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('continues a run after a hint was lost', async () => {
-    const { domain, context, agents, start, carryOut, untilWork } = await open(fixture, 2);
+    const { domain, context, agents, start, execute, untilWork } = await open(fixture, 2);
     const id = await start({ batch: 1 });
     await context.bus.close();
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await untilWork();
     await domain.conductor.sweep();
     // The run has just changed, so the next sweep reads the rows.
     await domain.conductor.sweep();
     await untilWork(1);
-    await carryOut(agents[1]!);
+    await execute(agents[1]!);
     await domain.conductor.sweep();
     await domain.conductor.sweep();
     expect((await getRun(context, id)).status).toBe('succeeded');
   });
 
   test('records outcomes of agents that disconnect, are rejected, or are removed', async () => {
-    const { domain, context, actor, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 4);
+    const { domain, context, actor, agents, start, execute, untilWork, outcomes } = await open(fixture, 4);
     const id = await start({ batch: 1 });
     await untilWork(0);
     const upkeep = startUpkeep(context, domain.clock, { runs: domain.conductor });
@@ -429,7 +429,7 @@ describeDatabases('runs in waves', (fixture) => {
       domain.clock.advance(30_000);
     }
     await untilWork(3);
-    await carryOut(agents[3]!);
+    await execute(agents[3]!);
     await awaitRun(context, domain.waiting, id);
     expect(await outcomes(id)).toEqual([
       'failed: the agent is not connected',
@@ -441,18 +441,18 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('holds offline agents of a paced run until they connect or their wait time expires', async () => {
-    const { domain, context, agents, start, carryOut, untilWork, outcomes } = await open(fixture, 3);
+    const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });
     await untilWork(0);
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     domain.clock.advance(599_000);
     domain.connected.add(agents[2]!.id);
     await domain.conductor.sweep();
     await untilWork(2);
     // The time in which the agent must connect starts with its turn.
     domain.clock.advance(2_000);
-    await carryOut(agents[2]!);
+    await execute(agents[2]!);
     await domain.conductor.sweep();
     await domain.conductor.sweep();
     expect(await outcomes(id)).toEqual(['succeeded', 'expired: the agent did not connect in time', 'succeeded']);
@@ -460,7 +460,7 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('ends waiting turns and requests the cancellation of running operations when a run is cancelled', async () => {
-    const { domain, context, actor, agents, start, carryOut, untilWork, outcomes, events } = await open(fixture, 3);
+    const { domain, context, actor, agents, start, execute, untilWork, outcomes, events } = await open(fixture, 3);
     const id = await start({ batch: 2 });
     await untilWork(0, 1);
     await domain.links.nextOperation(agents[0]!.id);
@@ -470,7 +470,7 @@ describeDatabases('runs in waves', (fixture) => {
     await vi.waitFor(() =>
       expect(domain.hints).toContainEqual(expect.objectContaining({ type: 'cancel', node_id: agents[0]!.id })),
     );
-    await carryOut(agents[0]!, 'cancelled', []);
+    await execute(agents[0]!, 'cancelled', []);
     const { run } = await awaitRun(context, domain.waiting, id);
     expect(run).toMatchObject({ status: 'cancelled', results: [{ status: 'cancelled' }, {}, {}] });
     expect(await code(cancelRun(context, actor, id))).toBe('run_finished');
@@ -479,9 +479,9 @@ describeDatabases('runs in waves', (fixture) => {
   });
 
   test('lists runs by status and assignment', async () => {
-    const { context, actor, agents, start, carryOut, domain } = await open(fixture);
+    const { context, actor, agents, start, execute, domain } = await open(fixture);
     const first = await start();
-    await carryOut(agents[0]!);
+    await execute(agents[0]!);
     await awaitRun(context, domain.waiting, first);
     const second = await start({ kind: 'plan' });
     await cancelRun(context, actor, second);
@@ -499,7 +499,7 @@ describeDatabases('runs in waves', (fixture) => {
 
 describeDatabases('window-only and audit assignments', (fixture) => {
   test('sets declared parameters, and sends their values to the machine', async () => {
-    const { context, actor, agents, carryOut } = await open(fixture);
+    const { context, actor, agents, execute } = await open(fixture);
     const templated = `name: t
 supports: [{ platform: linux }]
 parameters: { port: { type: integer, default: 80 }, name: { type: string } }
@@ -525,22 +525,22 @@ resources:
       modules: [],
       queue: false,
     });
-    expect((await carryOut(agents[0]!))?.resources.find(({ module }) => module === 't')).toMatchObject({
+    expect((await execute(agents[0]!))?.resources.find(({ module }) => module === 't')).toMatchObject({
       body: { content: 'web:80' },
     });
   });
 
   test('applies window-only assignments only inside a window', async () => {
     const all = await open(fixture, 1, { window_only: true });
-    const { domain, context, actor, agents, start, carryOut, outcomes } = all;
+    const { domain, context, actor, agents, start, execute, outcomes } = all;
     const id = await start();
-    expect(await carryOut(agents[0]!)).toMatchObject({ modules: [], keep_modules: ['motd'] });
+    expect(await execute(agents[0]!)).toMatchObject({ modules: [], keep_modules: ['motd'] });
     await awaitRun(context, domain.waiting, id);
     expect(await outcomes(id)).toEqual([
       'succeeded: no maintenance window is open for the agent, so this assignment is not applied',
     ]);
     await start({ kind: 'plan' });
-    expect(await carryOut(agents[0]!)).toMatchObject({ modules: ['motd'] });
+    expect(await execute(agents[0]!)).toMatchObject({ modules: ['motd'] });
     const { operation_id } = await apply();
     expect((await getOperation(context, operation_id)).modules).toEqual([]);
     const now = domain.now();
@@ -558,7 +558,7 @@ resources:
         modules: [],
         queue: false,
       });
-      return (await carryOut(agents[0]!))!;
+      return (await execute(agents[0]!))!;
     }
   });
 
@@ -583,7 +583,7 @@ resources:
   });
 
   test('records the plan findings of an audit run as drift of its own modules', async () => {
-    const { domain, context, actor, agents, start, carryOut, events } = await open(fixture, 1, { mode: 'audit' });
+    const { domain, context, actor, agents, start, execute, events } = await open(fixture, 1, { mode: 'audit' });
     await uploadModule(context, actor, 'other', fileModule('other'));
     await createAssignment(context, actor, { name: 'other', modules: ['other'], selector: 'role=web' });
     expect(await code(start())).toBe('assignment_audits');
@@ -591,7 +591,7 @@ resources:
     const foreign = resultOf({ status: 'would_change', module: 'other', identity: '/etc/other' });
     const plan = async (results: ReturnType<typeof resultOf>[]) => {
       const id = await start({ kind: 'plan' });
-      const operation = await carryOut(agents[0]!, 'succeeded', results);
+      const operation = await execute(agents[0]!, 'succeeded', results);
       await awaitRun(context, domain.waiting, id);
       const record = await latestDrift(context, agents[0]!.id);
       expect(record).toMatchObject({ drift_id: operation?.operation_id, trigger: 'audit' });
@@ -617,7 +617,7 @@ resources:
     });
     const clean = { ...foreign, status: 'unchanged', action: 'none' } as const;
     await startRun(context, domain.conductor, actor, 'audited', { kind: 'plan' });
-    await carryOut(agents[0]!, 'succeeded', [own, clean]);
+    await execute(agents[0]!, 'succeeded', [own, clean]);
     await plan([own]);
     expect(await events('drift')).toEqual(['drift.detected', 'drift.resolved', 'drift.detected']);
   });

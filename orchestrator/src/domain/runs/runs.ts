@@ -13,7 +13,7 @@ import { untilFound, type Waiting } from '../operations/operation-waiting.ts';
 import { maxWaitMs } from '../operations/operations.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { auditScope } from '../shared/drift-scope.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 import { optionsOf, type RunBasis, type RunRequest } from './run-basis.ts';
 import type { RunConductor } from './run-conductor.ts';
 
@@ -208,7 +208,7 @@ export interface RunFilter {
 }
 
 /** Lists runs, newest first. */
-export async function listRuns({ db }: Context, filter: RunFilter & PageWish): Promise<Page<Omit<Run, 'results'>>> {
+export async function listRuns({ db }: Context, filter: RunFilter & PageRequest): Promise<Page<Omit<Run, 'results'>>> {
   const { status, assignment } = filter;
   const query = runs({ status: status !== undefined, assignment: assignment !== undefined });
   return mapPage(await readPage(filter, (page) => db.all(query, { status, assignment, ...page })), toEntry);

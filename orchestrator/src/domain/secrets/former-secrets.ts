@@ -50,8 +50,8 @@ export async function resealFormerSecrets(
       const key = secretKeys.find(key_id);
       const value = key === null ? null : openValue(key, { name, version }, sealed);
       if (value === null) return [];
-      const anew = sealValue(active, { name, version }, value, randomBytes(12));
-      return [statement(reencryptFormer, { name, version, key_id: active.id, sealed: anew })];
+      const resealed = sealValue(active, { name, version }, value, randomBytes(12));
+      return [statement(reencryptFormer, { name, version, key_id: active.id, sealed: resealed })];
     });
     if (statements.length > 0) await db.write({ name: 'former secrets/reencrypt', statements });
     if (rows.length < atOnce) return;

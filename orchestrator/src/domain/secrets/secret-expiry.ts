@@ -1,4 +1,4 @@
-import { expiringSecrets, markExpiryTold } from '../../store/queries/secrets.ts';
+import { expiringSecrets, markExpiryReported } from '../../store/queries/secrets.ts';
 import { statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { type Context, systemActor } from '../shared/context.ts';
@@ -13,15 +13,15 @@ const dayMs = 86_400_000;
 export async function announceExpiring(context: Context, noticeDays: number): Promise<void> {
   for (;;) {
     const now = context.now();
-    const due = await context.db.all(expiringSecrets, { before_ms: now + noticeDays * dayMs, limit: atOnce });
-    if (due.length > 0)
+    const expiring = await context.db.all(expiringSecrets, { before_ms: now + noticeDays * dayMs, limit: atOnce });
+    if (expiring.length > 0)
       await context.db.write({
         name: 'secrets/expiring',
-        statements: due.flatMap(({ name, untold_expiry_ms: expiry }) => {
+        statements: expiring.flatMap(({ name, untold_expiry_ms: expiry }) => {
           if (expiry === null) return [];
           const at = new Date(expiry).toISOString();
           return [
-            statement(markExpiryTold, { name, expiry_ms: expiry }),
+            statement(markExpiryReported, { name, expiry_ms: expiry }),
             audited(context, {
               type: 'secret.expiring',
               actor: systemActor,
@@ -32,6 +32,6 @@ export async function announceExpiring(context: Context, noticeDays: number): Pr
           ];
         }),
       });
-    if (due.length < atOnce) return;
+    if (expiring.length < atOnce) return;
   }
 }

@@ -62,8 +62,8 @@ async function rotate(context: Context, actor: Actor): Promise<Rotation> {
         unreadable.push(name);
         return [];
       }
-      const anew = sealValue(active, { name, version }, value, context.randomBytes(12));
-      return [statement(reencryptSecret, { name, version, old_key_id: key_id, key_id: active.id, sealed: anew })];
+      const resealed = sealValue(active, { name, version }, value, context.randomBytes(12));
+      return [statement(reencryptSecret, { name, version, old_key_id: key_id, key_id: active.id, sealed: resealed })];
     });
     if (statements.length > 0) {
       const done = await db.write({ name: 'secrets/reencrypt', statements });

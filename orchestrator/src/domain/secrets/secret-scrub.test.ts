@@ -34,7 +34,7 @@ const writers: Record<string, (value: string, before: string) => string> = {
  * Reports whether a text contains a value, even encoded at any alignment. Decodes the text rather than searching for
  * encoded forms, unlike the code under test.
  */
-function holds(text: string, value: string): boolean {
+function contains(text: string, value: string): boolean {
   if (text.includes(value)) return true;
   const joined = text.replaceAll(/\s/g, '');
   for (const [encoding, alphabet, size] of [
@@ -62,11 +62,11 @@ describe('scrub of a value of at least four characters', () => {
       fc.assert(
         fc.property(secrets, anyText(0), anyText(0), anyText(0), (value, before, head, tail) => {
           const said = write(value, before);
-          const told = createScrub([value])(`${head} ${said} ${tail}`);
-          expect(told).toContain('(sensitive)');
-          expect(told).not.toContain(value);
-          expect(told).not.toContain(JSON.stringify(value).slice(1, -1));
-          expect(told).not.toContain(Buffer.from(value).toString('hex'));
+          const scrubbed = createScrub([value])(`${head} ${said} ${tail}`);
+          expect(scrubbed).toContain('(sensitive)');
+          expect(scrubbed).not.toContain(value);
+          expect(scrubbed).not.toContain(JSON.stringify(value).slice(1, -1));
+          expect(scrubbed).not.toContain(Buffer.from(value).toString('hex'));
         }),
         { numRuns: 200 },
       );
@@ -81,8 +81,8 @@ describe('scrub of a value of at least four characters', () => {
         fc.constantFrom('base64', 'base64url', 'hex'),
         (value, before, after, encoding) => {
           const said = Buffer.concat([before, Buffer.from(value), after]).toString(encoding);
-          expect(holds(said, value)).toBe(true);
-          expect(holds(createScrub([value])(said), value)).toBe(false);
+          expect(contains(said, value)).toBe(true);
+          expect(contains(createScrub([value])(said), value)).toBe(false);
         },
       ),
     );
@@ -116,11 +116,11 @@ describe('scrub', () => {
             ...lines.slice(from, to),
             ...(to === lines.length ? ['after'] : []),
           ];
-          const told = scrub(`${part.join('\n')}\n`, true);
+          const scrubbed = scrub(`${part.join('\n')}\n`, true);
           // The last line may be too short to be recognized as part of the value.
           for (const line of lines.slice(from, to))
-            if (to < lines.length || line !== lines.at(-1)) expect(told).not.toContain(line);
-          expect([told.includes('before'), told.includes('after')]).toEqual([from === 0, to === lines.length]);
+            if (to < lines.length || line !== lines.at(-1)) expect(scrubbed).not.toContain(line);
+          expect([scrubbed.includes('before'), scrubbed.includes('after')]).toEqual([from === 0, to === lines.length]);
         }
     }
     expect(scrub('before\nafter\n', true)).toBe('before\nafter\n');
@@ -145,15 +145,15 @@ describe('scrub', () => {
     const began = process.threadCpuUsage();
     expect(createScrub([value])(text).length).toBeLessThan(text.length - value.length);
     expect(cpuMs(began)).toBeLessThan(1000);
-    const begunPart = process.threadCpuUsage();
+    const cpuBefore = process.threadCpuUsage();
     expect(createScrub([value])(text.slice(0, 16 * 1024), true)).toBe('(sensitive)');
-    expect(cpuMs(begunPart)).toBeLessThan(1000);
+    expect(cpuMs(cpuBefore)).toBeLessThan(1000);
   });
 });
 
 test('scrubs every free text of a report', () => {
   const value = 'hunter2 "quoted"';
-  const said = (place: string) => `${place}: ${value} ${Buffer.from(`x${value}`).toString('base64')}`;
+  const said = (field: string) => `${field}: ${value} ${Buffer.from(`x${value}`).toString('base64')}`;
   const result = {
     ...{ module: 'm', id: 'i', type: 'script', identity: 's', action: 'run', status: 'failed', corrective: false },
     ...{ triggered_by: [], duration_ms: 1, sensitive: false, message: said('message'), diff: said('diff') },
@@ -172,9 +172,9 @@ test('scrubs every free text of a report', () => {
       ...{ started_at: 1, finished_at: 2 },
     },
   ] as unknown as Report[];
-  const told = JSON.stringify(reports.map((report) => scrubReport(report, createScrub([value]))));
-  expect(told).not.toContain('hunter2');
-  expect(told).not.toContain(Buffer.from(`x${value}`).toString('base64').slice(4, -4));
-  for (const place of ['message', 'diff', 'from', 'to', 'stdout', 'stderr', 'error'])
-    expect(told).toContain(`"${place}: (sensitive) e(sensitive)=`);
+  const scrubbed = JSON.stringify(reports.map((report) => scrubReport(report, createScrub([value]))));
+  expect(scrubbed).not.toContain('hunter2');
+  expect(scrubbed).not.toContain(Buffer.from(`x${value}`).toString('base64').slice(4, -4));
+  for (const field of ['message', 'diff', 'from', 'to', 'stdout', 'stderr', 'error'])
+    expect(scrubbed).toContain(`"${field}: (sensitive) e(sensitive)=`);
 });

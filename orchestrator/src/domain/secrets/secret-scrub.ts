@@ -84,49 +84,50 @@ export type Scrub = (text: string, isPart?: boolean) => string;
  * @param values the values to hide
  */
 export function createScrub(values: Iterable<string>): Scrub {
-  const plain = new Set<string>();
+  const exactForms = new Set<string>();
   const folded = new Map<string, Form>();
   for (const value of values) {
-    for (const form of formsOf(value)) if (form.length >= minValueLength) plain.add(form);
+    for (const form of formsOf(value)) if (form.length >= minValueLength) exactForms.add(form);
     for (const form of wrappedFormsOf(value)) if (value.length >= minValueLength) folded.set(form.text, form);
     // A diff shows each line of a value separately.
     const lines = value.split(/\r?\n/);
-    if (lines.length > 1) for (const line of lines) if (line.trim().length >= minLineLength) plain.add(line.trim());
+    if (lines.length > 1)
+      for (const line of lines) if (line.trim().length >= minLineLength) exactForms.add(line.trim());
   }
   return (text, isPart = false) => {
     const found: Range[] = [];
-    for (const form of plain) {
-      for (const start of placesOf(form, text)) found.push([start, start + form.length]);
+    for (const form of exactForms) {
+      for (const start of offsetsOf(form, text)) found.push([start, start + form.length]);
       // A part consists of whole lines, so a single-line form is never cut off.
       if (isPart && form.includes('\n')) found.push(...cutOff(form, text, minValueLength));
     }
-    const { joined, places } = withoutSpace(text);
+    const { joined, offsets } = withoutSpace(text);
     for (const form of folded.values()) {
-      const ranges = [...placesOf(form.text, joined)].map((start): Range => [start, start + form.text.length]);
+      const ranges = [...offsetsOf(form.text, joined)].map((start): Range => [start, start + form.text.length]);
       if (isPart) ranges.push(...cutOff(form.text, joined, minEncodedLength));
       for (const [start, end] of ranges) {
         const first = Math.max(0, start - form.before);
         const last = Math.min(joined.length, end + form.after) - 1;
-        found.push([places?.[first] ?? first, (places?.[last] ?? last) + 1]);
+        found.push([offsets?.[first] ?? first, (offsets?.[last] ?? last) + 1]);
       }
     }
     return found.length === 0 ? text : without(text, found);
   };
 }
 
-function* placesOf(form: string, text: string): Generator<number> {
+function* offsetsOf(form: string, text: string): Generator<number> {
   for (let at = text.indexOf(form); at >= 0; at = text.indexOf(form, at + form.length)) yield at;
 }
 
 /** Returns the ranges of a form that is cut off at the beginning or end of a text. */
-function cutOff(form: string, text: string, least: number): Range[] {
-  if (text.length >= least && text.length < form.length && form.includes(text)) return [[0, text.length]];
+function cutOff(form: string, text: string, minLength: number): Range[] {
+  if (text.length >= minLength && text.length < form.length && form.includes(text)) return [[0, text.length]];
   const lengths: number[] = [];
-  for (let length = Math.min(form.length - 1, text.length); length >= least; length--) lengths.push(length);
-  const begun = lengths.find((length) => text.endsWith(form.slice(0, length)));
+  for (let length = Math.min(form.length - 1, text.length); length >= minLength; length--) lengths.push(length);
+  const cutStart = lengths.find((length) => text.endsWith(form.slice(0, length)));
   const rest = lengths.find((length) => text.startsWith(form.slice(-length)));
   return [
-    ...(begun === undefined ? [] : [[text.length - begun, text.length] satisfies Range]),
+    ...(cutStart === undefined ? [] : [[text.length - cutStart, text.length] satisfies Range]),
     ...(rest === undefined ? [] : [[0, rest] satisfies Range]),
   ];
 }
@@ -134,16 +135,16 @@ function cutOff(form: string, text: string, least: number): Range[] {
 /**
  * Returns the text without white space, with the original position of each character; null if all positions are unchanged.
  */
-function withoutSpace(text: string): { joined: string; places: Uint32Array | null } {
-  if (!/\s/.test(text)) return { joined: text, places: null };
-  const places = new Uint32Array(text.length);
+function withoutSpace(text: string): { joined: string; offsets: Uint32Array | null } {
+  if (!/\s/.test(text)) return { joined: text, offsets: null };
+  const offsets = new Uint32Array(text.length);
   let length = 0;
   const parts: string[] = [];
   for (const { 0: part, index } of text.matchAll(/\S+/g)) {
     parts.push(part);
-    for (let i = 0; i < part.length; i++) places[length++] = index + i;
+    for (let i = 0; i < part.length; i++) offsets[length++] = index + i;
   }
-  return { joined: parts.join(''), places };
+  return { joined: parts.join(''), offsets };
 }
 
 /** Removes ranges from a text. Overlapping ranges are replaced as one. */

@@ -47,7 +47,7 @@ async function open(fixture: DatabaseFixture) {
   const submit = (modules = ['s'], queue = false) =>
     submitOperation(context, actor, 'web-1', { kind: 'apply', modules, queue });
   const holder = { node_id: agent.id, tags: {}, attributes: {} };
-  const plain = async (name: string) => (await secretValues(context, [name], holder)).values.get(name);
+  const decrypted = async (name: string) => (await secretValues(context, [name], holder)).values.get(name);
   /** Returns the version of a secret, as a plan would read it. */
   const version = async (name: string) => {
     const parsed = parseModule(using(`secrets.${name} | default('')`));
@@ -63,7 +63,7 @@ async function open(fixture: DatabaseFixture) {
     );
     return (await createSecretAccess(context).allow(payload, holder))[name];
   };
-  return { domain, context, actor, agent, submit, plain, version };
+  return { domain, context, actor, agent, submit, plain: decrypted, version };
 }
 
 /** Returns the content that the agent receives, or the outcome of the operation. */
@@ -322,10 +322,10 @@ describeDatabases('secrets', (fixture) => {
       reports.splice(2, 0, { type: 'output', operation_id: id, ...output });
       expect(await links.reported(agent.id, '01'.repeat(16), restarted ? 2 : 1, reports)).toBeNull();
       const operation = await getOperation(context, id);
-      const told = JSON.stringify([operation, await getOutput(context, domain.liveOutput, 'web-1', id)]);
+      const shown = JSON.stringify([operation, await getOutput(context, domain.liveOutput, 'web-1', id)]);
       expect(operation.error).toContain('before (sensitive) after');
       for (const part of ['hunter2', 'second line', Buffer.from(value).toString('base64').slice(0, 20)])
-        expect(told).not.toContain(part);
+        expect(shown).not.toContain(part);
     }
   });
 
@@ -555,7 +555,7 @@ describeDatabases('secrets', (fixture) => {
     const { domain, context, actor } = await open(fixture);
     const day = 24 * hour;
     const upkeep = startUpkeep(context, domain.clock, { secretsExpiryNoticeDays: 14 });
-    const told = async () => {
+    const announced = async () => {
       await upkeep.round();
       await upkeep.round();
       return (await listAudit(context, { event_type: 'secret.expiring' })).events.map(({ target }) => target.name);
@@ -563,14 +563,14 @@ describeDatabases('secrets', (fixture) => {
     await createSecret(context, actor, { name: 'soon', value: 'v', expires_at: context.now() + 13 * day });
     await createSecret(context, actor, { name: 'later', value: 'v', expires_at: context.now() + 30 * day });
     await createSecret(context, actor, { name: 'never', value: 'v' });
-    expect(await told()).toEqual(['soon']);
+    expect(await announced()).toEqual(['soon']);
     await changeSecret(context, actor, 'soon', { description: 'the same time' });
-    expect(await told()).toEqual(['soon']);
+    expect(await announced()).toEqual(['soon']);
     await changeSecret(context, actor, 'soon', { expires_at: context.now() + 10 * day });
-    expect(await told()).toEqual(['soon', 'soon']);
+    expect(await announced()).toEqual(['soon', 'soon']);
     await changeSecret(context, actor, 'later', { expires_at: null });
     await domain.clock.advance(20 * day);
-    expect(await told()).toEqual(['soon', 'soon']);
+    expect(await announced()).toEqual(['soon', 'soon']);
     await upkeep.stop();
   });
 });

@@ -14,7 +14,7 @@ import { type Statement, statement } from '../../store/transaction.ts';
 import { requireSelector } from '../agents/agents.ts';
 import { audited } from '../audit/audit.ts';
 import type { Actor, Context } from '../shared/context.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 import { keepFormer } from './former-secrets.ts';
 import { sealValue } from './secret-seal.ts';
 
@@ -66,8 +66,8 @@ export interface SecretChange {
 }
 
 /** Lists secrets by name. */
-export async function listSecrets({ db }: Context, wish: PageWish): Promise<Page<Secret>> {
-  return mapPage(await readPage(wish, (page) => db.all(secretPage, page)), toSecret);
+export async function listSecrets({ db }: Context, request: PageRequest): Promise<Page<Secret>> {
+  return mapPage(await readPage(request, (page) => db.all(secretPage, page)), toSecret);
 }
 
 export async function getSecret(context: Context, name: string): Promise<Secret> {
@@ -80,11 +80,11 @@ export async function getSecret(context: Context, name: string): Promise<Secret>
  * Creates a secret.
  * @throws MusterError invalid_input, selector_invalid, name_taken, secrets_locked
  */
-export async function createSecret(context: Context, actor: Actor, wanted: NewSecret): Promise<Secret> {
-  const { name } = wanted;
-  const expiry = futureTime(context, wanted.expires_at);
-  const restriction = restrictionOf(wanted.restriction);
-  await withNewValue(context, name, wanted.value, (value) => [
+export async function createSecret(context: Context, actor: Actor, requested: NewSecret): Promise<Secret> {
+  const { name } = requested;
+  const expiry = futureTime(context, requested.expires_at);
+  const restriction = restrictionOf(requested.restriction);
+  await withNewValue(context, name, requested.value, (value) => [
     statement(
       secretByName,
       { name },
@@ -96,7 +96,7 @@ export async function createSecret(context: Context, actor: Actor, wanted: NewSe
       version: value.version,
       key_id: value.key_id,
       sealed: value.sealed,
-      description: wanted.description || null,
+      description: requested.description || null,
       expires_at_ms: expiry ?? null,
       restriction,
       now_ms: context.now(),
@@ -235,11 +235,11 @@ function restrictionOf(given: GivenRestriction | undefined): JsonText<SecretRest
   return toJson({ node_ids, tags: tags ?? null });
 }
 
-const bare = /^[^\s()"',=!]+$/;
+const unquoted = /^[^\s()"',=!]+$/;
 
 /** Returns a selector for agents that have all of these tags. */
 function selectorOfTags(tags: Record<string, string>): string {
-  const quoted = (value: string) => (bare.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`);
+  const quoted = (value: string) => (unquoted.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`);
   return Object.entries(tags)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, value]) => `${key}=${quoted(value)}`)

@@ -27,7 +27,7 @@ export interface Presence {
   /** Number of connected agents. */
   readonly count: number;
   /** Returns the Unix seconds of the last message or ping; null if not connected. */
-  lastHeardAt(nodeId: string): number | null;
+  lastContactAt(nodeId: string): number | null;
   /** Returns the seconds by which a connected agent's clock is ahead; 0 if unknown. */
   clockAheadSecs(nodeId: string): number;
 }

@@ -36,8 +36,8 @@ export function createLease({ db, now }: Context, name: string, holder: string):
   const keep = async (token: number) => {
     const until = now() + lifeMs;
     const keep = statement(keepLease, { name, holder, token, expires_ms: until });
-    const kept = (await db.write({ name: 'leases/keep', statements: [keep] })).of(keep).changes > 0;
-    return kept ? { token, until } : null;
+    const renewed = (await db.write({ name: 'leases/keep', statements: [keep] })).of(keep).changes > 0;
+    return renewed ? { token, until } : null;
   };
 
   return {

@@ -18,10 +18,10 @@ export interface ModuleDocuments {
   revisions(names: readonly string[]): Promise<Revisions>;
 }
 
-const keptDocuments = 200;
+const maxCached = 200;
 
 export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): ModuleDocuments {
-  const kept = new Map<string, ModuleDocument>();
+  const cache = new Map<string, ModuleDocument>();
   const revisions = async (names: readonly string[]): Promise<Revisions> => {
     if (names.length === 0) return new Map();
     const rows = await db.all(modulesByName, { names: [...names] });
@@ -42,7 +42,7 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
         names.map(async (name) => {
           const revision = found.get(name) as number;
           const key = `${revision}/${name}`;
-          const known = kept.get(key);
+          const known = cache.get(key);
           if (known) return known;
           // Revisions of removed modules are kept, because earlier runs still use them.
           const text = await db.get(moduleRevision, { name, revision });
@@ -55,8 +55,8 @@ export function createModuleDocuments(db: Pick<Database, 'all' | 'get'>): Module
               `module ${name} no longer validates; upload it again`,
               parsed.faults,
             );
-          if (kept.size >= keptDocuments) kept.delete(kept.keys().next().value as string);
-          kept.set(key, parsed.module);
+          if (cache.size >= maxCached) cache.delete(cache.keys().next().value as string);
+          cache.set(key, parsed.module);
           return parsed.module;
         }),
       );

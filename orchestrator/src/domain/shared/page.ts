@@ -4,7 +4,7 @@ export interface Page<T> {
 }
 
 /** The requested part of a list. */
-export interface PageWish {
+export interface PageRequest {
   readonly limit: number;
   readonly offset: number;
 }
@@ -13,10 +13,13 @@ export interface PageWish {
  * Reads a page. Reads one row more than requested to find out whether there is another page.
  * @param read returns at most `limit` rows after `offset`
  */
-export async function readPage<T>(wish: PageWish, read: (wish: PageWish) => Promise<T[]>): Promise<Page<T>> {
-  if (wish.limit === 0) return { items: [], more: false };
-  const rows = await read({ limit: wish.limit + 1, offset: wish.offset });
-  return { items: rows.slice(0, wish.limit), more: rows.length > wish.limit };
+export async function readPage<T>(
+  request: PageRequest,
+  read: (request: PageRequest) => Promise<T[]>,
+): Promise<Page<T>> {
+  if (request.limit === 0) return { items: [], more: false };
+  const rows = await read({ limit: request.limit + 1, offset: request.offset });
+  return { items: rows.slice(0, request.limit), more: rows.length > request.limit };
 }
 
 export const mapPage = <T, U>({ items, more }: Page<T>, map: (item: T) => U): Page<U> => ({

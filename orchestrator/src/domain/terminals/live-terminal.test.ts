@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../../lib/test/manual-clock.ts';
 import { MemoryRecording } from '../../../test/memory-recording.ts';
-import { MemoryClient, MemoryShell, usualRules } from '../../../test/terminals.ts';
+import { defaultRules, MemoryClient, MemoryShell } from '../../../test/terminals.ts';
 import type { CastHeader } from '../../store/cast.ts';
 import {
   ended,
@@ -23,10 +23,10 @@ const header: CastHeader = {
   env: {},
   muster: { session_id, operator_id: 'a', operator: 'ada', node_id: 'n', agent: 'web-1', user: 'root' },
 };
-const settle = () => new Promise((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 function open(given: Partial<TerminalRules> = {}) {
-  const rules = { ...usualRules, ...given };
+  const rules = { ...defaultRules, ...given };
   const clock = new ManualClock();
   const recording = new MemoryRecording();
   const ends: { end: TerminalEnd; bytes: number | undefined }[] = [];
@@ -51,8 +51,8 @@ function open(given: Partial<TerminalRules> = {}) {
   const shell = new MemoryShell({ session_id, node_id: 'n', cols: 80, rows: 24, shell: null, operator: 'ada' }, live);
   const join = (mode: 'control' | 'view', who = 'a') => {
     const client = new MemoryClient();
-    const told = live.connect(client, { operator_id: who, username: `name-${who}`, mode, since: 5 });
-    return Object.assign(client, { told }) as MemoryClient & { told: TerminalConnectionEvents };
+    const connection = live.connect(client, { operator_id: who, username: `name-${who}`, mode, since: 5 });
+    return Object.assign(client, { connection }) as MemoryClient & { connection: TerminalConnectionEvents };
   };
   const sweep = (ms: number) => {
     clock.advance(ms);
@@ -76,14 +76,14 @@ function open(given: Partial<TerminalRules> = {}) {
   };
 }
 
-function begun(rules: Partial<TerminalRules> = {}) {
+function startTerminal(rules: Partial<TerminalRules> = {}) {
   const opened = open(rules);
   opened.live.begin(opened.shell, header);
   return opened;
 }
 
 test('records output, then shows it to all clients, then releases the window', () => {
-  const { recording, shell, join, screen } = begun();
+  const { recording, shell, join, screen } = startTerminal();
   const ada = join('control');
   const eve = join('view', 'e');
   recording.slow = true;
@@ -106,17 +106,17 @@ test('records output, then shows it to all clients, then releases the window', (
 });
 
 test('sends output from before the first controller unchanged, so that its terminal answers queries', async () => {
-  const { shell, join, live, ends, screen } = begun();
+  const { shell, join, live, ends, screen } = startTerminal();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
   expect(shell.given).toBe(0);
   const ada = join('control');
   expect(ada.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '\x1b[c$ ']);
   screen('<screen>');
-  await settle();
+  await nextTurn();
   expect(shell.given).toBe(5);
   // Later connections get a rebuilt screen instead.
-  ada.told.left();
+  ada.connection.left();
   expect(live.attached).toEqual([{ operator_id: 'e', username: 'name-e', mode: 'view', since: 5 }]);
   shell.says('more');
   expect(shell.given).toBe(9);
@@ -125,43 +125,43 @@ test('sends output from before the first controller unchanged, so that its termi
 });
 
 test('shows the output and exit of a shell that ended before anyone connected', async () => {
-  const { shell, join, ends, live, sweep } = begun();
+  const { shell, join, ends, live, sweep } = startTerminal();
   shell.says('This account is not available.\r\n');
   shell.events.exited({ code: 1, signal: null });
   expect(live.over).toBe(false);
   const ada = join('control');
-  await settle();
+  await nextTurn();
   expect(ada.seen.slice(1)).toEqual(['This account is not available.\r\n', { type: 'exit', code: 1, signal: null }]);
   expect(ada.over).toBe('closed');
   expect(ends).toMatchObject([{ end: { status: 'closed', reason: 'the shell ended with exit code 1' } }]);
-  const other = begun();
+  const other = startTerminal();
   other.shell.events.exited({ code: 0, signal: null });
   other.sweep(9_999);
   expect(other.live.over).toBe(false);
   other.sweep(1);
-  await settle();
+  await nextTurn();
   expect(other.ends).toHaveLength(1);
   sweep(100_000);
   expect(ends).toHaveLength(1);
 });
 
 test('shows a reconnected client the screen, then all later output in order, once', async () => {
-  const { recording, shell, join, sources, screen, live } = begun();
+  const { recording, shell, join, sources, screen, live } = startTerminal();
   const first = join('control');
   shell.says('before');
-  first.told.left();
+  first.connection.left();
   const at = recording.written;
   const back = join('control');
   expect(sources).toEqual([{ session_id, from: expect.any(Number), to: at, cols: 80, rows: 24, opening: '' }]);
   expect(recording.text.slice(sources[0]?.from, at)).toBe('[0,"o","before"]\n');
   shell.says('during');
-  back.told.resized(100, 30);
+  back.connection.resized(100, 30);
   shell.says('after');
   expect(back.seen).toHaveLength(1);
   // The output is not shown yet, so its window credit is not returned.
   expect(shell.given).toBe(6);
   screen('<screen>');
-  await settle();
+  await nextTurn();
   expect(back.seen).toEqual([
     { type: 'resize', cols: 80, rows: 24 },
     '<screen>during',
@@ -173,7 +173,7 @@ test('shows a reconnected client the screen, then all later output in order, onc
 });
 
 test('lets a newer connection take over immediately, even from a dead one', async () => {
-  const { shell, join, live, screen } = begun();
+  const { shell, join, live, screen } = startTerminal();
   const dead = join('control');
   dead.stuck = true;
   shell.says('x'.repeat(1000));
@@ -185,21 +185,21 @@ test('lets a newer connection take over immediately, even from a dead one', asyn
   dead.take();
   expect(shell.given).toBe(1000);
   screen('');
-  await settle();
-  dead.told.typed(Buffer.from('rm -rf /'));
-  dead.told.left();
-  back.told.typed(Buffer.from('ls'));
+  await nextTurn();
+  dead.connection.typed(Buffer.from('rm -rf /'));
+  dead.connection.left();
+  back.connection.typed(Buffer.from('ls'));
   expect(shell.typed).toBe('ls');
   expect(live.attached.map(({ operator_id }) => operator_id)).toEqual(['b']);
 });
 
 test('disconnects a viewer that types, resizes, or falls too far behind', () => {
-  const { shell, join, live } = begun();
+  const { shell, join, live } = startTerminal();
   join('control');
   for (const act of ['typed', 'resized'] as const) {
     const eve = join('view', 'e');
-    if (act === 'typed') eve.told.typed(Buffer.from('x'));
-    else eve.told.resized(10, 10);
+    if (act === 'typed') eve.connection.typed(Buffer.from('x'));
+    else eve.connection.resized(10, 10);
     expect([eve.over, eve.code], act).toEqual(['cut', 'forbidden']);
   }
   expect([shell.typed, shell.sizes]).toEqual(['', []]);
@@ -214,20 +214,20 @@ test('disconnects a viewer that types, resizes, or falls too far behind', () => 
 });
 
 test('does not count output before the first screen against a viewer', async () => {
-  const { shell, join, screen, live } = begun();
+  const { shell, join, screen, live } = startTerminal();
   join('control');
   shell.says('before');
   const eve = join('view', 'e');
   shell.says('x'.repeat(1000));
   expect(shell.given).toBe(6);
   screen('<screen>');
-  await settle();
+  await nextTurn();
   expect(eve.shown).toBe(`<screen>${'x'.repeat(1000)}`);
   expect(shell.given).toBe(1006);
-  const gone = join('view', 'g');
+  const departed = join('view', 'g');
   shell.says('y');
   expect(shell.given).toBe(1006);
-  gone.told.left();
+  departed.connection.left();
   expect(shell.given).toBe(1007);
   const cut = join('view', 'c');
   shell.says('z');
@@ -236,33 +236,33 @@ test('does not count output before the first screen against a viewer', async () 
 });
 
 test('pauses input while the shell accepts none', () => {
-  const { shell, join, recording } = begun();
+  const { shell, join, recording } = startTerminal();
   const ada = join('control');
   shell.roomy = false;
-  ada.told.typed(Buffer.from('much'));
+  ada.connection.typed(Buffer.from('much'));
   expect(ada.paused).toBe(true);
   shell.events.writable();
   expect(ada.paused).toBe(false);
   expect(recording.events).toEqual([]);
-  const open = begun({ recordInput: true });
-  open.join('control').told.typed(Buffer.from('pass\r'));
+  const open = startTerminal({ recordInput: true });
+  open.join('control').connection.typed(Buffer.from('pass\r'));
   expect(open.recording.events).toEqual([['i', 'pass\r']]);
   expect(open.shell.typed).toBe('pass\r');
 });
 
 test('pauses input while the recording of input waits for the disk', () => {
-  const { shell, join, recording } = begun({ recordInput: true });
+  const { shell, join, recording } = startTerminal({ recordInput: true });
   const ada = join('control');
   recording.slow = true;
-  ada.told.typed(Buffer.alloc(64 * 1024, 'a'));
+  ada.connection.typed(Buffer.alloc(64 * 1024, 'a'));
   expect(ada.paused).toBe(false);
-  ada.told.typed(Buffer.from('b'));
+  ada.connection.typed(Buffer.from('b'));
   expect(ada.paused).toBe(true);
   // The shell accepts all input, but the recording waits for the disk.
   shell.events.writable();
   expect(ada.paused).toBe(true);
   shell.roomy = false;
-  ada.told.typed(Buffer.from('c'));
+  ada.connection.typed(Buffer.from('c'));
   recording.write();
   expect(ada.paused).toBe(true);
   shell.events.writable();
@@ -271,9 +271,9 @@ test('pauses input while the recording of input waits for the disk', () => {
 
 test('records input according to the setting at the start of the session', () => {
   const recordedAfter = (first: boolean) => {
-    const { join, recording, rules, shell } = begun({ recordInput: first });
+    const { join, recording, rules, shell } = startTerminal({ recordInput: first });
     rules.recordInput = !first;
-    join('control').told.typed(Buffer.from('secret'));
+    join('control').connection.typed(Buffer.from('secret'));
     expect(shell.typed).toBe('secret');
     return recording.events;
   };
@@ -282,11 +282,11 @@ test('records input according to the setting at the start of the session', () =>
 });
 
 test('applies only the last of several quick size changes', () => {
-  const { shell, join, recording, clock } = begun();
+  const { shell, join, recording, clock } = startTerminal();
   const ada = join('control');
-  for (let cols = 81; cols <= 90; cols++) ada.told.resized(cols, 24);
+  for (let cols = 81; cols <= 90; cols++) ada.connection.resized(cols, 24);
   clock.advance(40);
-  ada.told.resized(90, 24);
+  ada.connection.resized(90, 24);
   clock.advance(40);
   expect(shell.sizes).toEqual(['81x24', '90x24']);
   expect(recording.events).toEqual([
@@ -296,7 +296,7 @@ test('applies only the last of several quick size changes', () => {
 });
 
 test('joins split characters and shows an incomplete one after a short wait', () => {
-  const { shell, join, recording, clock } = begun();
+  const { shell, join, recording, clock } = startTerminal();
   const ada = join('control');
   shell.says(Uint8Array.of(0x61, 0xe2, 0x82));
   expect(ada.shown).toBe('a');
@@ -317,7 +317,7 @@ test('joins split characters and shows an incomplete one after a short wait', ()
 });
 
 test('records and shows all output before it notifies clients of the end', async () => {
-  const { shell, join, recording, ends, screen } = begun();
+  const { shell, join, recording, ends, screen } = startTerminal();
   const ada = join('control');
   const eve = join('view', 'e');
   recording.slow = true;
@@ -326,14 +326,14 @@ test('records and shows all output before it notifies clients of the end', async
   expect(ada.shown).toBe('');
   expect(ends).toEqual([]);
   recording.write();
-  await settle();
+  await nextTurn();
   expect(ada.seen.slice(1)).toEqual(['last', { type: 'exit', code: null, signal: 'SIGHUP' }]);
   expect([ada.over, eve.over]).toEqual(['closed', 'closed']);
   expect(ends).toMatchObject([
     { end: { status: 'closed', reason: 'the shell ended by SIGHUP' }, bytes: recording.written },
   ]);
   shell.says('nothing more');
-  ada.told.typed(Buffer.from('x'));
+  ada.connection.typed(Buffer.from('x'));
   expect([recording.events.length, shell.typed]).toEqual([1, '']);
   screen('');
 });
@@ -342,29 +342,29 @@ test.each([
   ['without a controlling connection', { reattachSecs: 60 }, 'terminal_closed', 'closed'],
   ['without typed input', { idleLimitSecs: 60 }, 'terminal_idle', 'closed'],
 ] as const)('ends a shell %s', async (how, rules, code, status) => {
-  const { shell, join, sweep, ends, clock } = begun(rules);
+  const { shell, join, sweep, ends, clock } = startTerminal(rules);
   const ada = join('control');
   const eve = join('view', 'e');
   sweep(59_000);
-  if (how === 'without typed input') ada.told.typed(Buffer.from('x'));
-  else ada.told.left();
+  if (how === 'without typed input') ada.connection.typed(Buffer.from('x'));
+  else ada.connection.left();
   shell.says('goes on');
   sweep(59_999);
   expect(ends).toEqual([]);
   expect(shell.closed).toBeNull();
   clock.advance(1);
   sweep(0);
-  await settle();
+  await nextTurn();
   expect(ends).toMatchObject([{ end: { status, notice: { code } } }]);
   expect(eve.code).toBe(code);
   expect(shell.closed).not.toBeNull();
 });
 
 test('ends the session before the transcript exceeds its maximum size', async () => {
-  const { shell, join, recording, ends } = begun({ transcriptLimit: 2000 });
+  const { shell, join, recording, ends } = startTerminal({ transcriptLimit: 2000 });
   const ada = join('control');
   for (let n = 0; n < 50; n++) shell.says(`line ${n} ${'x'.repeat(50)}\r\n`);
-  await settle();
+  await nextTurn();
   expect(recording.written).toBeLessThanOrEqual(2000);
   expect(recording.written).toBeGreaterThan(1800);
   expect([ada.over, ada.code]).toEqual(['closed', 'terminal_full']);
@@ -375,29 +375,29 @@ test('ends the session before the transcript exceeds its maximum size', async ()
 });
 
 test('ends the session if output cannot be recorded, and does not show that output', async () => {
-  const { shell, join, recording, live, ends } = begun();
+  const { shell, join, recording, live, ends } = startTerminal();
   const ada = join('control');
   recording.slow = true;
   shell.says('never seen');
   live.unrecorded(new Error('ENOSPC'));
-  await settle();
+  await nextTurn();
   expect([ada.shown, ada.over, ada.code]).toEqual(['', 'closed', 'terminal_unrecorded']);
   expect(shell.closed).toContain('ENOSPC');
   expect(ends).toHaveLength(1);
   live.unrecorded(new Error('again'));
   shell.events.exited({ code: 0, signal: null });
-  await settle();
+  await nextTurn();
   expect(ends).toHaveLength(1);
 });
 
 test('ends with a recording failure if the last output before the exit cannot be recorded', async () => {
-  const { shell, join, recording, live, ends } = begun();
+  const { shell, join, recording, live, ends } = startTerminal();
   const ada = join('control');
   recording.slow = true;
   shell.says('last');
   shell.events.exited({ code: 0, signal: null });
   live.unrecorded(new Error('ENOSPC'));
-  await settle();
+  await nextTurn();
   expect([ada.shown, ada.code]).toEqual(['', 'terminal_unrecorded']);
   expect(ends).toMatchObject([{ end: { notice: { code: 'terminal_unrecorded' } } }]);
 });
@@ -409,33 +409,33 @@ test('records early events of the shell after the header', async () => {
   live.begin(shell, header);
   expect(recording.events).toEqual([['o', 'early']]);
   expect(join('control').seen.slice(1)).toEqual(['early', { type: 'exit', code: 3, signal: null }]);
-  await settle();
+  await nextTurn();
   expect(ends).toHaveLength(1);
 });
 
 test('closes the shell if the session ended while it was being opened', async () => {
   const { live, shell, recording, ends } = open();
   live.close(ended('terminal_closed', 'the operator was removed'));
-  await settle();
+  await nextTurn();
   live.begin(shell, header);
   shell.says('x');
   expect([shell.closed, recording.events]).toEqual(['the operator was removed', []]);
   expect(ends).toHaveLength(1);
-  const lost = begun();
+  const lost = startTerminal();
   lost.shell.events.lost('the link ended');
   lost.live.close(interrupted('again'));
-  await settle();
+  await nextTurn();
   expect(lost.ends).toMatchObject([{ end: { status: 'interrupted', reason: 'the link ended' } }]);
 });
 
 test('builds a screen from the end of a recording, with the size and modes at its start', () => {
-  const { shell, join, recording, sources, clock } = begun();
+  const { shell, join, recording, sources, clock } = startTerminal();
   const ada = join('control');
-  ada.told.resized(132, 50);
+  ada.connection.resized(132, 50);
   clock.advance(40);
   shell.says('\x1b[?1049h\x1b[?2004h');
   for (let n = 0; n < 300; n++) shell.says('x'.repeat(16 * 1024));
-  ada.told.left();
+  ada.connection.left();
   join('control');
   const source = sources[0] as ScreenSource;
   expect(source).toMatchObject({ to: recording.written, cols: 132, rows: 50, opening: '\x1b[?1049h\x1b[?2004h' });
@@ -445,7 +445,7 @@ test('builds a screen from the end of a recording, with the size and modes at it
 });
 
 test('makes the program redraw the alternate screen, unnoticed by clients', async () => {
-  const { shell, join, recording, screen, clock } = begun();
+  const { shell, join, recording, screen, clock } = startTerminal();
   const much = () => {
     for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));
   };
@@ -453,10 +453,10 @@ test('makes the program redraw the alternate screen, unnoticed by clients', asyn
     const client = join(mode);
     shell.sizes = [];
     screen('<screen>');
-    await settle();
-    const asked = [...shell.sizes];
+    await nextTurn();
+    const requestedSizes = [...shell.sizes];
     clock.advance(100);
-    return { client, asked, sizes: [...shell.sizes] };
+    return { client, requestedSizes, sizes: [...shell.sizes] };
   };
   const first = join('control');
   // The program does not redraw if the screen is complete, or the main screen is shown.
@@ -469,7 +469,11 @@ test('makes the program redraw the alternate screen, unnoticed by clients', asyn
   shell.says('\x1b[?1049hheading');
   much();
   const second = await comes('control');
-  expect([first.code, second.asked, second.sizes]).toEqual(['terminal_taken_over', ['80x23'], ['80x23', '80x24']]);
+  expect([first.code, second.requestedSizes, second.sizes]).toEqual([
+    'terminal_taken_over',
+    ['80x23'],
+    ['80x23', '80x24'],
+  ]);
   expect(second.client.seen).toEqual([{ type: 'resize', cols: 80, rows: 24 }, '<screen>']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([]);
 
@@ -478,8 +482,8 @@ test('makes the program redraw the alternate screen, unnoticed by clients', asyn
   join('view');
   shell.sizes = [];
   screen('<screen>');
-  await settle();
-  second.client.told.resized(100, 40);
+  await nextTurn();
+  second.client.connection.resized(100, 40);
   clock.advance(100);
   expect(shell.sizes).toEqual(['80x23', '80x24', '100x40']);
   expect(recording.events.filter(([kind]) => kind === 'r')).toEqual([['r', '100x40']]);
@@ -489,13 +493,13 @@ test('makes the program redraw the alternate screen, unnoticed by clients', asyn
   shell.says('\x1b[?1049l');
   shell.sizes = [];
   screen('<screen>');
-  await settle();
+  await nextTurn();
   expect(shell.sizes).toEqual([]);
 });
 
 test('builds a screen from shown output while the recording waits for the disk', () => {
-  const { shell, join, recording, sources } = begun();
-  join('control').told.left();
+  const { shell, join, recording, sources } = startTerminal();
+  join('control').connection.left();
   shell.says('shown');
   recording.slow = true;
   // Each of these bytes is recorded as six bytes.
@@ -512,7 +516,7 @@ test('neither loses nor repeats a byte, and returns all window credit', async ()
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      const { recording, shell, join, clock, screen } = begun();
+      const { recording, shell, join, clock, screen } = startTerminal();
       recording.slow = true;
       recording.write();
       const viewer = join('view', 'v');
@@ -523,10 +527,10 @@ test('neither loses nor repeats a byte, and returns all window credit', async ()
           shell.says(text);
           said += Buffer.from(text).toString();
         } else if (kind === 'write') recording.write();
-        else if (kind === 'leave') clients.at(-1)?.told.left();
+        else if (kind === 'leave') clients.at(-1)?.connection.left();
         else if (kind === 'screen') {
           screen('');
-          await settle();
+          await nextTurn();
         } else if (kind === 'take') clients.at(-1)?.take();
         else if (kind === 'stick') for (const client of clients) client.stuck = true;
         else clients.push(join(kind as 'control'));
@@ -536,9 +540,9 @@ test('neither loses nor repeats a byte, and returns all window credit', async ()
       recording.write();
       const last = join('control');
       expect(last.over).toBeNull();
-      last.told.left();
+      last.connection.left();
       screen('');
-      await settle();
+      await nextTurn();
       expect(shell.given).toBe(Buffer.byteLength(said));
       expect(viewer.shown).toBe(said);
       expect(recording.events.map(([, data]) => data).join('')).toBe(said);

@@ -81,7 +81,7 @@ interface StartingPoint {
 
 /** Maximum bytes of a recording from which a screen is built. Also the distance between starting points. */
 const screenBytes = 1024 * 1024;
-const placeBytes = 128 * 1024;
+const startingPointBytes = 128 * 1024;
 /** Milliseconds to wait for the remaining bytes of an incomplete character. */
 const holdMs = 20;
 /** Debounce interval for size changes, in milliseconds. Only the last size within it is applied. */
@@ -127,10 +127,10 @@ export class LiveTerminal implements ShellEvents {
   /** The recorded size; `#shownSize` is the size that clients received. */
   #size: { cols: number; rows: number };
   #shownSize: { cols: number; rows: number };
-  #wantedSize: { cols: number; rows: number } | null = null;
+  #requestedSize: { cols: number; rows: number } | null = null;
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
-  readonly #places: StartingPoint[] = [];
+  readonly #startingPoints: StartingPoint[] = [];
   /** Bytes to return to the shell's flow-control window once no connection waits for its first screen. */
   #owed = 0;
   /** Position in the transcript up to which clients received output. */
@@ -169,8 +169,8 @@ export class LiveTerminal implements ShellEvents {
     this.#shell = shell;
     this.#parts.recording.append(headerLine(header));
     this.#shownTo = this.#parts.recording.size;
-    this.#places.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
     // Recording failed, or the session was ended, while the shell started.
+    this.#startingPoints.push({ at: this.#shownTo, ...this.#size, opening: '', partial: false });
     if (this.#end) shell.close(this.#end.reason);
     for (const event of this.#early) event();
     this.#early = [];
@@ -339,9 +339,9 @@ export class LiveTerminal implements ShellEvents {
    * before the shown position.
    */
   #addStartingPoint(at: number): void {
-    if (at - (this.#places.at(-1)?.at ?? 0) < placeBytes) return;
-    this.#places.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
-    while ((this.#places[1]?.at ?? at) < this.#shownTo - screenBytes) this.#places.shift();
+    if (at - (this.#startingPoints.at(-1)?.at ?? 0) < startingPointBytes) return;
+    this.#startingPoints.push({ at, ...this.#size, opening: this.#modes.opening(), partial: this.#modes.alternate });
+    while ((this.#startingPoints[1]?.at ?? at) < this.#shownTo - screenBytes) this.#startingPoints.shift();
   }
 
   #show(bytes: Uint8Array): void {
@@ -371,9 +371,9 @@ export class LiveTerminal implements ShellEvents {
   #showScreen(connection: TerminalConnection): void {
     const { session_id, recentScreen } = this.#parts;
     const to = this.#shownTo;
-    const place = this.#places.find(({ at }) => to - at <= screenBytes);
-    if (place && place.at < to) {
-      const { at: from, partial, ...state } = place;
+    const startingPoint = this.#startingPoints.find(({ at }) => to - at <= screenBytes);
+    if (startingPoint && startingPoint.at < to) {
+      const { at: from, partial, ...state } = startingPoint;
       connection.begin(recentScreen({ session_id, from, to, ...state }), () => {
         this.#taken(0);
         if (partial) this.#redraw();
@@ -431,7 +431,7 @@ export class LiveTerminal implements ShellEvents {
       this.#cut(connection, 'forbidden', 'this connection is view-only and cannot change the size');
       return;
     }
-    this.#wantedSize = size;
+    this.#requestedSize = size;
     if (this.#sizing) return;
     this.#resize();
     this.#sizing = this.#parts.clock.after(resizeMs, () => {
@@ -441,16 +441,16 @@ export class LiveTerminal implements ShellEvents {
   }
 
   #resize(): void {
-    const size = this.#wantedSize;
-    this.#wantedSize = null;
+    const size = this.#requestedSize;
+    this.#requestedSize = null;
     if (!size || this.#end || !this.#shell) return;
     if (size.cols === this.#size.cols && size.rows === this.#size.rows) return;
     this.#release();
-    const told = () => {
+    const recorded = () => {
       this.#shownSize = size;
       for (const connection of this.#connections) connection.tell({ type: 'resize', ...size });
     };
-    if (!this.#append(resizeLine(this.#now, size.cols, size.rows), told)) return;
+    if (!this.#append(resizeLine(this.#now, size.cols, size.rows), recorded)) return;
     this.#size = size;
     this.#modes.resized();
     this.#shell.resize(size.cols, size.rows);

@@ -49,17 +49,17 @@ export async function openTerminal(
   opening: Opening,
   actor: Actor,
   agent: EndedSession['agent'],
-  { cols, rows, shell: wanted }: ShellChoice,
+  { cols, rows, shell: requested }: ShellChoice,
 ): Promise<LiveTerminal> {
   const { context, shells } = opening;
   const session_id = context.newId();
   const session = { session_id, operator_id: actor.id, opened_at: seconds(context.now()), agent };
-  const { live, onRecord, gone } = await startRecording(opening, session, { cols, rows });
+  const { live, onRecord, endRecorded } = await startRecording(opening, session, { cols, rows });
   try {
     // A shell runs the profile of its user, so none starts for an operator who was removed.
     await stillSignedIn(context, actor);
     const shell = await shells.open(
-      { session_id, node_id: agent.node_id, cols, rows, shell: wanted, operator: actor.name },
+      { session_id, node_id: agent.node_id, cols, rows, shell: requested, operator: actor.name },
       live,
     );
     live.begin(shell, headerOf(session, actor, shell, { cols, rows }));
@@ -68,7 +68,7 @@ export async function openTerminal(
   } catch (error) {
     onRecord(error instanceof OutcomeUnknown);
     live.close(ended('terminal_closed', 'the terminal could not be opened'));
-    await gone;
+    await endRecorded;
     throw error;
   }
   if (live.end) {
@@ -86,7 +86,7 @@ interface Recorded {
    */
   readonly onRecord: (hasRow: boolean) => void;
   /** Resolves when the session's end is recorded, or could not be recorded. */
-  readonly gone: Promise<void>;
+  readonly endRecorded: Promise<void>;
 }
 
 /** Starts the transcript of a session without a shell, and adds the session to the open ones. */
@@ -97,7 +97,7 @@ async function startRecording(
 ): Promise<Recorded> {
   const { session_id, operator_id, agent } = session;
   const onRecord = Promise.withResolvers<boolean>();
-  const gone = Promise.withResolvers<void>();
+  const endRecorded = Promise.withResolvers<void>();
   const recording = await createTranscript(context, transcripts, session_id, (reason) => {
     context.log.error({ err: reason, session_id }, 'failed to record terminal session; ending it');
     live.unrecorded(reason);
@@ -117,12 +117,12 @@ async function startRecording(
         .catch((error: unknown) => context.log.warn({ err: error, session_id }, 'failed to remove transcript'))
         .finally(() => {
           open.remove(session_id);
-          gone.resolve();
+          endRecorded.resolve();
         });
     },
   });
-  open.add({ live, node_id: agent.node_id, gone: gone.promise });
-  return { live, onRecord: onRecord.resolve, gone: gone.promise };
+  open.add({ live, node_id: agent.node_id, endRecorded: endRecorded.promise });
+  return { live, onRecord: onRecord.resolve, endRecorded: endRecorded.promise };
 }
 
 async function createTranscript(

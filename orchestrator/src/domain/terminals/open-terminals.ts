@@ -4,7 +4,7 @@ import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
 /** Maximum milliseconds that a reader waits for ends that are being recorded. */
-const settleMs = 2000;
+const maxWaitMs = 2000;
 /** Maximum milliseconds that a stop waits. The next start records the ends that are missing. */
 const stopMs = 5_000;
 
@@ -13,7 +13,7 @@ export interface OpenTerminal {
   readonly live: LiveTerminal;
   readonly node_id: string;
   /** Resolves when the session's end is recorded, or could not be recorded. */
-  readonly gone: Promise<unknown>;
+  readonly endRecorded: Promise<unknown>;
 }
 
 export interface OpenTerminalsParts {
@@ -64,12 +64,12 @@ export class OpenTerminals {
   }
 
   /** Waits briefly for ends that are being recorded, so that a client that was notified of an end can read it. */
-  async settled(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
-    const gone = [...sessionIds].flatMap((id) => {
+  async waitForEnds(sessionIds: Iterable<string> = this.#open.keys()): Promise<void> {
+    const endRecorded = [...sessionIds].flatMap((id) => {
       const one = this.#open.get(id);
-      return one?.live.over ? [one.gone] : [];
+      return one?.live.over ? [one.endRecorded] : [];
     });
-    if (gone.length > 0) await this.#atMost(settleMs, Promise.all(gone));
+    if (endRecorded.length > 0) await this.#atMost(maxWaitMs, Promise.all(endRecorded));
   }
 
   /** Starts the timer. Call it when a session opens, or an end waits to be recorded. */
@@ -82,8 +82,8 @@ export class OpenTerminals {
     this.#stopping = true;
     this.#cancelTimer?.();
     this.close(() => true, interrupted('the orchestrator is stopping'));
-    const gone = Promise.all(this.all.map((one) => one.gone)).then(() => this.#parts.ends.retry());
-    await this.#atMost(stopMs, gone);
+    const endRecorded = Promise.all(this.all.map((one) => one.endRecorded)).then(() => this.#parts.ends.retry());
+    await this.#atMost(stopMs, endRecorded);
   }
 
   #sweep(): void {

@@ -8,10 +8,10 @@ export interface Shells {
    * @throws MusterError terminal_disabled, terminal_limit, terminal_shell_refused, terminal_failed, agent_offline,
    * agent_timeout
    */
-  open(wish: ShellWish, events: ShellEvents): Promise<Shell>;
+  open(options: ShellOptions, events: ShellEvents): Promise<Shell>;
 }
 
-export interface ShellWish {
+export interface ShellOptions {
   readonly session_id: string;
   readonly node_id: string;
   readonly cols: number;

@@ -17,7 +17,7 @@ export interface TerminalClient {
    * @param sent called once, when the network has accepted the output or the connection is closed
    */
   show(bytes: Uint8Array, sent: () => void): void;
-  tell(notice: TerminalNotice): void;
+  notify(notice: TerminalNotice): void;
   /** Stops reading input until `resume`. Typed bytes then wait in the network's buffers. */
   pause(): void;
   resume(): void;

@@ -75,7 +75,7 @@ export class TerminalConnection {
   }
 
   tell(notice: TerminalNotice): void {
-    if (!this.#over) this.#inOrder(() => this.#client.tell(notice));
+    if (!this.#over) this.#inOrder(() => this.#client.notify(notice));
   }
 
   /** Whether the first screen is still pending. */
@@ -85,9 +85,9 @@ export class TerminalConnection {
 
   /**
    * Shows a screen before all later output.
-   * @param begun called after the screen was shown
+   * @param started called after the screen was shown
    */
-  begin(screen: Promise<Uint8Array>, begun: () => void): void {
+  begin(screen: Promise<Uint8Array>, started: () => void): void {
     const queue: (() => void)[] = [];
     this.#queue = queue;
     void screen.then((bytes) => {
@@ -95,7 +95,7 @@ export class TerminalConnection {
       this.#queue = null;
       if (bytes.length > 0) this.#client.show(bytes, () => {});
       for (const step of queue) step();
-      begun();
+      started();
     });
   }
 
@@ -124,7 +124,7 @@ export class TerminalConnection {
   cut(notice: TerminalNotice): void {
     if (this.#over) return;
     this.#queue = null;
-    this.#client.tell(notice);
+    this.#client.notify(notice);
     this.#client.cut();
     this.leave();
   }

@@ -51,8 +51,8 @@ export class TerminalModes {
   /** Returns the sequences that bring a new terminal into this state. */
   opening(): string {
     // If a sequence is unfinished, the next bytes of the recording complete it.
-    const begun = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
-    return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${begun}`;
+    const unfinished = this.#sequence === null ? '' : `\x1b${this.#sequence}`;
+    return `${this.#alternate ? '\x1b[?1049h' : ''}${this.#switches(() => true)}${this.#rest()}${unfinished}`;
   }
 
   /**

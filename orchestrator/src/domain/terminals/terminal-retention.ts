@@ -25,14 +25,16 @@ export async function pruneTerminals(
   const below = encodeTime(before * 1000, 10);
   let removed = 0;
   for (let after = ''; ; ) {
-    const due = (await db.all(endedTerminals, { after, below, before, limit: atOnce })).map((row) => row.session_id);
-    const ids = await removeFiles(context, transcripts, due);
+    const expired = (await db.all(endedTerminals, { after, below, before, limit: atOnce })).map(
+      (row) => row.session_id,
+    );
+    const ids = await removeFiles(context, transcripts, expired);
     if (ids.length > 0) await db.write({ name: 'terminals/prune', statements: [statement(deleteTerminals, { ids })] });
     removed += ids.length;
-    if (due.length < atOnce) break;
-    after = due.at(-1) as string;
+    if (expired.length < atOnce) break;
+    after = expired.at(-1) as string;
   }
-  await pruneStrays(context, transcripts, before * 1000);
+  await pruneOrphans(context, transcripts, before * 1000);
   return removed;
 }
 
@@ -45,22 +47,22 @@ async function removeFiles(
   transcripts: Pick<Transcripts, 'remove'>,
   ids: readonly string[],
 ): Promise<string[]> {
-  const gone: string[] = [];
+  const removed: string[] = [];
   for (const id of ids)
     try {
       await transcripts.remove(id);
-      gone.push(id);
+      removed.push(id);
     } catch (error) {
       log.warn({ err: error, session_id: id }, 'failed to remove expired transcript');
     }
-  return gone;
+  return removed;
 }
 
 /**
  * Deletes transcripts without a row. They remain if the process crashes while it opens a session, or if it gets another
  * database.
  */
-async function pruneStrays(
+async function pruneOrphans(
   context: Pick<Context, 'db' | 'log'>,
   transcripts: Pick<Transcripts, 'remove' | 'ids'>,
   beforeMs: number,
@@ -69,7 +71,7 @@ async function pruneStrays(
   for (let from = 0; from < old.length; from += atOnce) {
     const ids = old.slice(from, from + atOnce);
     const known = new Set((await context.db.all(knownTerminals, { ids })).map((row) => row.session_id));
-    const strays = ids.filter((id) => !known.has(id));
-    await removeFiles(context, transcripts, strays);
+    const orphans = ids.filter((id) => !known.has(id));
+    await removeFiles(context, transcripts, orphans);
   }
 }

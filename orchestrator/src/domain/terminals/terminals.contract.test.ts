@@ -7,12 +7,12 @@ import { expect, test, vi } from 'vitest';
 import { type DatabaseFixture, describeDatabases } from '../../../test/databases/databases.ts';
 import { newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import {
+  defaultRules,
   MemoryClient,
   MemoryShells,
   refusingShells,
   terminalsFixture,
   ticketOf,
-  usualRules,
 } from '../../../test/terminals.ts';
 import { setStatus } from '../agents/agents.ts';
 import { listAudit } from '../audit/audit.ts';
@@ -32,7 +32,7 @@ describeDatabases('terminals', (fixture) => {
     const shells = new MemoryShells();
     const { terminals, directory, transcripts } = await openTerminals(domain, {
       shells,
-      rules: { ...usualRules, ...rules },
+      rules: { ...defaultRules, ...rules },
     });
     const operator = async (username: string): Promise<TerminalAsker> => {
       const key = await newKey();
@@ -45,9 +45,9 @@ describeDatabases('terminals', (fixture) => {
     /** Connects with the ticket from the answer to a request. */
     const join_ = (given: { session_id: string; ws_url: string }) => {
       const client = new MemoryClient();
-      const told = terminals.connect(ticketOf(given), given.session_id, client);
-      if (told === null) throw new Error('the ticket is not good');
-      return Object.assign(client, { told });
+      const connection = terminals.connect(ticketOf(given), given.session_id, client);
+      if (connection === null) throw new Error('the ticket is not good');
+      return Object.assign(client, { connection });
     };
     const start = async (asker: TerminalAsker) => {
       const opened = await terminals.open(asker, 'web-1', {});
@@ -75,8 +75,8 @@ describeDatabases('terminals', (fixture) => {
     const { agent, shells, terminals, operator, events, domain, cast } = await open(fixture);
     const bob = await operator('bob');
     const { session_id, ws_url } = await terminals.open(bob, 'web-1', { cols: 100, rows: 30, shell: '/bin/sh' });
-    const { wish } = shells.last;
-    expect(wish).toEqual({ session_id, node_id: agent.id, cols: 100, rows: 30, shell: '/bin/sh', operator: 'bob' });
+    const { options } = shells.last;
+    expect(options).toEqual({ session_id, node_id: agent.id, cols: 100, rows: 30, shell: '/bin/sh', operator: 'bob' });
     expect(ws_url).toMatch(new RegExp(`^/api/v1/terminal/session/${session_id}/ws\\?ticket=[\\w-]{43}$`));
     const row = { session_id, node_id: agent.id, operator_id: bob.actor.id, opened_at: domain.now(), attached: [] };
     const page = { limit: 10, offset: 0 };
@@ -156,9 +156,9 @@ describeDatabases('terminals', (fixture) => {
       expect((await terminals.attach(asker, session_id, 'view')).ws_url).toContain(session_id);
     }
     // Simulates a request that was admitted just before its operator was removed.
-    const gone = { ...(await operator('gone')), role: 'admin' } as const;
-    await removeOperator(domain.context, admin.actor, gone.actor.id);
-    await expect(terminals.attach(gone, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
+    const removed = { ...(await operator('gone')), role: 'admin' } as const;
+    await removeOperator(domain.context, admin.actor, removed.actor.id);
+    await expect(terminals.attach(removed, session_id, 'control')).rejects.toMatchObject({ code: 'unauthenticated' });
     await terminals.close(admin, session_id);
     await expect(terminals.attach(bob, session_id, 'control')).rejects.toMatchObject({ code: 'terminal_ended' });
   });
@@ -192,19 +192,19 @@ describeDatabases('terminals', (fixture) => {
       return opened.session_id;
     };
     /** Creates the state left by a process that was killed while it opened a session. */
-    const stray = async () => {
+    const createOrphan = async () => {
       const id = context.newId();
       await (await transcripts.create(id, () => {})).finish();
       return id;
     };
-    await stray();
+    await createOrphan();
     const [old, long, endless] = [await begin(), await begin(), await begin()];
     await terminals.close(admin, old);
     domain.clock.advance(day);
     await terminals.close(admin, long);
     const recent = await begin();
     await terminals.close(admin, recent);
-    const young = await stray();
+    const young = await createOrphan();
     domain.clock.advance((days - 1) * day + 1000);
     expect(await pruneTerminals(context, transcripts, 0)).toBe(0);
     expect(await pruneTerminals(context, transcripts, days)).toBe(1);
@@ -320,17 +320,17 @@ describeDatabases('terminals', (fixture) => {
 
   test('ends the terminals of a removed operator, and disconnects the operator from others', async () => {
     const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
-    const gone = { ...(await operator('gone')), role: 'admin' } as const;
-    const his = await start(gone);
-    const other = await start(gone);
+    const removed = { ...(await operator('gone')), role: 'admin' } as const;
+    const his = await start(removed);
+    const other = await start(removed);
     const hers = await start(admin);
     const [mine, watching, hersOpen] = [
       join(his),
       join(await terminals.attach(admin, his.session_id, 'view')),
       join(hers),
     ];
-    const looking = join(await terminals.attach(gone, hers.session_id, 'view'));
-    await removeOperator(domain.context, admin.actor, gone.actor.id);
+    const looking = join(await terminals.attach(removed, hers.session_id, 'view'));
+    await removeOperator(domain.context, admin.actor, removed.actor.id);
     await vi.waitFor(async () =>
       expect(await terminals.get(his.session_id)).toMatchObject({
         status: 'closed',
@@ -355,19 +355,19 @@ describeDatabases('terminals', (fixture) => {
 
   test('ends terminals that are no longer permitted within seconds, even if the hint was lost', async () => {
     const { terminals, admin, operator, domain, start, join, agent } = await open(fixture);
-    const untold = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
-    const gone = { ...(await operator('gone')), role: 'admin' } as const;
-    const his = await start(gone);
+    const silentContext = { ...domain.context, bus: { ...domain.context.bus, publish: () => {} } };
+    const removed = { ...(await operator('gone')), role: 'admin' } as const;
+    const his = await start(removed);
     const hers = await start(admin);
     const mine = join(hers);
-    const looking = join(await terminals.attach(gone, hers.session_id, 'view'));
-    await removeOperator(untold, admin.actor, gone.actor.id);
+    const looking = join(await terminals.attach(removed, hers.session_id, 'view'));
+    await removeOperator(silentContext, admin.actor, removed.actor.id);
     domain.clock.advance(5_000);
     await vi.waitFor(async () =>
       expect(await terminals.get(his.session_id)).toMatchObject({ end_reason: 'the operator was removed' }),
     );
     expect([looking.over, looking.code, mine.over]).toEqual(['cut', 'unauthenticated', null]);
-    await setStatus(untold, admin.actor, agent.id, { status: 'rejected', name: undefined });
+    await setStatus(silentContext, admin.actor, agent.id, { status: 'rejected', name: undefined });
     domain.clock.advance(5_000);
     await vi.waitFor(async () => expect((await terminals.get(hers.session_id)).status).toBe('interrupted'));
     expect(mine.code).toBe('terminal_interrupted');
@@ -380,9 +380,9 @@ describeDatabases('terminals', (fixture) => {
     const typing = join(own);
     const hers = await start(admin);
     const ticket = await terminals.attach({ ...bob, role: 'admin' }, hers.session_id, 'control');
-    typing.told.typed(Buffer.from('before'));
+    typing.connection.typed(Buffer.from('before'));
     await removeOperator(domain.context, admin.actor, bob.actor.id);
-    typing.told.typed(Buffer.from('after'));
+    typing.connection.typed(Buffer.from('after'));
     expect(own.shell.typed).toBe('before');
     expect(typing.over).not.toBeNull();
     expect(() => join(ticket)).toThrow('not good');
@@ -469,7 +469,7 @@ describeDatabases('terminals', (fixture) => {
     }));
     expect((await terminals.list({ limit: 10, offset: 0 })).items[0]?.attached).toEqual(attached);
     expect(await terminals.get(session_id)).toMatchObject({ attached, viewers: 2 });
-    ada.told.typed(Buffer.from('exit 3\r'));
+    ada.connection.typed(Buffer.from('exit 3\r'));
     shell.says(Buffer.from([0x68, 0x69, 0xff]));
     domain.clock.advance(75_000);
     shell.events.exited({ code: 3, signal: null });

@@ -14,7 +14,7 @@ import { audited } from '../audit/audit.ts';
 import { stillSignedIn } from '../shared/acting.ts';
 import { agentLabel } from '../shared/agent-label.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { mapPage, type Page, type PageWish, readPage } from '../shared/page.ts';
+import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.ts';
 import { interruptLeftovers } from './leftover-terminals.ts';
 import { ended } from './live-terminal.ts';
 import { openTerminal, type TerminalParts } from './open-terminal.ts';
@@ -33,7 +33,7 @@ export interface TerminalAsker {
   readonly token_hash?: string;
 }
 
-export interface TerminalWish {
+export interface TerminalOptions {
   cols?: number | undefined;
   rows?: number | undefined;
   shell?: string | undefined;
@@ -50,8 +50,8 @@ export interface Terminals extends TerminalConnections {
    * @throws MusterError agent_not_found, agent_offline, agent_not_approved, terminal_unrecorded, draining, and refusals of
    * the agent
    */
-  open(asker: TerminalAsker, idOrName: string, wish: TerminalWish): Promise<TerminalConnection>;
-  list(filter: { status?: TerminalStatus | undefined } & PageWish): Promise<Page<TerminalSession>>;
+  open(asker: TerminalAsker, idOrName: string, options: TerminalOptions): Promise<TerminalConnection>;
+  list(filter: { status?: TerminalStatus | undefined } & PageRequest): Promise<Page<TerminalSession>>;
   /**
    * Returns a session.
    * @throws MusterError terminal_not_found
@@ -148,7 +148,7 @@ async function recordJoin(
 
 /** Refuses a viewer because the session has its maximum number of connections. */
 function refuseViewer(client: TerminalClient): TerminalConnectionEvents {
-  client.tell({ type: 'error', code: 'terminal_limit', message: 'too many viewers are connected' });
+  client.notify({ type: 'error', code: 'terminal_limit', message: 'too many viewers are connected' });
   client.close();
   return { mode: 'view', typed: () => {}, resized: () => {}, left: () => {} };
 }
@@ -199,21 +199,23 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
       return issueTicket(tickets, asker, session_id, 'control');
     },
 
-    async list({ status, ...wish }) {
-      await open.settled();
+    async list({ status, ...request }) {
+      await open.waitForEnds();
       const query = terminals({ status: status !== undefined });
-      return mapPage(await readPage(wish, (part) => db.all(query, { status, ...part })), (row) => toSession(row, open));
+      return mapPage(await readPage(request, (part) => db.all(query, { status, ...part })), (row) =>
+        toSession(row, open),
+      );
     },
 
     async get(sessionId) {
-      await open.settled([sessionId]);
+      await open.waitForEnds([sessionId]);
       const row = await requireSession(context, sessionId);
-      const kept = await transcripts.has(row.session_id);
+      const hasTranscript = await transcripts.has(row.session_id);
       const session = toSession(row, open);
       return {
         ...session,
         end_reason: row.end_reason,
-        transcript_path: kept ? `${addressOf(row.session_id)}/transcript` : null,
+        transcript_path: hasTranscript ? `${addressOf(row.session_id)}/transcript` : null,
         transcript_sha256: row.transcript_sha256,
         transcript_bytes: row.transcript_bytes,
         viewers: session.attached.length,
@@ -221,17 +223,17 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
     },
 
     async close(asker, sessionId) {
-      await open.settled([sessionId]);
+      await open.waitForEnds([sessionId]);
       const row = await requireOwn(context, asker, sessionId);
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live) return;
       const actor = await stillSignedIn(context, asker.actor);
       live.close(ended('terminal_closed', `ended by ${actor.name}`, actor));
-      await open.settled([sessionId]);
+      await open.waitForEnds([sessionId]);
     },
 
     async attach(asker, sessionId, mode) {
-      await open.settled([sessionId]);
+      await open.waitForEnds([sessionId]);
       const row = await requireOwn(context, asker, sessionId);
       const live = open.find(sessionId);
       if (row.status !== 'active' || !live || live.over) throw new MusterError('terminal_ended');
@@ -244,9 +246,9 @@ export function createTerminals(context: Context, parts: TerminalParts): Termina
 
     async transcript(asker, sessionId, format) {
       const row = await requireOwn(context, asker, sessionId);
-      const kept = await (format === 'raw' ? transcripts.raw(row.session_id) : transcripts.cast(row.session_id));
-      if (kept === null) throw new MusterError('terminal_not_found', 'this session has no transcript');
-      return kept;
+      const content = await (format === 'raw' ? transcripts.raw(row.session_id) : transcripts.cast(row.session_id));
+      if (content === null) throw new MusterError('terminal_not_found', 'this session has no transcript');
+      return content;
     },
 
     connect(ticket, sessionId, client) {

@@ -54,7 +54,7 @@ const pageName = 'index.html';
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
 /** Folders of a clone from which programs run: packages (Node), bundles, and sources. */
-const placesInClone = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
+const cloneFolders = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**
  * Reads the console from the executable of this process, or from the clone from which it runs.
@@ -66,8 +66,8 @@ export async function readConsoleFiles(programs: readonly string[]): Promise<Con
   const carried = executable();
   if (carried !== null) return await consoleFiles((file) => carried.console(file));
   for (const program of programs)
-    for (const place of placesInClone.filter((part) => program.includes(part))) {
-      const cache = join(program.split(place)[0] as string, '.cache/console');
+    for (const folder of cloneFolders.filter((part) => program.includes(part))) {
+      const cache = join(program.split(folder)[0] as string, '.cache/console');
       // The file `current` contains the folder name of the newest build. Each build has its own folder, so that files
       // of two builds are never mixed.
       const current = await readFile(join(cache, 'current'), 'utf8').catch(() => null);
@@ -99,14 +99,14 @@ function contentOf(
   read: Reader,
 ): ConsoleFile['content'] {
   // Concurrent requests share one read, so that anonymous clients cannot cause many.
-  const kept = new Map<ConsoleEncoding | null, Promise<Buffer>>();
+  const cache = new Map<ConsoleEncoding | null, Promise<Buffer>>();
   const keep = (encoding: ConsoleEncoding | null, made: Promise<Buffer>): Promise<Buffer> => {
-    kept.set(encoding, made);
-    made.catch(() => kept.delete(encoding));
+    cache.set(encoding, made);
+    made.catch(() => cache.delete(encoding));
     return made;
   };
   const content: ConsoleFile['content'] = (encoding) => {
-    const found = kept.get(encoding);
+    const found = cache.get(encoding);
     if (found !== undefined) return found;
     if (encoding === null && file.encodings.includes('gzip'))
       return keep(null, Promise.resolve(content('gzip')).then(promisify(gunzip)) as Promise<Buffer>);

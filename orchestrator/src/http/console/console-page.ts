@@ -95,13 +95,13 @@ export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | 
   for (const [name, file] of files.files) app.get(`/${name}`, (request, reply) => sendFile(name, file, request, reply));
   return (request, reply) => {
     const [path = ''] = request.url.split('?', 1);
-    const isMeant =
+    const isPage =
       (request.method === 'GET' || request.method === 'HEAD') &&
       /\btext\/html\b/i.test(request.headers.accept ?? '') &&
       !others.includes(path.split('/', 2)[1] as string);
     // The console itself shows that the page does not exist.
-    if (isMeant) sendPage(reply.code(404));
-    return isMeant;
+    if (isPage) sendPage(reply.code(404));
+    return isPage;
   };
 }
 

@@ -28,7 +28,7 @@ const types: Readonly<Record<string, string>> = {
 const typeOf = (name: string): string => types[name.split('.').at(-1) as string] ?? 'application/octet-stream';
 
 /** Returns the default folders: next to the program, and in the clone from which it runs. */
-const usualFolders = (program: string): readonly string[] => [
+const defaultFolders = (program: string): readonly string[] => [
   join(dirname(program), '../share/muster/install'),
   ...(program.includes('/node_modules/') ? [join(program.split('/node_modules/')[0] as string, 'dist/install')] : []),
 ];
@@ -41,12 +41,12 @@ const usualFolders = (program: string): readonly string[] => [
  * @throws Error if the configured folder has no checksums, or a line of them is invalid
  */
 export async function readInstallFiles(folder: string | null, program: string): Promise<InstallFiles> {
-  for (const place of folder === null ? usualFolders(program) : [folder]) {
-    const sums = await readFile(join(place, 'SHA256SUMS'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+  for (const directory of folder === null ? defaultFolders(program) : [folder]) {
+    const sums = await readFile(join(directory, 'SHA256SUMS'), 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (folder === null && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return null;
       throw new Error(`packages_dir: ${error.message}`);
     });
-    if (sums !== null) return await tableOf(place, sums, program);
+    if (sums !== null) return await tableOf(directory, sums, program);
   }
   return new Map();
 }
@@ -60,8 +60,8 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
         `${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a checksum followed by a plain file name`,
       );
     // If the folder has no copy of the running program, serves the file of the program.
-    const places = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
-    for (const path of places) {
+    const paths = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
+    for (const path of paths) {
       const size = await sizeOf(path);
       if (size === null) continue;
       table.set(name, {

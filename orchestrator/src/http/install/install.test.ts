@@ -168,18 +168,23 @@ describe('many machines at once', () => {
     const ask = (localAddress: string) =>
       new Promise<{ status: number; retryAfter: string | undefined; ended: Promise<void>; drop: () => void }>(
         (resolve, reject) => {
-          const asked = request(
+          const download = request(
             { host: '127.0.0.1', port, path: `/install/${deb}`, localAddress, agent: false },
             (answer) => {
               answer.pause();
               answer.on('error', () => {});
               const ended = new Promise<void>((end) => answer.once('close', end));
               const { statusCode = 0, headers } = answer;
-              resolve({ status: statusCode, retryAfter: headers['retry-after'], ended, drop: () => asked.destroy() });
+              resolve({
+                status: statusCode,
+                retryAfter: headers['retry-after'],
+                ended,
+                drop: () => download.destroy(),
+              });
             },
           );
-          asked.on('error', reject);
-          asked.end();
+          download.on('error', reject);
+          download.end();
         },
       );
     const clients = await Promise.all(

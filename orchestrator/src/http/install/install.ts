@@ -38,7 +38,7 @@ export function registerInstall(
   clock: Clock,
   limits: TransferLimits = defaultTransferLimits,
 ): void {
-  const places = new Places(limits);
+  const slots = new TransferSlots(limits);
   for (const [name, file] of files) app.get(`/install/${name}`, (request, reply) => answer(file, request, reply));
   app.get('/install/*', () => {
     if (files.size > 0) throw new MusterError('package_not_found', '/install/SHA256SUMS lists the available files.');
@@ -66,7 +66,7 @@ export function registerInstall(
     // With other bodies than streams, the framework would overwrite the length.
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
 
-    const leave = length <= smallBytes ? () => {} : places.take(networkOf(request.ip));
+    const leave = length <= smallBytes ? () => {} : slots.take(networkOf(request.ip));
     try {
       const handle = await openInstallFile(file);
       if (handle === null)
@@ -88,7 +88,7 @@ export function registerInstall(
 }
 
 /** Slots for simultaneous transfers. */
-class Places {
+class TransferSlots {
   readonly #limits: TransferLimits;
   readonly #ofAddress = new Map<string, number>();
   #taken = 0;
@@ -126,12 +126,12 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
   let cancelTimer = clock.after(checkMs, check);
   function check(): void {
     // `bytesWritten` includes buffered bytes.
-    const gone = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
-    if (gone - before < minBytes) {
+    const sent = (socket?.bytesWritten ?? 0) - (socket?.writableLength ?? 0);
+    if (sent - before < minBytes) {
       raw.destroy();
       return;
     }
-    before = gone;
+    before = sent;
     cancelTimer = clock.after(checkMs, check);
   }
   return () => cancelTimer();

@@ -123,9 +123,9 @@ describe('exposition text', () => {
 
 describe('metrics endpoint', () => {
   test('requires the scrape token or a session, and filters agents with a selector', async () => {
-    const asked: (string | undefined)[] = [];
+    const filters: (string | undefined)[] = [];
     const { app, scrape } = scraped(async (filter) => {
-      asked.push(filter);
+      filters.push(filter);
       if (filter === '==') throw new MusterError('selector_invalid', 'column 1');
       return [standing(1)];
     });
@@ -134,13 +134,13 @@ describe('metrics endpoint', () => {
     expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(linesOf(answer.body)).toHaveLength(13);
     expect((await scrape(bearer('operator'), '?filter=role%3Dweb')).statusCode).toBe(200);
-    expect(asked).toEqual([undefined, 'role=web']);
+    expect(filters).toEqual([undefined, 'role=web']);
     for (const authorization of ['', 'Bearer no', `Bearer ${token}x`])
       expect((await scrape({ authorization })).statusCode, authorization).toBe(401);
     expect((await scrape({}, '?filter===')).json()).toMatchObject({ status: 400, code: 'selector_invalid' });
     for (const query of ['?fliter=a', '?filter=a&filter=b', '?filter=%'])
       expect((await scrape({}, query)).statusCode, query).toBe(400);
-    expect(asked).toHaveLength(3);
+    expect(filters).toHaveLength(3);
     // Metrics of agents appear only at `/metrics/agents`.
     const whole = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${token}` } });
     expect(whole.body).not.toContain('node_id');

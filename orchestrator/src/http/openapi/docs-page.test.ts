@@ -66,9 +66,9 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
 
   test('shows the API without requests to other hosts or violations of its policy', async () => {
     const page = await browser.newPage();
-    const asked: string[] = [];
+    const requested: string[] = [];
     const complaints: string[] = [];
-    page.on('request', (request) => asked.push(request.url()));
+    page.on('request', (request) => requested.push(request.url()));
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
     });
@@ -79,9 +79,9 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
     await page.getByText(summary).first().click();
     await page.locator('h3').filter({ hasText: summary }).first().waitFor();
     expect(complaints).toEqual([]);
-    const others = asked.filter((address) => !address.startsWith(`${url}/`) && !address.startsWith('data:'));
+    const others = requested.filter((address) => !address.startsWith(`${url}/`) && !address.startsWith('data:'));
     expect(others).toEqual([]);
-    expect(asked).toContain(`${url}/openapi.json`);
+    expect(requested).toContain(`${url}/openapi.json`);
   });
 });
 

@@ -91,10 +91,10 @@ export function printOpenApi(version: string): ReturnType<typeof createDocument>
 /** @param errors collects the error answers that operations share, by code */
 function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOpenApiOperationObject {
   const responses: ZodOpenApiOperationObject['responses'] = {};
-  const usual = Math.min(...Object.keys(route.answers).map(Number));
+  const defaultStatus = Math.min(...Object.keys(route.answers).map(Number));
   for (const [key, schema] of Object.entries(route.answers)) {
     const status = Number(key);
-    const example = status === usual ? route.example.answer : undefined;
+    const example = status === defaultStatus ? route.example.answer : undefined;
     const content = mediaOf(route, status).map((media) => [
       media,
       { schema, ...(example === undefined ? {} : { example }) },
@@ -102,7 +102,7 @@ function operationOf(route: Route, errors: Record<string, ErrorResponse>): ZodOp
     responses[key as '200'] = {
       description: meanings[status] ?? 'OK',
       ...(answerHeaders[status] ? { headers: answerHeaders[status] } : {}),
-      ...(route.paged && status === usual ? { headers: linkHeader } : {}),
+      ...(route.paged && status === defaultStatus ? { headers: linkHeader } : {}),
       ...(schema ? { content: Object.fromEntries(content) } : {}),
     };
   }

@@ -1,12 +1,12 @@
 import { createToken, listTokens, revokeToken } from '../../domain/agents/enrollment.ts';
-import type { EnrolmentPlaces } from '../../domain/agents/enrollment-line.ts';
+import type { EnrolmentEndpoints } from '../../domain/agents/enrollment-line.ts';
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
 /** @param advertised returns the address for agents. A function, because the port may be known only after the start. */
-export function enrollmentHandlers(context: Context, advertised: () => EnrolmentPlaces) {
+export function enrollmentHandlers(context: Context, advertised: () => EnrolmentEndpoints) {
   return {
     createEnrolmentToken: ({ body, session }) => createToken(context, actorIn(session), body, advertised()),
     listEnrolmentTokens: async ({ query }) =>

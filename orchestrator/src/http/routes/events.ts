@@ -8,7 +8,7 @@ export function eventHandlers(context: Context, live: LiveEvents) {
   return {
     followEvents: async ({ query, session, request }) => {
       const header = request.header('last-event-id');
-      const after = readPlace(header, '/last-event-id') ?? readPlace(query.last_event_id, '/last_event_id');
+      const after = readPosition(header, '/last-event-id') ?? readPosition(query.last_event_id, '/last_event_id');
       const categories = query.category === undefined ? undefined : new Set(query.category.split(','));
       const node_id = query.node_id === undefined ? undefined : await agentIdOf(context.db, query.node_id);
       const stream = await live.follow({ session, filter: { categories, node_id }, after });
@@ -17,7 +17,7 @@ export function eventHandlers(context: Context, live: LiveEvents) {
   } satisfies Partial<Handlers>;
 }
 
-function readPlace(text: string | undefined, path: string): number | null {
+function readPosition(text: string | undefined, path: string): number | null {
   if (text === undefined || text === '') return null;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   const faults: Fault[] = [{ path, message: 'must be the id of a received event' }];

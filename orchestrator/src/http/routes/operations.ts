@@ -25,11 +25,11 @@ export function operationHandlers(context: Context, waiting: Waiting, liveOutput
   const operate = async (
     { session, respondAsync, request }: WorkRequest,
     agent: string,
-    wanted: Omit<OperationRequest, 'queue'> & { offline?: 'report' | 'queue' | undefined },
+    requested: Omit<OperationRequest, 'queue'> & { offline?: 'report' | 'queue' | undefined },
   ): Promise<Reply<200, JsonPieces<Operation>> | Reply<202, JsonPieces<Operation>>> => {
-    const { offline, ...rest } = wanted;
-    const asked = { ...rest, queue: respondAsync && offline !== 'report' };
-    const id = await submitOperation(context, actorIn(session), agent, asked);
+    const { offline, ...rest } = requested;
+    const submission = { ...rest, queue: respondAsync && offline !== 'report' };
+    const id = await submitOperation(context, actorIn(session), agent, submission);
     const location = { location: `${apiPrefix}/state/operations/${id}` };
     if (respondAsync) return new Reply(202, operationBody(await readOperation(context, id)), location);
     const { operation, ended } = await awaitOperation(context, waiting, id, request.signal);

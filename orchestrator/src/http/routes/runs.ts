@@ -16,9 +16,9 @@ export function runHandlers(context: Context, waiting: Waiting, conductor: RunCo
   const fanOut = async (
     { session, respondAsync, request }: WorkRequest,
     about: RunAbout,
-    wanted: RunRequest,
+    requested: RunRequest,
   ): Promise<Reply<200, JsonPieces<Run>> | Reply<202, JsonPieces<Run>>> => {
-    const id = await startRun(context, conductor, actorIn(session), about, wanted);
+    const id = await startRun(context, conductor, actorIn(session), about, requested);
     const location = { location: `${apiPrefix}/runs/${id}` };
     if (respondAsync) return new Reply(202, runBody(await readRun(context, id)), location);
     const { run, ended } = await awaitRun(context, waiting, id, request.signal);

@@ -28,7 +28,7 @@ const agents = (count: number): Agent[] => Array.from({ length: count }, () => a
 
 describe('long answers', () => {
   const many = Array.from({ length: 50 }, () => agents(20));
-  const asked = (app: FastifyInstance, encodings: string, method: 'GET' | 'HEAD' = 'GET') =>
+  const getEncoded = (app: FastifyInstance, encodings: string, method: 'GET' | 'HEAD' = 'GET') =>
     app.inject({ method, url: '/api/v1/agents', headers: { ...bearer('operator'), 'accept-encoding': encodings } });
 
   test.each([
@@ -36,10 +36,10 @@ describe('long answers', () => {
     ['in one piece', () => [agents(100)]],
   ])('compresses a long answer if the client accepts it: %s', async (_, chunks) => {
     const app = listing(chunks);
-    const plain = await asked(app, 'identity');
+    const plain = await getEncoded(app, 'identity');
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });
     expect(plain.headers).not.toHaveProperty('content-encoding');
-    const packed = await asked(app, 'gzip, deflate, br');
+    const packed = await getEncoded(app, 'gzip, deflate, br');
     expect(packed.headers).toMatchObject({
       vary: 'accept-encoding',
       'content-encoding': 'gzip',
@@ -50,13 +50,13 @@ describe('long answers', () => {
   });
 
   test('does not compress short answers and answers to HEAD', async () => {
-    const short = await asked(
+    const short = await getEncoded(
       listing(() => [agents(1), agents(1)]),
       'gzip',
     );
     expect(short.headers).not.toHaveProperty('content-encoding');
     expect(short.headers).not.toHaveProperty('vary');
-    const head = await asked(
+    const head = await getEncoded(
       listing(() => [agents(100)]),
       'gzip',
       'HEAD',
@@ -87,13 +87,13 @@ describe('long answers', () => {
       `GET /api/v1/agents HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\naccept-encoding: gzip\r\n\r\n`,
     );
     await once(socket, 'readable');
-    const settled = async () => {
+    const readingStopped = async () => {
       for (let before = -1; before !== read; ) {
         before = read;
         await sleep(200);
       }
     };
-    await settled();
+    await readingStopped();
     expect(read).toBeLessThan(500);
     socket.destroy();
     await vi.waitFor(() => expect(letGo).toBe(true));

@@ -10,7 +10,7 @@ import { nextLink } from './page.ts';
 export interface AnswerForm {
   readonly route: Route;
   /** Status for handlers that return only a body: the lowest status of the route. */
-  readonly usualStatus: number;
+  readonly defaultStatus: number;
   /**
    * Whether to validate every answer against its schema. For tests, because validation costs more than all other work.
    */
@@ -31,7 +31,7 @@ export function sendAnswer(
   applied: boolean,
   broken: (error: unknown) => void,
 ): FastifyReply | Promise<FastifyReply> {
-  let status = form.usualStatus;
+  let status = form.defaultStatus;
   let body = given;
   if (given instanceof Reply) {
     status = given.status;
@@ -47,8 +47,8 @@ export function sendAnswer(
   if (applied && status === 202) reply.header('preference-applied', 'respond-async');
   if (body instanceof Stream) return sendStream(form, status, body, reply, broken);
   if (body instanceof Chunked) return sendPieces(reply, arrayPieces(form, status, body), broken);
-  if (body instanceof JsonPieces) return sendPieces(reply, heldPieces(form, status, body), broken);
-  if (form.validate) holdToSchema(form.route, status, body);
+  if (body instanceof JsonPieces) return sendPieces(reply, validatedPieces(form, status, body), broken);
+  if (form.validate) requireSchema(form.route, status, body);
   if (body === undefined) return reply.send();
   return sendText(reply, textOf(body));
 }
@@ -61,7 +61,7 @@ function sendText(reply: FastifyReply, text: string): FastifyReply | Promise<Fas
 
 const textOf = (body: unknown): string => (body instanceof JsonBody ? body.text : JSON.stringify(body));
 
-function holdToSchema(route: Route, status: number, body: unknown): void {
+function requireSchema(route: Route, status: number, body: unknown): void {
   const schema = route.answers[status];
   if (route.media?.[status] !== undefined)
     throw new Error(`${route.id} answered ${status} without a stream, which it requires`);
@@ -80,7 +80,7 @@ function holdToSchema(route: Route, status: number, body: unknown): void {
 async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<string> {
   let before = '[';
   for await (const chunk of chunks) {
-    if (form.validate) holdToSchema(form.route, status, chunk);
+    if (form.validate) requireSchema(form.route, status, chunk);
     const items = textOf(chunk).slice(1, -1);
     if (items === '') continue;
     yield before + items;
@@ -90,11 +90,15 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
 }
 
 /** Yields the pieces of a body. If validation is enabled, reads and validates the whole body first. */
-async function* heldPieces(form: AnswerForm, status: number, { pieces }: JsonPieces<unknown>): AsyncGenerator<string> {
+async function* validatedPieces(
+  form: AnswerForm,
+  status: number,
+  { pieces }: JsonPieces<unknown>,
+): AsyncGenerator<string> {
   if (!form.validate) return yield* pieces;
   let whole = '';
   for await (const piece of pieces) whole += piece;
-  holdToSchema(form.route, status, new JsonBody(whole));
+  requireSchema(form.route, status, new JsonBody(whole));
   yield whole;
 }
 

@@ -62,8 +62,8 @@ function faulty(text: string, detail: string): MusterError {
   const faults: Fault[] = findFaults(text, maxDepth);
   if (faults.length === 0) faults.push({ path: '', message: 'must be JSON' });
   const first = faults[0]!;
-  const place = first.line === undefined ? '' : ` at line ${first.line}, column ${first.column}`;
-  return new MusterError('malformed_json', `${detail.slice(0, -1)}: ${first.message}${place}.`, faults);
+  const position = first.line === undefined ? '' : ` at line ${first.line}, column ${first.column}`;
+  return new MusterError('malformed_json', `${detail.slice(0, -1)}: ${first.message}${position}.`, faults);
 }
 
 interface Survey {

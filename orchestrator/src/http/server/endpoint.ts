@@ -25,7 +25,7 @@ export type AnyHandler = (call: {
 export interface EndpointContext {
   readonly validateAnswers: boolean;
   /** Throws if the disk has no room for the writes of the route. */
-  readonly requireRoom?: (route: Route) => void;
+  readonly requireDiskSpace?: (route: Route) => void;
   /** Whether to accept secrets over plain HTTP, because an undeclared proxy terminates TLS. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
@@ -68,7 +68,7 @@ export function registerEndpoint(
   }
   const form: AnswerForm = {
     route,
-    usualStatus: Math.min(...Object.keys(route.answers).map(Number)),
+    defaultStatus: Math.min(...Object.keys(route.answers).map(Number)),
     validate: context.validateAnswers,
   };
   const bodySchema = route.method === 'GET' ? null : (route.body ?? empty);
@@ -124,7 +124,7 @@ export function registerEndpoint(
         // Set before the checks, so that refusals can include the operator.
         request.session = session;
         authorize(route.access, session);
-        context.requireRoom?.(route);
+        context.requireDiskSpace?.(route);
         if (route.confidential === true) requireConfidence(new Facts(request, reply, context.draining));
         done();
       };

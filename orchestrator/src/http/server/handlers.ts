@@ -157,7 +157,7 @@ type Written<B> = B extends readonly (infer T)[]
 /** The body that a handler may return for a status. */
 type Given<R extends Route, S extends StatusOf<R>> =
   IsStreamed<R, S> extends true ? Stream : Written<BodyOf<R['answers'][S]>>;
-type UsualBody<R extends Route> =
+type DefaultBody<R extends Route> =
   200 extends StatusOf<R>
     ? Given<R, 200>
     : 201 extends StatusOf<R>
@@ -171,7 +171,7 @@ type UsualBody<R extends Route> =
  * another status or headers. Arrays may be {@link Chunked} or {@link Paged}. Routes with another media type return a
  * {@link Stream}.
  */
-export type Answer<R extends Route> = UsualBody<R> | { [S in StatusOf<R>]: Reply<S, Given<R, S>> }[StatusOf<R>];
+export type Answer<R extends Route> = DefaultBody<R> | { [S in StatusOf<R>]: Reply<S, Given<R, S>> }[StatusOf<R>];
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler of a route that answers 204 may simply end.
 type OrVoid<T> = undefined extends T ? T | void : T;

@@ -10,7 +10,7 @@ interface Frame {
   /** Keys that were read; null in an array. */
   keys: Set<string> | null;
   /** Current key or index. */
-  place: string | number;
+  segment: string | number;
 }
 
 // Token numbers of jsonc-parser, which exports them only as a const enum.
@@ -49,7 +49,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
   const stack: Frame[] = [];
   const fault = (message: string) => {
     faults.push({
-      path: pointer(stack.map((frame) => frame.place)),
+      path: pointer(stack.map((frame) => frame.segment)),
       message,
       line: scanner.getTokenStartLine() + 1,
       column: scanner.getTokenStartCharacter() + 1,
@@ -77,7 +77,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
       else if (kind !== token.comma) return fault(`a comma or ${frame.keys ? '}' : ']'} is missing`);
       else if (frame.keys) state = 'key';
       else {
-        frame.place = Number(frame.place) + 1;
+        frame.segment = Number(frame.segment) + 1;
         state = 'value';
       }
     } else if (state === 'colon') {
@@ -91,9 +91,9 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
       }
       if (kind !== token.string || !frame?.keys) return fault('expected a key in double quotes');
       const key = scanner.getTokenValue();
-      frame.place = key;
+      frame.segment = key;
       if (frame.keys.has(key)) fault(`the key ${quoted(key)} is repeated`);
-      if (key === '__proto__' || (key === 'prototype' && stack.at(-2)?.place === 'constructor'))
+      if (key === '__proto__' || (key === 'prototype' && stack.at(-2)?.segment === 'constructor'))
         fault(`the key ${quoted(key)} is not allowed`);
       const keyFault = flawOf(key);
       if (keyFault !== null) fault(keyFault);
@@ -106,7 +106,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
       } else if (kind === token.openBrace || kind === token.openBracket) {
         if (stack.length === maxDepth) return fault(`nests deeper than ${maxDepth} levels`);
         const object = kind === token.openBrace;
-        stack.push(object ? { keys: new Set(), place: '' } : { keys: null, place: 0 });
+        stack.push(object ? { keys: new Set(), segment: '' } : { keys: null, segment: 0 });
         state = object ? 'firstKey' : 'firstValue';
       } else {
         if (!literals.includes(kind)) return fault('expected a JSON value');

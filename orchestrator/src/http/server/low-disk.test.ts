@@ -39,7 +39,7 @@ test('refuses exactly the routes that add data while the disk is nearly full', (
 });
 
 test('answers 507 after the permission check on routes that add data, and does not affect other routes', async () => {
-  const app = testApp({}, { requireRoom: (route) => refuseGrowth(route, false) });
+  const app = testApp({}, { requireDiskSpace: (route) => refuseGrowth(route, false) });
   for (const route of routes) {
     const request = {
       method: route.method as 'GET',

@@ -3,7 +3,7 @@ import type { Route } from '@muster/protocol/http';
 
 /**
  * Decides which routes work while the disk is nearly full: those that read, free space, end something, or sign in.
- * `reportRoom` limits the reports of agents.
+ * `reportSpace` limits the reports of agents.
  */
 
 /** Routes that are allowed in addition to GET and DELETE. */

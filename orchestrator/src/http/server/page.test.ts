@@ -15,10 +15,13 @@ describe('next page', () => {
   });
 
   test('links to the next page only if there are more items', () => {
-    const wish = { limit: 2, offset: 4 };
-    expect(paged({ items: [1, 2], more: true }, wish).next).toEqual({ limit: '2', offset: '6' });
-    expect(paged({ items: [1], more: false }, wish).next).toBeNull();
-    const long = pagedInChunks<number>({ items: Array.from({ length: 1001 }, (_, i) => String(i)), more: true }, wish);
+    const request = { limit: 2, offset: 4 };
+    expect(paged({ items: [1, 2], more: true }, request).next).toEqual({ limit: '2', offset: '6' });
+    expect(paged({ items: [1], more: false }, request).next).toBeNull();
+    const long = pagedInChunks<number>(
+      { items: Array.from({ length: 1001 }, (_, i) => String(i)), more: true },
+      request,
+    );
     expect(long.next).toEqual({ limit: '2', offset: '1005' });
     const chunks = [...((long.items as Chunked<number>).chunks as Iterable<JsonBody<number[]>>)];
     const read = chunks.map(({ text }) => JSON.parse(text) as number[]);

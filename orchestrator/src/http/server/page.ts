@@ -1,4 +1,4 @@
-import type { Page, PageWish } from '../../domain/shared/page.ts';
+import type { Page, PageRequest } from '../../domain/shared/page.ts';
 import { Chunked, JsonBody, type JsonText, Paged } from './handlers.ts';
 
 /** Returns the `Link` header to the next page of a list (RFC 8288). */
@@ -10,13 +10,13 @@ export function nextLink(url: string, next: Readonly<Record<string, string>>): s
 }
 
 /** Returns a page with the query parameters of the next one. */
-export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageWish): Paged<T> =>
+export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageRequest): Paged<T> =>
   new Paged(items, more ? { limit: String(limit), offset: String(offset + items.length) } : null);
 
 const itemsPerChunk = 500;
 
 /** Returns a page as {@link paged} does, for many items in JSON text that are written in pieces. */
-export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageWish): Paged<T> {
+export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageRequest): Paged<T> {
   function* chunks(): Generator<JsonBody<readonly T[]>> {
     for (let start = 0; start < items.length; start += itemsPerChunk)
       yield pieceOf(items.slice(start, start + itemsPerChunk));

@@ -13,7 +13,7 @@ export interface Rates {
 /** Limits WebSocket upgrades by address. */
 export interface TicketRate {
   /** Counts a request. Rejects with `rate_limited` above the limit. */
-  spend(address: string): Promise<void>;
+  consume(address: string): Promise<void>;
   /** Removes a request with a valid ticket from the count, so that only guesses count. */
   giveBack(address: string): void;
 }
@@ -32,7 +32,7 @@ export function createRates(rates: Rates) {
   const salt = randomBytes(16).toString('hex');
   return {
     /** @param address the client's IP address */
-    signIn: addressRate(rates.signIn, salt, 'sign-in requests').spend,
+    signIn: addressRate(rates.signIn, salt, 'sign-in requests').consume,
     /** Limits connections with invalid terminal tickets, at the sign-in rate. */
     ticket: addressRate(rates.signIn, salt, 'connections with invalid tickets') as TicketRate,
     session: countEachSecond(rates.sessionPerSecond),
@@ -44,7 +44,7 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
   // Seconds in which the rate refills one burst.
   const atOnce = new RateLimiterMemory({ points: burst, duration: Math.max(1, Math.ceil((burst * 60) / perMinute)) });
   return {
-    async spend(address: string): Promise<void> {
+    async consume(address: string): Promise<void> {
       const slot = slotOf(address, salt);
       // Checked first, so that a request above the burst does not count toward the minute.
       await admit(atOnce, slot, `Too many ${what} from this address at once.`);
@@ -61,7 +61,7 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
  * Returns a function that limits the requests of a session. It is synchronous, because it runs for every request. All
  * sessions use the same one-second windows, so that all counts are discarded together.
  */
-function countEachSecond(most: number): (tokenHash: string) => void {
+function countEachSecond(max: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();
   let secondEnds = 0;
   return (tokenHash) => {
@@ -71,7 +71,7 @@ function countEachSecond(most: number): (tokenHash: string) => void {
       secondEnds = now + 1000;
     }
     const count = (counts.get(tokenHash) ?? 0) + 1;
-    if (count > most)
+    if (count > max)
       throw new RefusedRequest('rate_limited', 'Too many requests in this session.', { 'retry-after': '1' });
     counts.set(tokenHash, count);
   };

@@ -19,7 +19,7 @@ export class RequestAdmission {
   #rates: ReturnType<typeof createRates>;
   /** Limits connections with invalid terminal tickets, at the current rates. */
   readonly ticketRate: TicketRate = {
-    spend: (address) => this.#rates.ticket.spend(address),
+    consume: (address) => this.#rates.ticket.consume(address),
     giveBack: (address) => this.#rates.ticket.giveBack(address),
   };
 

@@ -37,7 +37,7 @@ async function certificate(): Promise<{ cert: string; key: string }> {
   return { cert, key: privateKey.export({ format: 'pem', type: 'pkcs8' }) as string };
 }
 
-interface Asked {
+interface SentRequest {
   port: number;
   path: string;
   scheme?: 'http' | 'https';
@@ -48,9 +48,9 @@ interface Asked {
 }
 
 /** Sends a GET. @returns the status of the answer */
-async function answered({ scheme = 'http', agent, onSocket, ...asked }: Asked): Promise<number> {
+async function answered({ scheme = 'http', agent, onSocket, ...options }: SentRequest): Promise<number> {
   const request = scheme === 'http' ? httpRequest : httpsRequest;
-  const sent = request({ host: '127.0.0.1', ...asked, agent: agent ?? false, rejectUnauthorized: false });
+  const sent = request({ host: '127.0.0.1', ...options, agent: agent ?? false, rejectUnauthorized: false });
   sent.end();
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   onSocket?.(sent.reusedSocket);
@@ -132,7 +132,7 @@ describe('connections', () => {
       );
       return { app, port, lines };
     };
-    const ask = (port: number, localAddress: string, more: Partial<Asked> = {}) =>
+    const ask = (port: number, localAddress: string, more: Partial<SentRequest> = {}) =>
       answered({ port, localAddress, path: '/healthz', scheme, ...more });
     const silent = async (port: number, count: number, localAddress: string) => {
       const sockets = Array.from({ length: count }, () => connect({ port, host: '127.0.0.1', localAddress }));
@@ -152,8 +152,8 @@ describe('connections', () => {
       await expect.poll(() => hostile.closed.size).toBe(50);
       expect(Math.max(...hostile.closed)).toBe(49);
       expect(app.connections.stats.dropped).toEqual({ share: 50, full: 0 });
-      const told = lines.filter(({ msg }) => String(msg).startsWith('API connections dropped'));
-      expect(told).toMatchObject([{ dropped: 1, newest_from: '127.0.0.2' }]);
+      const warnings = lines.filter(({ msg }) => String(msg).startsWith('API connections dropped'));
+      expect(warnings).toMatchObject([{ dropped: 1, newest_from: '127.0.0.2' }]);
       hostile.end();
     });
 
@@ -315,8 +315,8 @@ describe('disconnects and shutdown', () => {
     const request = `GET ${agent} HTTP/1.1\r\nhost: x\r\nauthorization: ${headers.authorization}\r\n\r\n`;
     const waiting = exchange(port, request);
     await arrived.promise;
-    const begun = connect(port, '127.0.0.1');
-    begun.write(request.slice(0, 20));
+    const started = connect(port, '127.0.0.1');
+    started.write(request.slice(0, 20));
     app.drain();
     const fresh = await fetch(`http://127.0.0.1:${port}${agent}`, { headers });
     expect(fresh.status).toBe(503);
@@ -324,8 +324,8 @@ describe('disconnects and shutdown', () => {
     expect(await fresh.json()).toMatchObject({ code: 'draining' });
 
     const closed = app.close();
-    begun.write(request.slice(20));
-    expect(await text(begun)).toMatch(/^HTTP\/1.1 503 [\s\S]*"code":"draining"/);
+    started.write(request.slice(20));
+    expect(await text(started)).toMatch(/^HTTP\/1.1 503 [\s\S]*"code":"draining"/);
     proceed.resolve();
     expect(await waiting).toMatch(/^HTTP\/1.1 200 [\s\S]*connection: close/i);
     await closed;
@@ -334,12 +334,12 @@ describe('disconnects and shutdown', () => {
   test('on shutdown, completes an answer in progress without waiting for its idle connection', async () => {
     const proceed = Promise.withResolvers<void>();
     // Large enough to be sent in pieces.
-    const begun = Array.from({ length: 1_000 }, () => agentExample);
+    const started = Array.from({ length: 1_000 }, () => agentExample);
     const { app, port } = await listening({
       listAgents: () =>
         new Chunked(
           (async function* () {
-            yield begun;
+            yield started;
             await proceed.promise;
             yield [agentExample];
           })(),
@@ -351,7 +351,7 @@ describe('disconnects and shutdown', () => {
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     const closed = app.close();
     proceed.resolve();
-    expect(JSON.parse(await text(answer))).toHaveLength(begun.length + 1);
+    expect(JSON.parse(await text(answer))).toHaveLength(started.length + 1);
     await closed;
     client.destroy();
   });

@@ -109,7 +109,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
     limits: {
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
-      handshakePlaceMs: 250,
+      handshakeSlotMs: 250,
       // No limit here, because a proxy carries many clients, and FairConnections limits the connections of each
       // network.
       unfinishedOfNetwork: limits.connections,

@@ -15,12 +15,12 @@ const ada = { operator_id: 'ada', token_hash: 'first' };
 
 test('ends all other responses to a removed operator before it acknowledges the removal', () => {
   const responses = new StreamingResponses();
-  const [download, telling, others] = [answer(), answer(), answer()];
+  const [download, eventStream, others] = [answer(), answer(), answer()];
   responses.add(ada, download, false);
-  responses.add(ada, telling, true);
+  responses.add(ada, eventStream, true);
   responses.add({ operator_id: 'bob', token_hash: 'his' }, others, false);
   responses.cutOff('ada');
-  expect([download, telling, others].map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
+  expect([download, eventStream, others].map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
 });
 
 test('ends the responses of an ended session, and keeps those of a renewed session', () => {

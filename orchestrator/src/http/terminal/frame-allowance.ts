@@ -3,7 +3,7 @@ export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;
   /** Time at which the whole burst is available again. */
-  private spentUntil = Number.NEGATIVE_INFINITY;
+  private usedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(perSecond: number, burst: number) {
     this.msEach = 1000 / perSecond;
@@ -11,12 +11,12 @@ export class FrameAllowance {
   }
 
   /** @param now monotonic milliseconds, as in `wait` */
-  spend(now: number, cost: number): void {
-    this.spentUntil = Math.max(this.spentUntil, now) + cost * this.msEach;
+  consume(now: number, cost: number): void {
+    this.usedUntil = Math.max(this.usedUntil, now) + cost * this.msEach;
   }
 
   /** @returns milliseconds until the costs are within the burst; 0 if they are */
   wait(now: number): number {
-    return Math.max(0, this.spentUntil - this.burstMs - now);
+    return Math.max(0, this.usedUntil - this.burstMs - now);
   }
 }

@@ -40,7 +40,7 @@ const closeCodes = { done: 1000, goingAway: 1001, violation: 1008, bug: 1011 } a
 export class TerminalPeer implements TerminalClient {
   private readonly clock: Clock;
   private readonly log: Log;
-  private readonly onGone: (peer: TerminalPeer) => void;
+  private readonly onClosed: (peer: TerminalPeer) => void;
   private ws: WebSocket | null = null;
   private events: TerminalConnectionEvents | null = null;
   /** Messages to send after the socket has opened. */
@@ -55,16 +55,16 @@ export class TerminalPeer implements TerminalClient {
   private throttled = false;
   /** The close code to send after the last frame. */
   private closing: number | null = null;
-  private gone = false;
-  private heard = true;
+  private closed = false;
+  private received = true;
   private missed = 0;
   private pingedAt: number;
   private movedAt: number;
 
-  constructor(options: { clock: Clock; log: Log; onGone: (peer: TerminalPeer) => void }) {
+  constructor(options: { clock: Clock; log: Log; onClosed: (peer: TerminalPeer) => void }) {
     this.clock = options.clock;
     this.log = options.log;
-    this.onGone = options.onGone;
+    this.onClosed = options.onClosed;
     this.pingedAt = this.clock.monotonic();
     this.movedAt = this.pingedAt;
   }
@@ -72,12 +72,12 @@ export class TerminalPeer implements TerminalClient {
   // Methods that the domain calls
 
   show(bytes: Uint8Array, sent: () => void): void {
-    if (this.gone || this.closing !== null) queueMicrotask(() => this.safely(sent));
+    if (this.closed || this.closing !== null) queueMicrotask(() => this.safely(sent));
     else this.send(bytes, sent);
   }
 
-  tell(notice: TerminalNotice): void {
-    if (!this.gone && this.closing === null) this.send(JSON.stringify(notice), null);
+  notify(notice: TerminalNotice): void {
+    if (!this.closed && this.closing === null) this.send(JSON.stringify(notice), null);
   }
 
   pause(): void {
@@ -95,7 +95,7 @@ export class TerminalPeer implements TerminalClient {
   }
 
   cut(code: number = closeCodes.violation): void {
-    if (this.gone) return;
+    if (this.closed) return;
     this.closeWith(code);
     this.clock.after(terminalSocketLimits.cutMs, () => this.terminate());
   }
@@ -109,7 +109,7 @@ export class TerminalPeer implements TerminalClient {
     ws.on('message', (data: Buffer, isBinary) => this.safely(() => this.receive(data, isBinary)));
     ws.on('ping', () => this.count(1));
     ws.on('pong', () => {
-      this.heard = true;
+      this.received = true;
       this.count(1);
     });
     ws.on('error', (error) => this.log.debug({ error: error.message }, 'terminal socket error'));
@@ -121,17 +121,17 @@ export class TerminalPeer implements TerminalClient {
 
   /** Ends the peer, because its socket never opened or has closed. */
   leave(events = this.events): void {
-    if (this.gone) return;
-    this.gone = true;
+    if (this.closed) return;
+    this.closed = true;
     // Callers that wait for a frame must not wait forever.
     for (const action of this.waiting.splice(0)) action(closedSocket);
-    this.onGone(this);
+    this.onClosed(this);
     this.safely(() => events?.left());
   }
 
   /** Closes the socket, because the orchestrator stops. */
   interrupt(): void {
-    this.tell({
+    this.notify({
       type: 'error',
       code: 'terminal_interrupted',
       message: 'The orchestrator is stopping.',
@@ -141,7 +141,7 @@ export class TerminalPeer implements TerminalClient {
 
   /** Checks whether the client responds. Called about every second. */
   look(now: number): void {
-    if (this.ws === null || this.gone) return;
+    if (this.ws === null || this.closed) return;
     if (this.closing !== null) {
       if (now - this.movedAt >= terminalSocketLimits.closeTimeoutMs) this.terminate();
       return;
@@ -149,12 +149,12 @@ export class TerminalPeer implements TerminalClient {
     if (now - this.pingedAt < terminalSocketLimits.pingMs) return;
     this.pingedAt = now;
     // No pong can arrive while reading is paused.
-    this.missed = this.heard || this.isPaused ? 0 : this.missed + 1;
+    this.missed = this.received || this.isPaused ? 0 : this.missed + 1;
     if (this.missed >= terminalSocketLimits.missedPings) {
       this.terminate();
       return;
     }
-    this.heard = false;
+    this.received = false;
     this.ws.ping();
   }
 
@@ -166,7 +166,7 @@ export class TerminalPeer implements TerminalClient {
       ws.send(data, () => {
         this.unsent--;
         // Accepted data counts as an answer, because the ping is queued behind this data on a slow connection.
-        this.heard = true;
+        this.received = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
         this.closeWhenSent();
@@ -177,7 +177,7 @@ export class TerminalPeer implements TerminalClient {
   }
 
   private closeWith(code: number): void {
-    if (this.closing !== null || this.gone) return;
+    if (this.closing !== null || this.closed) return;
     this.closing = code;
     this.movedAt = this.clock.monotonic();
     // Resumes reading to receive the answer to the close frame.
@@ -198,7 +198,7 @@ export class TerminalPeer implements TerminalClient {
 
   private receive(data: Buffer, isBinary: boolean): void {
     if (this.closing !== null || this.events === null) return;
-    this.heard = true;
+    this.received = true;
     this.count(isBinary ? 1 : resizeCost);
     if (this.events.mode === 'view')
       this.violation('forbidden', 'This connection is read-only: attach with the mode `control` to type.');
@@ -223,14 +223,14 @@ export class TerminalPeer implements TerminalClient {
   }
 
   private violation(code: 'forbidden' | 'invalid_input', message: string): void {
-    this.tell({ type: 'error', code, message });
+    this.notify({ type: 'error', code, message });
     this.closeWith(closeCodes.violation);
   }
 
   /** Pauses reading from a client that sends too fast. */
   private count(cost: number): void {
     const now = this.clock.monotonic();
-    this.allowance.spend(now, cost);
+    this.allowance.consume(now, cost);
     if (!this.throttled) this.throttle(now);
   }
 

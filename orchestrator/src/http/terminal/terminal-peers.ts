@@ -24,7 +24,7 @@ export class TerminalPeers {
 
   /** Creates a peer, which counts toward the maximum from {@link add} until it closes. */
   create(): TerminalPeer {
-    return new TerminalPeer({ clock: this.#clock, log: this.#log, onGone: (peer) => this.#remove(peer) });
+    return new TerminalPeer({ clock: this.#clock, log: this.#log, onClosed: (peer) => this.#remove(peer) });
   }
 
   add(peer: TerminalPeer): void {
@@ -35,11 +35,11 @@ export class TerminalPeers {
   /** Closes all sockets, and resolves when they are closed. */
   interrupt(): Promise<void> {
     if (this.#open.size === 0) return Promise.resolve();
-    const gone = new Promise<void>((resolve) => {
+    const emptied = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
     });
     for (const peer of [...this.#open]) peer.interrupt();
-    return gone;
+    return emptied;
   }
 
   #remove(peer: TerminalPeer): void {

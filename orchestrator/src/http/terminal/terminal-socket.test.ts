@@ -111,9 +111,9 @@ async function start(
   options: NonNullable<Parameters<typeof testApp>[1]> = {},
   handlers: Parameters<typeof testApp>[0] = {},
 ): Promise<void> {
-  const kept = keepingLog();
-  lines = kept.lines;
-  app = testApp(handlers, { terminals, clock, log: kept.log, ...options });
+  const logged = keepingLog();
+  lines = logged.lines;
+  app = testApp(handlers, { terminals, clock, log: logged.log, ...options });
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 }
@@ -163,7 +163,7 @@ describe('opening a terminal socket', () => {
     operator.ws.send(Buffer.from('ls\r'));
     operator.ws.send(Buffer.alloc(0));
     operator.ws.send('{"type":"resize","cols":120,"rows":40}');
-    joined.client.tell({ type: 'resize', cols: 80, rows: 24 });
+    joined.client.notify({ type: 'resize', cols: 80, rows: 24 });
     const sent = new Promise<void>((resolve) => joined.client.show(Buffer.from([0xff, 0x00, 0x1b]), resolve));
     await settled(operator);
     await sent;
@@ -202,7 +202,7 @@ describe('opening a terminal socket', () => {
     await start();
     const sent: string[] = [];
     terminals.onJoin = (client) => {
-      client.tell({ type: 'resize', cols: 80, rows: 24 });
+      client.notify({ type: 'resize', cols: 80, rows: 24 });
       client.show(Buffer.from('screen'), () => sent.push('screen'));
       client.pause();
     };
@@ -336,14 +336,14 @@ describe('opening a terminal socket', () => {
 
   test('reports that the client has left if its connection breaks before or after the opening', async () => {
     await start();
-    const begun = connect(port, '127.0.0.1');
-    begun.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
-    begun.resetAndDestroy();
-    const gone = connect(port, '127.0.0.1');
-    gone.write(
+    const partial = connect(port, '127.0.0.1');
+    partial.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
+    partial.resetAndDestroy();
+    const removed = connect(port, '127.0.0.1');
+    removed.write(
       `GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\n\r\n`,
     );
-    gone.resetAndDestroy();
+    removed.resetAndDestroy();
     await join();
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
@@ -502,7 +502,7 @@ describe('the end of a connection', () => {
     const over = new Promise<void>((resolve) => joined.client.show(Buffer.alloc(32 * 1024 * 1024), resolve));
     let sizes = 0;
     while (sizes < 100_000 && joined.events.length === 0) {
-      for (let at = 0; at < 1000; at++) joined.client.tell({ type: 'resize', cols: (++sizes % 99) + 1, rows: 24 });
+      for (let at = 0; at < 1000; at++) joined.client.notify({ type: 'resize', cols: (++sizes % 99) + 1, rows: 24 });
       clock.advance(500);
       await turn();
     }
@@ -520,13 +520,13 @@ describe('the end of a connection', () => {
     const timers = vi.spyOn(globalThis, 'setTimeout').mockImplementation(late as typeof setTimeout);
     operator.socket.pause();
     joined.client.show(large, () => {});
-    joined.client.tell({ type: 'exit', code: 3, signal: null });
+    joined.client.notify({ type: 'exit', code: 3, signal: null });
     joined.client.pause();
     joined.client.close();
     joined.client.close();
     // Afterward, frames complete immediately, and input is ignored.
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
-    joined.client.tell({ type: 'exit', code: 4, signal: null });
+    joined.client.notify({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
     // The time limit for the client's close frame begins after all data was sent.
     clock.advance(4_000);
@@ -562,7 +562,7 @@ describe('the end of a connection', () => {
     operator.socket.pause();
     for (const { client } of [polite.joined, joined]) {
       client.show(Buffer.alloc(client === joined.client ? 32 * 1024 * 1024 : 1), () => {});
-      client.tell({ type: 'error', code: 'terminal_closed', message: 'ada was removed' });
+      client.notify({ type: 'error', code: 'terminal_closed', message: 'ada was removed' });
       client.cut();
     }
     expect(await polite.operator.closed).toBe(1008);
@@ -581,10 +581,10 @@ describe('the end of a connection', () => {
     one.joined.client.close();
     silent.operator.socket.pause();
     const closed = app.close();
-    const told = { type: 'error', code: 'terminal_interrupted', message: 'The orchestrator is stopping.' };
+    const interrupted = { type: 'error', code: 'terminal_interrupted', message: 'The orchestrator is stopping.' };
     expect(await one.operator.closed).toBe(1000);
     expect(await other.operator.closed).toBe(1001);
-    expect([one.operator.notices, other.operator.notices]).toEqual([[], [told]]);
+    expect([one.operator.notices, other.operator.notices]).toEqual([[], [interrupted]]);
     clock.advance(500);
     await closed;
     expect([one, other, silent].map(({ joined }) => joined.events)).toEqual([['left'], ['left'], ['left']]);
@@ -603,26 +603,26 @@ describe('the client of docs/api.md', () => {
     const example = /^```js\n(.*?)^```$/ms.exec(page)![1]!;
     const file = joinPath(dir, 'terminal.mjs');
     await writeFile(file, example);
-    const asked: object[] = [];
+    const requests: object[] = [];
     await start(
       {},
       {
         openTerminal: async ({ params, query }) => {
-          asked.push({ ...params, ...query });
+          requests.push({ ...params, ...query });
           return { session_id: sessionId, ws_url: path() };
         },
       },
     );
-    terminals.onJoin = (client) => client.tell({ type: 'resize', cols: 80, rows: 24 });
+    terminals.onJoin = (client) => client.notify({ type: 'resize', cols: 80, rows: 24 });
     const env = { ...process.env, MUSTER_URL: `http://127.0.0.1:${port}`, MUSTER_TOKEN: tokens.admin };
     const client = spawn(process.execPath, [file, 'web-1'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
     client.stdin.write('whoami\n');
     await until(() => terminals.joined[0]?.typedBytes.toString() === 'whoami\n');
     terminals.joined[0]!.client.show(Buffer.from('root\r\n'), () => {});
-    terminals.joined[0]!.client.tell({ type: 'exit', code: 7, signal: null });
+    terminals.joined[0]!.client.notify({ type: 'exit', code: 7, signal: null });
     terminals.joined[0]!.client.close();
     const [shown, [code]] = await Promise.all([text(client.stdout), once(client, 'exit')]);
     expect([shown, code]).toEqual(['root\r\n', 7]);
-    expect(asked).toEqual([{ node_id: 'web-1', cols: 80, rows: 24 }]);
+    expect(requests).toEqual([{ node_id: 'web-1', cols: 80, rows: 24 }]);
   });
 });

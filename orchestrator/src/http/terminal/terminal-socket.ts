@@ -19,7 +19,7 @@ export interface TerminalSocketOptions {
   readonly log: Log;
   readonly rate: TicketRate;
   /** Maximum number of open terminal sockets, so that connections remain for requests. */
-  readonly most: number;
+  readonly maxOpen: number;
   /** Called after a socket has opened. */
   readonly opened: (request: FastifyRequest, mode: string, ms: number) => void;
 }
@@ -36,7 +36,7 @@ export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
  * @returns a function that closes open sockets
  */
 export function registerTerminalSockets(app: FastifyInstance, options: TerminalSocketOptions): () => Promise<void> {
-  const { connections, clock, log, rate, most } = options;
+  const { connections, clock, log, rate, maxOpen } = options;
   const connectionOf = routeUpgradeRequests(app);
   const peers = new TerminalPeers(clock, log);
   const sockets = new WebSocketServer({
@@ -53,11 +53,11 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const upgraded = connectionOf(request.raw);
     if (upgraded === undefined)
       throw new RefusedRequest('upgrade_required', undefined, { upgrade: 'websocket', connection: 'upgrade' });
-    const begun = clock.monotonic();
-    await rate.spend(request.ip);
+    const startedAt = clock.monotonic();
+    await rate.consume(request.ip);
     requireHandshake(request.raw);
-    if (peers.size >= most)
-      throw new MusterError('terminal_limit', `${most} connections to terminals are open, which is the maximum`);
+    if (peers.size >= maxOpen)
+      throw new MusterError('terminal_limit', `${maxOpen} connections to terminals are open, which is the maximum`);
     const { values, faults } = request.query as ParsedQuery;
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };
@@ -79,7 +79,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
       socket.setKeepAlive(true, terminalSocketLimits.pingMs);
       peer.attach(ws, events);
     });
-    if (opened) options.opened(request, events.mode, clock.monotonic() - begun);
+    if (opened) options.opened(request, events.mode, clock.monotonic() - startedAt);
     else peer.leave(events);
     return reply;
   }

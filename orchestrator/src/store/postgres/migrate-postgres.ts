@@ -1,9 +1,9 @@
 import type { Client, ClientBase } from 'pg';
 import {
-  dueMigrations,
   type MigrationOptions,
   type MigrationReport,
   migrationSql,
+  pendingMigrations,
   versionTableSql,
 } from '../migrate.ts';
 import type { Migration } from '../migrations/migration.ts';
@@ -23,13 +23,13 @@ export async function migratePostgres(
   const from = await versionOf(client);
   const where = 'The PostgreSQL database';
   let to = from;
-  for (const migration of dueMigrations(from, options.migrations, where)) {
+  for (const migration of pendingMigrations(from, options.migrations, where)) {
     await client.query('begin');
     try {
       await client.query('select pg_advisory_xact_lock($1)', [lockKey]);
       const current = await versionOf(client);
       // Another process, perhaps of a newer release, may have migrated the database while this one waited.
-      dueMigrations(current, options.migrations, where);
+      pendingMigrations(current, options.migrations, where);
       if (current < migration.version) {
         await applyMigration(client, migration, current === 0, options);
       }

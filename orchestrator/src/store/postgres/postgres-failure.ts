@@ -23,7 +23,7 @@ const constraints: Readonly<Record<string, ConstraintViolation['constraint']>> =
 // 57014 means that statement_timeout was exceeded.
 const unavailable = ['25006', '53', '55', '57014', '58', 'XX', '28', '3D000'];
 /** SQLSTATE classes and codes of a lost or closed connection, and of a server that is starting or shutting down. */
-const gone = ['08', '25P03', '25P04', '57P'];
+const lostConnection = ['08', '25P03', '25P04', '57P'];
 
 /** Classifies an error of the driver by its SQLSTATE or its socket error code. */
 export function postgresFailure(error: unknown): PostgresFailure {
@@ -34,7 +34,7 @@ export function postgresFailure(error: unknown): PostgresFailure {
   if (code.startsWith('23')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === '40001' || code === '40P01') return { kind: 'again' };
   if (code === '53100') return { kind: 'full' };
-  if (gone.some((prefix) => code.startsWith(prefix))) return { kind: 'gone' };
+  if (lostConnection.some((prefix) => code.startsWith(prefix))) return { kind: 'gone' };
   if (unavailable.some((prefix) => code.startsWith(prefix))) return { kind: 'unavailable' };
   // Matches socket errors, such as ECONNREFUSED, EPIPE, or ETIMEDOUT, but no SQLSTATE.
   return { kind: /^E[A-Z]{3,}$/.test(code) ? 'gone' : 'bug' };

@@ -62,7 +62,7 @@ const holders = `from pg_locks l join pg_stat_activity a using (pid)
  */
 export async function takePostgresLock(url: string, events: LockEvents): Promise<PostgresLock> {
   const process = randomBytes(6).toString('hex');
-  let [client, holder] = await hold(url, process, null);
+  let [client, holder] = await acquire(url, process, null);
   let held = true;
   let released = false;
   const stopping = new AbortController();
@@ -78,7 +78,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   const regain = async () => {
     for (let pause = 50; !released; pause = Math.min(pause * 2, maxPauseMs)) {
       try {
-        const [next, as] = await hold(url, process, holder);
+        const [next, as] = await acquire(url, process, holder);
         if (released) {
           await next.end();
           return;
@@ -106,8 +106,8 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
   watch(client);
   const heartbeat = setInterval(() => {
-    const asked = client;
-    if (held) asked.query('select 1').catch((error: Error) => lose(asked, error));
+    const queried = client;
+    if (held) queried.query('select 1').catch((error: Error) => lose(queried, error));
   }, heartbeatMs).unref();
 
   return {
@@ -135,7 +135,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
 }
 
 /** @param former the lost connection of this process that held the lock, which the server may still consider open */
-async function hold(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
+async function acquire(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
   const client = await connect({
     ...connectionSettings({
       url,
@@ -164,7 +164,7 @@ async function hold(url: string, process: string, former: Holder | null): Promis
   }
 }
 
-async function giveWay(client: Client, former: Holder | null, patient: boolean): Promise<void> {
+async function giveWay(client: Client, former: Holder | null, mayWait: boolean): Promise<void> {
   const found = await client.query<Holder & { from: string | null; since: string }>(
     `select a.pid, a.backend_start::text as start, host(a.client_addr) as from,
        to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since ${holders}`,
@@ -172,7 +172,7 @@ async function giveWay(client: Client, former: Holder | null, patient: boolean):
   const [other] = found.rows;
   if (other && other.pid === former?.pid && other.start === former.start)
     await client.query('select pg_terminate_backend($1)', [other.pid]);
-  else if (other && !patient)
+  else if (other && !mayWait)
     throw new DatabaseInUse(
       `the database is in use by another Muster process, connected${other.from === null ? '' : ` from ${other.from}`} since ${other.since}: stop that one first, or choose another database`,
     );

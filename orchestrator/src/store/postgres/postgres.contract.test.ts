@@ -48,26 +48,26 @@ describe('an orchestrator on PostgreSQL', () => {
   });
   afterAll(() => server?.stop());
 
-  interface Told {
+  interface LockEvents {
     lost: number;
     regained: number;
     taken: Error[];
   }
-  async function openAlone(options: Partial<PostgresOptions> = {}): Promise<{ db: Database; told: Told }> {
-    const told: Told = { lost: 0, regained: 0, taken: [] };
+  async function openAlone(options: Partial<PostgresOptions> = {}): Promise<{ db: Database; events: LockEvents }> {
+    const events: LockEvents = { lost: 0, regained: 0, taken: [] };
     const db = await openPostgres({
       url,
       now: () => testTime,
       statementTimeout: 2,
       exclusive: {
-        onLost: () => void told.lost++,
-        onRegained: () => void told.regained++,
-        onTaken: (reason) => void told.taken.push(reason),
+        onLost: () => void events.lost++,
+        onRegained: () => void events.regained++,
+        onTaken: (reason) => void events.taken.push(reason),
       },
       ...options,
     });
     open.push(db);
-    return { db, told };
+    return { db, events };
   }
   const put = (db: Database, key: string) =>
     db.write({ name: 'test/put', statements: [statement(putSetting, { key, value: 'x' })] });
@@ -109,17 +109,17 @@ describe('an orchestrator on PostgreSQL', () => {
   });
 
   test('refuses writes while the lock is lost, and recovers', async () => {
-    const { db, told } = await openAlone();
+    const { db, events } = await openAlone();
     await put(db, 'before');
     await beside((query) => query(`select pg_terminate_backend(pid) from (${theLock}) as held`));
-    await until('the lock is missed', () => told.lost === 1);
-    await until('the lock is held again', () => told.regained === 1);
+    await until('the lock is missed', () => events.lost === 1);
+    await until('the lock is held again', () => events.regained === 1);
     await put(db, 'after');
-    expect(told.taken).toEqual([]);
+    expect(events.taken).toEqual([]);
   });
 
   test('refuses to write after another process has taken the database', async () => {
-    const { db, told } = await openAlone();
+    const { db, events } = await openAlone();
     await put(db, 'mine');
     // Simulates a lost lock connection: another process takes the lock before this one notices.
     await beside(async (query) => {
@@ -134,20 +134,20 @@ describe('an orchestrator on PostgreSQL', () => {
       );
       // Writes on existing connections may succeed, because no other orchestrator has started, which would end them.
       expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
-      await until('it is notified', () => told.taken.length === 1);
-      expect(told.taken[0]).toBeInstanceOf(DatabaseInUse);
+      await until('it is notified', () => events.taken.length === 1);
+      expect(events.taken[0]).toBeInstanceOf(DatabaseInUse);
       await expect(put(db, 'never')).rejects.toMatchObject({ code: 'storage_unavailable' });
     });
   });
 
   test('ends the connections of the former lock holder', async () => {
-    const { db, told } = await openAlone();
+    const { db, events } = await openAlone();
     await Promise.all(Array.from({ length: 8 }, (_, index) => put(db, `n-${index}`)));
     const working = `select 1 from pg_stat_activity where datname = current_database()
       and application_name like 'muster-orchestrator:%'`;
     await beside(async (query) => {
       await takeTheLock(query);
-      await until('it is told', () => told.taken.length === 1);
+      await until('it is notified', () => events.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
     // In production, the former process would have exited. None of its open writes can commit.
@@ -159,7 +159,7 @@ describe('an orchestrator on PostgreSQL', () => {
   });
 
   test('refuses reads and writes while the server is down, loses no acknowledged write, and recovers', async () => {
-    const { db, told } = await openAlone();
+    const { db, events } = await openAlone();
     const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
     const answered = new Set<string>();
     const refused = new Set<string>();
@@ -171,7 +171,7 @@ describe('an orchestrator on PostgreSQL', () => {
           () => answered.add(key),
           (error: { code?: string }) => refused.add(String(error.code)),
         );
-        if (told.lost > told.regained) await sleep(5);
+        if (events.lost > events.regained) await sleep(5);
       }
     };
     const writers = Promise.all([0, 1, 2, 3].map(writer));
@@ -179,13 +179,13 @@ describe('an orchestrator on PostgreSQL', () => {
       const before = answered.size;
       await until('it is written to', () => answered.size > before + 20);
       await server!.kill();
-      await until('it is missed', () => told.lost === round);
+      await until('it is missed', () => events.lost === round);
       await expect(put(db, 'x')).rejects.toMatchObject({ code: 'storage_unavailable' });
       await expect(db.all(allSettings, {})).rejects.toMatchObject({ code: 'storage_unavailable' });
       await expect(samples.add('a', [sampleAt(round)])).rejects.toMatchObject({ code: 'storage_unavailable' });
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
-      await until('it is back', () => told.regained === round);
+      await until('it is back', () => events.regained === round);
       // An agent without an acknowledgment sends its samples again.
       await samples.add('a', [sampleAt(round)]);
     }
@@ -197,7 +197,7 @@ describe('an orchestrator on PostgreSQL', () => {
     const there = new Set((await db.all(allSettings, {})).map(({ key }) => key));
     expect([...answered].filter((key) => !there.has(key))).toEqual([]);
     for (const code of refused) expect(['storage_unavailable', 'outcome_unknown']).toContain(code);
-    expect(told.taken).toEqual([]);
+    expect(events.taken).toEqual([]);
   });
 
   test('cancels a statement that takes too long, and reports the database as unavailable', async () => {

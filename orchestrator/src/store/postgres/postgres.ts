@@ -198,7 +198,7 @@ class PostgresDatabase implements Database {
     // A connection that is lost between two queries emits an error. The next query rejects with the same error.
     const ignore = () => undefined;
     client.on('error', ignore);
-    const begun = performance.now();
+    const startedAt = performance.now();
     let committing = false;
     let broken: Error | undefined;
     try {
@@ -207,7 +207,7 @@ class PostgresDatabase implements Database {
       for (const [index, statement] of unit.statements.entries()) {
         const answer = await client.query(prepared(statement.query, bound[index]!));
         const result = resultOf(answer);
-        if (!holds(statement.expect, result)) {
+        if (!isMet(statement.expect, result)) {
           await client.query('rollback');
           throw new MusterError(statement.else ?? 'internal', statement.detail);
         }
@@ -216,7 +216,7 @@ class PostgresDatabase implements Database {
       committing = true;
       await client.query('commit');
       this.#commits++;
-      this.#onCommit?.(1, performance.now() - begun);
+      this.#onCommit?.(1, performance.now() - startedAt);
       return new UnitResult(unit, results);
     } catch (error) {
       if (error instanceof MusterError) throw error;
@@ -279,7 +279,7 @@ function resultOf(answer: QueryResult): StatementResult {
   return { rows: answer.rows, changes: answer.command === 'SELECT' ? 0 : (answer.rowCount ?? 0) };
 }
 
-function holds(expect: Unit['statements'][number]['expect'], { rows, changes }: StatementResult): boolean {
+function isMet(expect: Unit['statements'][number]['expect'], { rows, changes }: StatementResult): boolean {
   if (expect === 'changed') return changes > 0;
   if (expect === 'row') return rows.length > 0;
   if (expect === 'no_row') return rows.length === 0;

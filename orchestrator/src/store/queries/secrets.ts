@@ -186,7 +186,7 @@ export const secretsByExpiry = defineQuery('secrets/by expiry', (db, p: { before
     .limit(p.limit),
 );
 
-export const markExpiryTold = defineQuery('secrets/expiry told', (db, p: { name: string; expiry_ms: number }) =>
+export const markExpiryReported = defineQuery('secrets/expiry told', (db, p: { name: string; expiry_ms: number }) =>
   db
     .updateTable('secrets')
     .set({ untold_expiry_ms: null })

@@ -136,12 +136,12 @@ const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialec
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
 /**
- * Deletes rows whose keys are not in `stay` and whose resources are not in place. With `whole`, also deletes those in
+ * Deletes rows whose keys are not in `stay` and whose resources are not in place. With `complete`, also deletes those in
  * place, unless their module is in `keep_modules`.
  */
 export const deleteOthers = defineQuery(
   'state/delete others',
-  (db, p: { node_id: string; stay: string; whole: boolean; keep_modules: readonly string[] }, d) =>
+  (db, p: { node_id: string; stay: string; complete: boolean; keep_modules: readonly string[] }, d) =>
     db
       .deleteFrom('applied_resources')
       .where('node_id', '=', p.node_id)
@@ -149,7 +149,7 @@ export const deleteOthers = defineQuery(
       .where((w) =>
         w.or([
           w('in_place', '=', 0),
-          w.and([w(d.typed(p.whole as never, 'integer'), '=', 1), d.isNotIn('module', p.keep_modules)]),
+          w.and([w(d.typed(p.complete as never, 'integer'), '=', 1), d.isNotIn('module', p.keep_modules)]),
         ]),
       ),
 );

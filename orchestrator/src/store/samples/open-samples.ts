@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import type { Log } from '../../../../lib/src/log.ts';
-import type { DatabasePlace } from '../open-database.ts';
+import type { DatabaseLocation } from '../open-database.ts';
 import { openSampleFile } from './sample-file.ts';
 import type { SampleStore } from './samples.ts';
 import { openPostgresSamples } from './samples-postgres.ts';
@@ -11,12 +11,12 @@ import { openSqliteSamples } from './samples-sqlite.ts';
  * Opens the sample store: a file next to the SQLite file, or tables in the PostgreSQL database, which must be migrated.
  */
 export function openSamples(
-  place: DatabasePlace,
+  location: DatabaseLocation,
   dataDir: string,
   retentionSecs: number,
   { clock, log }: { readonly clock: Pick<Clock, 'after'>; readonly log: Log },
 ): Promise<SampleStore> {
-  const { postgres } = place;
+  const { postgres } = location;
   if (postgres === null) {
     const file = join(dataDir, 'metrics.db');
     return openSampleFile({

@@ -5,7 +5,7 @@ import { sampleAt } from '../../../test/samples.ts';
 import { type SampleBatch, SampleBatches } from './sample-batches.ts';
 
 /** Creates batches whose commits the test completes. */
-function held(gatherMs = 20) {
+function createBatches(gatherMs = 20) {
   const commits: { batch: SampleBatch; done: () => void; fail: (error: Error) => void }[] = [];
   const batches = new SampleBatches(
     (batch) => new Promise((resolve, reject) => commits.push({ batch, done: resolve, fail: reject })),
@@ -16,7 +16,7 @@ function held(gatherMs = 20) {
 
 describe('batches of samples', () => {
   test('runs one commit at a time, and gathers samples during a commit', async () => {
-    const { commits, batches } = held();
+    const { commits, batches } = createBatches();
     const first = batches.add('a', [sampleAt(1), sampleAt(2)]);
     await sleep(40);
     const rest = [batches.add('b', [sampleAt(3)]), batches.add('c', [sampleAt(4)])];
@@ -33,7 +33,7 @@ describe('batches of samples', () => {
   });
 
   test('commits a large batch without waiting', async () => {
-    const { commits, batches } = held(60_000);
+    const { commits, batches } = createBatches(60_000);
     const few = batches.add('a', [sampleAt(1)]);
     expect(commits).toEqual([]);
     const many = batches.add(
@@ -46,7 +46,7 @@ describe('batches of samples', () => {
   });
 
   test('rejects all samples of a failed commit and continues with the next commit', async () => {
-    const { commits, batches } = held();
+    const { commits, batches } = createBatches();
     const both = [batches.add('a', [sampleAt(1)]), batches.add('b', [sampleAt(1)])];
     await sleep(40);
     commits[0]!.fail(new MusterError('storage_full'));
@@ -60,7 +60,7 @@ describe('batches of samples', () => {
   });
 
   test('refuses samples beyond the maximum', async () => {
-    const { commits, batches } = held();
+    const { commits, batches } = createBatches();
     const many = Array.from({ length: 150_000 }, (_, n) => sampleAt(n));
     const first = batches.add('a', many);
     await expect(batches.add('b', many)).rejects.toMatchObject({ code: 'storage_unavailable' });
@@ -69,7 +69,7 @@ describe('batches of samples', () => {
   });
 
   test('commits accepted samples on close, and refuses new ones', async () => {
-    const { commits, batches } = held();
+    const { commits, batches } = createBatches();
     const adding = batches.add('a', [sampleAt(1)]);
     let closed = false;
     const closing = batches.close().then(() => {

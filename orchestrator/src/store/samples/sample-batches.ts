@@ -18,7 +18,7 @@ interface Waiting {
  * Milliseconds that the first sample of a batch waits for others. Each agent sends separately, and each commit has a
  * fixed cost. Agents already delay samples by up to a minute.
  */
-const usualGatherMs = 200;
+const defaultGatherMs = 200;
 /** Number of samples that are committed without waiting. */
 const fullBatch = 1_000;
 const maxBatch = 20_000;
@@ -43,7 +43,7 @@ export class SampleBatches {
   #trouble: string | null = null;
 
   /** @param commit resolves when the whole batch is stored; rejects when none of it is stored */
-  constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = usualGatherMs) {
+  constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = defaultGatherMs) {
     this.#commit = commit;
     this.#gatherMs = gatherMs;
   }

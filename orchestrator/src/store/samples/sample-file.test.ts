@@ -12,7 +12,7 @@ const t0 = 1_800_000_000;
 vi.setConfig({ testTimeout: 30_000 });
 
 /** Creates a directory for a sample file, and a function that opens the file with a manual clock. */
-async function place() {
+async function createFile() {
   const directory = await mkdtemp(join(tmpdir(), 'muster-sample-file-'));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const file = join(directory, 'metrics.db');
@@ -43,7 +43,7 @@ async function place() {
 const refusal = { code: 'storage_unavailable' };
 
 test('refuses samples and states the reason while the file is not a sample file, until it is moved away', async () => {
-  const { file, clock, said, open, looks } = await place();
+  const { file, clock, said, open, looks } = await createFile();
   writeFileSync(file, 'my diary\n'.repeat(1000));
   const store = await open();
   await expect(store.add('a', [sampleAt(t0)])).rejects.toMatchObject(refusal);
@@ -75,7 +75,7 @@ test('refuses samples and states the reason while the file is not a sample file,
 });
 
 test('starts a new file when the sample file was removed, and writes nothing to the removed one', async () => {
-  const { directory, clock, said, open } = await place();
+  const { directory, clock, said, open } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
   for (const name of readdirSync(directory)) rmSync(join(directory, name));
@@ -92,7 +92,7 @@ test('starts a new file when the sample file was removed, and writes nothing to 
 });
 
 test('leaves all stored samples in a sample file that is moved away without its log', async () => {
-  const { directory, file, clock, said, open } = await place();
+  const { directory, file, clock, said, open } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
   const aside = join(directory, 'aside.db');
@@ -107,7 +107,7 @@ test('leaves all stored samples in a sample file that is moved away without its 
 });
 
 test('writes nothing into another file that replaced the sample file', async () => {
-  const { directory, file, clock, said, open } = await place();
+  const { directory, file, clock, said, open } = await createFile();
   const other = join(directory, 'other.db');
   const restored = await openSqliteSamples({ file: other, retentionSecs: 86_400, onFatal: () => {} });
   for (let at = 0; at < 5; at++) await restored.add('restored', [sampleAt(t0 + at)]);
@@ -122,7 +122,7 @@ test('writes nothing into another file that replaced the sample file', async () 
 });
 
 test('refuses samples while the file is damaged, until it is moved away', async () => {
-  const { file, clock, said, open } = await place();
+  const { file, clock, said, open } = await createFile();
   const first = await open();
   await first.add('a', [sampleAt(t0)]);
   await first.close();
@@ -140,7 +140,7 @@ test('refuses samples while the file is damaged, until it is moved away', async 
 });
 
 test('replaces a lost writer and keeps the stored samples', async () => {
-  const { clock, said, open, lose } = await place();
+  const { clock, said, open, lose } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
   lose(new Error('out of memory'));

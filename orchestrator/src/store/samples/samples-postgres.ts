@@ -177,7 +177,7 @@ class PostgresSamples implements SampleStore {
       } catch (error) {
         throw errorOf(error, 'dropped');
       }
-      this.#chunks = this.#chunks.filter((kept) => kept !== chunk);
+      this.#chunks = this.#chunks.filter((other) => other !== chunk);
     }
     return old.length;
   }

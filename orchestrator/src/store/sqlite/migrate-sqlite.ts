@@ -2,10 +2,10 @@ import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import {
-  dueMigrations,
   type MigrationOptions,
   type MigrationReport,
   migrationSql,
+  pendingMigrations,
   SchemaRefused,
   versionTableSql,
 } from '../migrate.ts';
@@ -22,13 +22,13 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
   const db = openSqliteFile(file);
   try {
     const from = versionOf(db, file);
-    const due = dueMigrations(from, options.migrations, file);
-    if (due.length === 0) return { from, to: from, backup: null };
+    const pending = pendingMigrations(from, options.migrations, file);
+    if (pending.length === 0) return { from, to: from, backup: null };
     const backup = from > 0 && options.backup !== false ? backUp(db, file, from, options.now()) : null;
     configureSqlite(db);
     // Rebuilding a table must not delete its child rows. `foreign_key_check` below verifies them instead.
     db.pragma('foreign_keys = off');
-    const applyAll = () => due.reduce((_, migration) => apply(db, migration, file, options), from);
+    const applyAll = () => pending.reduce((_, migration) => apply(db, migration, file, options), from);
     // Each commit waits for the disk.
     const to = from === 0 ? db.transaction(applyAll).immediate() : applyAll();
     return { from, to, backup };

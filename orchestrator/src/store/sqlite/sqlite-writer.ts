@@ -74,8 +74,8 @@ function checkpointIfWorthIt(idle: boolean): void {
 function work(): void {
   try {
     for (receive(); head < queue.length; receive()) {
-      const begun = performance.now();
-      const deadline = begun + options.maxGroupMs;
+      const startedAt = performance.now();
+      const deadline = startedAt + options.maxGroupMs;
       let taken = 0;
       const { answers, commits } = groups.run(() => {
         if (taken >= options.maxGroupUnits || (taken > 0 && performance.now() > deadline)) return undefined;
@@ -84,7 +84,7 @@ function work(): void {
         taken++;
         return queue[head++];
       });
-      say({ kind: 'answers', answers, commits, ms: performance.now() - begun });
+      say({ kind: 'answers', answers, commits, ms: performance.now() - startedAt });
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {

@@ -158,7 +158,7 @@ describe('a full disk', () => {
       await write(db, 'first', 'x'.repeat(100_000));
       writeFileSync(join(small, 'ballast'), Buffer.alloc(1_200_000));
       const codes: string[] = [];
-      const kept = ['first'];
+      const stored = ['first'];
       // A group contains large and small writes. Small ones succeed, although large ones fail.
       await Promise.all(
         Array.from({ length: 40 }, async (_, n) => {
@@ -171,7 +171,7 @@ describe('a full disk', () => {
                 statement(put, { key: `${key}-twin`, value: '' }),
               ],
             });
-            kept.push(key, `${key}-twin`);
+            stored.push(key, `${key}-twin`);
           } catch (error) {
             codes.push(error instanceof MusterError ? error.code : String(error));
           }
@@ -179,14 +179,14 @@ describe('a full disk', () => {
       );
       expect(codes.length).toBeGreaterThan(10);
       expect(new Set(codes)).toEqual(new Set(['storage_full']));
-      expect(kept.length).toBeGreaterThan(20);
-      expect((await db.all(everything, {})).map((row) => row.key)).toEqual(kept.sort());
+      expect(stored.length).toBeGreaterThan(20);
+      expect((await db.all(everything, {})).map((row) => row.key)).toEqual(stored.sort());
       rmSync(join(small, 'ballast'));
       await write(db, 'later', 'x'.repeat(10_000));
       expect(fatal).toEqual([]);
       await db.close();
       const again = await open({ file: join(small, 'muster.db') });
-      expect((await again.all(everything, {})).map((row) => row.key)).toEqual([...kept, 'later'].sort());
+      expect((await again.all(everything, {})).map((row) => row.key)).toEqual([...stored, 'later'].sort());
       await again.close();
     } finally {
       // An open file would block the unmount.
@@ -209,7 +209,7 @@ describe('a full disk', () => {
     try {
       writeFileSync(join(small, 'ballast'), Buffer.alloc(1_500_000));
       const codes: string[] = [];
-      const kept: number[] = [];
+      const stored: number[] = [];
       for (let at = 1_800_000_000; codes.length < 2; at += 2000)
         await store
           .add(
@@ -217,12 +217,12 @@ describe('a full disk', () => {
             Array.from({ length: 2000 }, (_, n) => sampleAt(at + n, { memory_total: 2 ** 45 + n })),
           )
           .then(
-            () => kept.push(at),
+            () => stored.push(at),
             (error: { code?: string }) => codes.push(String(error.code)),
           );
       expect(codes).toEqual(['storage_full', 'storage_full']);
-      expect(kept.length).toBeGreaterThan(0);
-      expect(await store.since('a', 0, 1_000_000)).toHaveLength(2000 * kept.length);
+      expect(stored.length).toBeGreaterThan(0);
+      expect(await store.since('a', 0, 1_000_000)).toHaveLength(2000 * stored.length);
       rmSync(join(small, 'ballast'));
       await store.add('b', [sampleAt(1_800_000_000)]);
       expect(await store.since('b', 0, 9)).toEqual([sampleAt(1_800_000_000)]);

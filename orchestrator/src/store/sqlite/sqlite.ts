@@ -113,7 +113,7 @@ class SqliteDatabase implements Database {
   #inSnapshot = false;
   #snapshotTimer: NodeJS.Timeout | undefined;
   /** Ids of queries whose SQL was sent to the writer. */
-  readonly #told = new Set<number>();
+  readonly #sentQueries = new Set<number>();
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
@@ -189,8 +189,8 @@ class SqliteDatabase implements Database {
     const statements = unit.statements.map(({ query, params, expect }): WireStatement => {
       const values = bind(query, 'sqlite', params, listAsJson);
       bytes += sizeOf(values);
-      if (!this.#told.has(query.id)) {
-        this.#told.add(query.id);
+      if (!this.#sentQueries.has(query.id)) {
+        this.#sentQueries.add(query.id);
         this.#newQueries.push([query.id, query.compiled('sqlite').sql]);
       }
       return [query.id, values, expect ? wireExpectations[expect] : 0];

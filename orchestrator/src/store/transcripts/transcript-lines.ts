@@ -17,7 +17,7 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
  * @returns the length of the complete events in the last part of a transcript. If the incomplete last line begins a `b`
  *   event, excludes the output before it as well.
  */
-export function wholeLines(bytes: Uint8Array): number {
+export function completeLines(bytes: Uint8Array): number {
   const end = bytes.lastIndexOf(0x0a) + 1;
   if (!beginsExact(Buffer.from(bytes.subarray(end)).toString('latin1'))) return end;
   return bytes.subarray(0, Math.max(0, end - 1)).lastIndexOf(0x0a) + 1;
@@ -25,7 +25,7 @@ export function wholeLines(bytes: Uint8Array): number {
 
 /** Splits pieces of bytes into lines of text. */
 class Lines {
-  #begun: Uint8Array[] = [];
+  #unfinished: Uint8Array[] = [];
   #length = 0;
 
   *split(piece: Uint8Array): Generator<string> {
@@ -34,7 +34,7 @@ class Lines {
       this.#keep(piece.subarray(from, end));
       from = end + 1;
       const line = this.rest;
-      this.#begun = [];
+      this.#unfinished = [];
       this.#length = 0;
       yield line;
     }
@@ -43,13 +43,13 @@ class Lines {
 
   /** The text after the last line end; empty if it exceeds the maximum length of a line. */
   get rest(): string {
-    return this.#length > maxLineBytes ? '' : Buffer.concat(this.#begun).toString('utf8');
+    return this.#length > maxLineBytes ? '' : Buffer.concat(this.#unfinished).toString('utf8');
   }
 
   #keep(bytes: Uint8Array): void {
     this.#length += bytes.length;
-    if (this.#length > maxLineBytes) this.#begun = [];
+    if (this.#length > maxLineBytes) this.#unfinished = [];
     // Copies the bytes, because a reader may reuse its memory.
-    else if (bytes.length > 0) this.#begun.push(bytes.slice());
+    else if (bytes.length > 0) this.#unfinished.push(bytes.slice());
   }
 }

@@ -121,13 +121,13 @@ export class FileRecording implements Recording {
     await handle.datasync();
     sync.count++;
     // Writes to a deleted or replaced file succeed, but their data is lost.
-    const ours = await handle.stat();
+    const opened = await handle.stat();
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;
     });
-    if (found?.ino !== ours.ino || found.dev !== ours.dev) throw new Error('the transcript file was removed');
-    if (ours.size < written) throw new Error('the transcript file was truncated');
+    if (found?.ino !== opened.ino || found.dev !== opened.dev) throw new Error('the transcript file was removed');
+    if (opened.size < written) throw new Error('the transcript file was truncated');
   }
 
   async finish(): Promise<TranscriptDigest> {
@@ -159,19 +159,19 @@ export class FileRecording implements Recording {
       }
       // A full disk may store part of a batch. Appends that it stored completely are recorded, because a batch may
       // contain all output of a session.
-      let whole = 0;
+      let complete = 0;
       let end = 0;
       for (const one of batch) {
         if (end + one.bytes.length > inFile) break;
         end += one.bytes.length;
-        whole++;
+        complete++;
       }
       this.#hash.update(bytes.subarray(0, end));
       this.#written += end;
       this.#waitingBytes -= end;
       this.#parts.onWritten(end);
       this.#parts.sync.wants(this);
-      for (const { done } of batch.slice(0, whole)) done?.();
+      for (const { done } of batch.slice(0, complete)) done?.();
       if (failure) this.#fail(failure);
     }
     this.#writing = null;

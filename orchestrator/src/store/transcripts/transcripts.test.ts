@@ -114,8 +114,8 @@ const anyPieces = fc.array(
 );
 const cuts = fc.array(fc.nat(), { minLength: 1, maxLength: 8 });
 const cutAt = (bytes: Uint8Array, at: readonly number[]) => {
-  const places = [0, ...at.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
-  return places.slice(1).map((end, n) => bytes.subarray(places[n], end));
+  const offsets = [0, ...at.map((offset) => offset % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+  return offsets.slice(1).map((end, n) => bytes.subarray(offsets[n], end));
 };
 
 test('reads back any bytes unchanged from a file that players can read', async () => {
@@ -187,10 +187,10 @@ test('repairs a file that a killed process left incomplete, without changing its
     }),
   );
   // Muster never writes a line of this length.
-  const strange = `{}\n${'x'.repeat(2_000_000)}`;
-  writeFileSync(file, strange);
+  const malformed = `{}\n${'x'.repeat(2_000_000)}`;
+  writeFileSync(file, malformed);
   await transcripts.repair(id);
-  expect(readFileSync(file, 'utf8') === strange).toBe(true);
+  expect(readFileSync(file, 'utf8') === malformed).toBe(true);
   rmSync(file);
   // A transcript that is being written is not repaired.
   const recording = await transcripts.create(id, never);

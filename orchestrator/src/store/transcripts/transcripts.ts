@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../../../lib/src/clock.ts';
 import { maxLineBytes } from '../cast.ts';
 import { TranscriptFiles } from './transcript-files.ts';
-import { shownBytes, wholeLines } from './transcript-lines.ts';
+import { completeLines, shownBytes } from './transcript-lines.ts';
 import { FileRecording, type Recording, type TranscriptDigest, TranscriptSync } from './transcript-writer.ts';
 
 /** Transcripts of terminal sessions. Each is a file `ID.cast` in the format of `cast.ts`. */
@@ -83,7 +83,7 @@ export async function openTranscripts(directory: string, clock: Clock): Promise<
       const length = await lengthOf(sessionId);
       if (length === null || recordings.has(sessionId)) return;
       const from = Math.max(0, length - 2 * maxLineBytes);
-      const end = from + wholeLines(await files.part(sessionId, from, length));
+      const end = from + completeLines(await files.part(sessionId, from, length));
       // Muster never writes a line of this length, so another program changed the file.
       if (end === length || (end === from && from > 0)) return;
       await files.truncate(sessionId, end);

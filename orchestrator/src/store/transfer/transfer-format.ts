@@ -93,10 +93,10 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
   let count = 0;
   let tables = 0;
   let rows = 0;
-  let whole = false;
+  let complete = false;
   for await (const line of linesOf(bytes)) {
     count++;
-    if (whole) throw new TransferRefused(`line ${count}: unexpected data after the end of the export`);
+    if (complete) throw new TransferRefused(`line ${count}: unexpected data after the end of the export`);
     let value: Line;
     try {
       value = JSON.parse(decoder.decode(line)) as Line;
@@ -112,7 +112,7 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
       const { trailer } = value;
       if (trailer?.sha256 !== hash.digest('hex') || trailer.tables !== tables || trailer.rows !== rows)
         throw new TransferRefused('the export was modified: its digest or its counts do not match');
-      whole = true;
+      complete = true;
       continue;
     }
     hash.update(line).update('\n');
@@ -120,7 +120,7 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
     else if ('end' in value) tables++;
     yield value;
   }
-  if (!whole) throw new TransferRefused(`the export ends after line ${count} without its trailer: it is cut off`);
+  if (!complete) throw new TransferRefused(`the export ends after line ${count} without its trailer: it is cut off`);
 }
 
 function refuseHeader(value: Line): void {

@@ -43,15 +43,15 @@ const typeNames: Readonly<Record<TransferType, string>> = {
 };
 
 class PostgresDatabase implements TransferTarget {
-  readonly place: string;
+  readonly location: string;
   readonly #client: Client;
   readonly #now: () => number;
   readonly #aside: string | null;
 
   /** @param aside new name of the schema with existing data; null if the database must be empty */
-  constructor(client: Client, place: string, now: () => number, aside: string | null) {
+  constructor(client: Client, location: string, now: () => number, aside: string | null) {
     this.#client = client;
-    this.place = `${place} (PostgreSQL)`;
+    this.location = `${location} (PostgreSQL)`;
     this.#now = now;
     this.#aside = aside;
   }
@@ -139,7 +139,7 @@ class PostgresDatabase implements TransferTarget {
     if (this.#aside !== null) await moveSchemaAside(this.#client, this.#aside);
     const [table] = await this.tables();
     if (table || (await this.version()) > 0)
-      throw new TransferRefused(`${this.place} has tables already: import into a database that is new and empty`);
+      throw new TransferRefused(`${this.location} has tables already: import into a database that is new and empty`);
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
     // Rows that migrations insert are also in the export, with their current values.
@@ -214,8 +214,8 @@ class PostgresSnapshot extends PostgresDatabase implements Snapshot {
   readonly #url: string;
   readonly #id: string;
 
-  constructor(client: Client, place: string, url: string, id: string) {
-    super(client, place, () => 0, null);
+  constructor(client: Client, location: string, url: string, id: string) {
+    super(client, location, () => 0, null);
     this.#url = url;
     this.#id = id;
   }
@@ -241,14 +241,14 @@ const snapshotName = 'muster-backup';
 
 /**
  * Opens a snapshot of the database, which an orchestrator may be using.
- * @param place the name of the database in messages
+ * @param location the name of the database in messages
  */
-export async function postgresSnapshot(url: string, place: string): Promise<Snapshot> {
+export async function postgresSnapshot(url: string, location: string): Promise<Snapshot> {
   const client = await connect(connectionSettings({ url, applicationName: snapshotName }));
   try {
     await client.query('begin isolation level repeatable read read only');
     const { rows } = await client.query<{ id: string }>('select pg_export_snapshot() as id');
-    return new PostgresSnapshot(client, place, url, rows[0]?.id ?? '');
+    return new PostgresSnapshot(client, location, url, rows[0]?.id ?? '');
   } catch (error) {
     await client.end();
     throw error;
@@ -257,18 +257,18 @@ export async function postgresSnapshot(url: string, place: string): Promise<Snap
 
 const opened = async (
   url: string,
-  place: string,
+  location: string,
   applicationName: string,
   now: () => number,
   aside: string | null = null,
-) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), place, now, aside);
+) => new PostgresDatabase(await connect(connectionSettings({ url, applicationName })), location, now, aside);
 
 /**
- * @param place           the name of the database in messages
+ * @param location        the name of the database in messages
  * @param applicationName `application_name` of the connection that holds the lock
  */
-export async function postgresSource(url: string, place: string, applicationName: string): Promise<TransferSource> {
-  const database = await opened(url, place, applicationName, () => 0);
+export async function postgresSource(url: string, location: string, applicationName: string): Promise<TransferSource> {
+  const database = await opened(url, location, applicationName, () => 0);
   await database.read();
   return database;
 }
@@ -279,14 +279,14 @@ export async function postgresSource(url: string, place: string, applicationName
  */
 export const postgresTarget = (
   url: string,
-  place: string,
+  location: string,
   applicationName: string,
   now: () => number,
   aside: string | null = null,
-): Promise<TransferTarget> => opened(url, place, applicationName, now, aside);
+): Promise<TransferTarget> => opened(url, location, applicationName, now, aside);
 
 /** @returns whether Muster's tables exist, and the value of a setting */
-export async function postgresHolds(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
+export async function inspectPostgres(url: string, key: string): Promise<{ rows: boolean; setting: string | null }> {
   const client = await connect(connectionSettings({ url }));
   try {
     const { rows } = await client.query<{ there: boolean }>(`select to_regclass('settings') is not null as there`);

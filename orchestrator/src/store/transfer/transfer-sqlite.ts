@@ -36,11 +36,11 @@ const types: Readonly<Record<string, TransferType>> = {
 };
 
 class SqliteSource implements TransferSource {
-  readonly place: string;
+  readonly location: string;
   protected db: Database;
 
-  constructor(file: string, place = file, open = openSqliteFile) {
-    this.place = `${place} (SQLite)`;
+  constructor(file: string, location = file, open = openSqliteFile) {
+    this.location = `${location} (SQLite)`;
     this.db = open(file);
     // Returns integers as numbers.
     this.db.defaultSafeIntegers(false);
@@ -193,8 +193,8 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     let statement = this.#inserts.get(table.name);
     if (!statement) {
       const columns = table.columns.map(({ name }) => quoted(name)).join(', ');
-      const places = table.columns.map(() => '?').join(', ');
-      statement = this.db.prepare(`insert into ${quoted(table.name)} (${columns}) values (${places})`);
+      const placeholders = table.columns.map(() => '?').join(', ');
+      statement = this.db.prepare(`insert into ${quoted(table.name)} (${columns}) values (${placeholders})`);
       this.#inserts.set(table.name, statement);
     }
     for (const row of rows)

@@ -26,7 +26,7 @@ export type TransferRow = readonly (string | number | null)[];
 /** A database that no other process uses, opened to read all of its rows. */
 export interface TransferSource {
   /** Location of the database, for messages; contains no password. */
-  readonly place: string;
+  readonly location: string;
   /** Returns the schema version; 0 if the database is empty. */
   version(): Promise<number>;
   /** Returns every table except the record of migrations, parents before their children. */

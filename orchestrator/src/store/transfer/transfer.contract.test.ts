@@ -25,7 +25,7 @@ const now = () => testTime;
 const about = { musterVersion: '0.0.0-test', now: new Date(testTime * 1000) };
 
 /** Text with quotes, line ends, characters beyond the BMP, JSON, and SQL. */
-const nasty = [
+const edgeCases = [
   '',
   "it's",
   '"',
@@ -54,11 +54,11 @@ function rowsFor(table: TransferTable, count: number, all: readonly TransferTabl
       if (type === 'integer') return plain ? row + 1 : row % 2 === 0 ? -row : Number.MAX_SAFE_INTEGER - row;
       if (type === 'number') return row / 3;
       if (type === 'bytes') return Buffer.from([row, 0, 255]).toString('base64');
-      return plain ? keyOf(name, row) : `${row}.${column} ${nasty[(row + column) % nasty.length]}`;
+      return plain ? keyOf(name, row) : `${row}.${column} ${edgeCases[(row + column) % edgeCases.length]}`;
     }),
   );
 }
-const keyOf = (name: string, row: number) => `${name}-${row} ${nasty[row % nasty.length]}`;
+const keyOf = (name: string, row: number) => `${name}-${row} ${edgeCases[row % edgeCases.length]}`;
 
 async function fill(target: TransferTarget, count = 40): Promise<void> {
   await target.begin(migrations.length);
@@ -115,18 +115,18 @@ describe('a transfer between databases', () => {
   const databases = {
     sqlite: {
       place: async () => file(),
-      source: async (place: string) => sqliteSource(place),
-      target: async (place: string) => sqliteTarget(place, now),
-      open: (place: string) =>
+      source: async (address: string) => sqliteSource(address),
+      target: async (address: string) => sqliteTarget(address, now),
+      open: (address: string) =>
         openSqlite({
-          file: place,
+          file: address,
           now,
           onFatal: (reason) => {
             throw reason;
           },
         }),
-      tables: async (place: string) => {
-        const db = new Sqlite(place);
+      tables: async (address: string) => {
+        const db = new Sqlite(address);
         const found = db
           .prepare<[], { name: string }>(
             `select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'`,
@@ -138,11 +138,11 @@ describe('a transfer between databases', () => {
     },
     postgres: {
       place: () => server!.createDatabase(),
-      source: (place: string) => postgresSource(place, 'db', 'test'),
-      target: (place: string) => postgresTarget(place, 'db', 'test', now),
-      open: (place: string) => openPostgres({ url: place, now }),
-      tables: async (place: string) => {
-        const client = await connect(connectionSettings({ url: place }));
+      source: (address: string) => postgresSource(address, 'db', 'test'),
+      target: (address: string) => postgresTarget(address, 'db', 'test', now),
+      open: (address: string) => openPostgres({ url: address, now }),
+      tables: async (address: string) => {
+        const client = await connect(connectionSettings({ url: address }));
         const found = await client.query<{ name: string }>(
           `select table_name as name from information_schema.tables where table_schema = 'public'`,
         );
@@ -230,29 +230,29 @@ describe('a transfer between databases', () => {
     }
 
     test.each(broken)('refuses an export that %s, and keeps nothing', async (_, make, reason) => {
-      const place = await databases[to].place();
-      await expect(imported(make(), await databases[to].target(place))).rejects.toThrow(reason);
+      const address = await databases[to].place();
+      await expect(imported(make(), await databases[to].target(address))).rejects.toThrow(reason);
       if (to === 'sqlite')
-        expect(readdirSync(directory).filter((name) => join(directory, name).startsWith(place))).toEqual([]);
+        expect(readdirSync(directory).filter((name) => join(directory, name).startsWith(address))).toEqual([]);
       // After a refusal, a complete export can be imported into the same database.
-      expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
+      expect((await imported(text, await databases[to].target(address))).rows).toBeGreaterThan(30);
     });
 
     test('keeps nothing if a row reads back differently after the import', async () => {
-      const place = await databases[to].place();
-      const target = await databases[to].target(place);
+      const address = await databases[to].place();
+      const target = await databases[to].target(address);
       const insert = target.insert.bind(target);
       // Simulates a database that silently loses a row.
       target.insert = (table, rows) => insert(table, table.name === 'settings' ? rows.slice(1) : rows);
       await expect(imported(text, target)).rejects.toThrow(/differs from the export \(2 of 3 rows\)/);
-      expect((await imported(text, await databases[to].target(place))).rows).toBeGreaterThan(30);
+      expect((await imported(text, await databases[to].target(address))).rows).toBeGreaterThan(30);
     });
 
     test('refuses a database that is not empty', async () => {
-      const place = await databases[to].place();
-      await imported(text, await databases[to].target(place));
-      await expect(imported(text, await databases[to].target(place))).rejects.toThrow(TransferRefused);
-      expect((await exported(await databases[to].source(place))).text).toBe(text);
+      const address = await databases[to].place();
+      await imported(text, await databases[to].target(address));
+      await expect(imported(text, await databases[to].target(address))).rejects.toThrow(TransferRefused);
+      expect((await exported(await databases[to].source(address))).text).toBe(text);
     });
 
     test('imports an export of an older schema and migrates it', async () => {
@@ -262,7 +262,7 @@ describe('a transfer between databases', () => {
       const tables = await target.tables();
       for (const table of tables) await target.insert(table, rowsFor(table, 5, tables));
       const source: TransferSource = {
-        place: 'old',
+        location: 'old',
         version: async () => 1,
         tables: () => target.tables(),
         rows: (table) => target.rows(table),
@@ -270,10 +270,10 @@ describe('a transfer between databases', () => {
         close: () => target.close(),
       };
       const { text: older, report } = await exported(source);
-      const place = await databases[to].place();
-      const kept = await imported(older, await databases[to].target(place));
-      expect(kept).toEqual(report);
-      const after = await databases[to].source(place);
+      const address = await databases[to].place();
+      const importReport = await imported(older, await databases[to].target(address));
+      expect(importReport).toEqual(report);
+      const after = await databases[to].source(address);
       expect(await after.version()).toBe(migrations.length);
       await after.close();
     });
@@ -281,8 +281,8 @@ describe('a transfer between databases', () => {
 
   test('transfers many rows in bounded memory', async () => {
     const rows = 40_000;
-    const place = file();
-    const target = sqliteTarget(place, now);
+    const address = file();
+    const target = sqliteTarget(address, now);
     await target.begin(migrations.length);
     const table = (await target.tables()).find(({ name }) => name === 'audit_events') as TransferTable;
     const metadata = 'm'.repeat(700);
@@ -297,14 +297,14 @@ describe('a transfer between databases', () => {
       );
     await target.commit();
 
-    const path = `${place}.export`;
+    const path = `${address}.export`;
     const begin = liveBytes();
     let calls = 0;
     let maxBytes = 0;
     const measure = () => {
       if (++calls % 50 === 0) maxBytes = Math.max(maxBytes, liveBytes() - begin);
     };
-    const source = sqliteSource(place);
+    const source = sqliteSource(address);
     const out = createWriteStream(path);
     const write = (text: string | Uint8Array) =>
       new Promise<void>((resolve, reject) => {

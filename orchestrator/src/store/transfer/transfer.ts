@@ -41,8 +41,8 @@ export async function exportDatabase(
   about: { musterVersion: string; now: Date } & TransferProgress,
 ): Promise<TransferReport> {
   const version = await source.version();
-  if (version === 0) throw new TransferRefused(`${source.place} is empty: there is nothing to export`);
-  refuseNewer(version, source.place);
+  if (version === 0) throw new TransferRefused(`${source.location} is empty: there is nothing to export`);
+  refuseNewer(version, source.location);
   const writer = new ExportWriter();
   await write(
     writer.text([
@@ -156,7 +156,7 @@ async function compared(
     const counted = await target.counted(table);
     if (rows !== end.rows || sha256 !== end.sha256 || counted !== end.counted)
       throw new TransferRefused(
-        `${table.name} in ${target.place} differs from the export (${rows} of ${end.rows} rows); nothing was kept`,
+        `${table.name} in ${target.location} differs from the export (${rows} of ${end.rows} rows); nothing was kept`,
       );
     report.push({ table: table.name, rows, sha256 });
     about.onTable?.({ table: table.name, rows, sha256 });

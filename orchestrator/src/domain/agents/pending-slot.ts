@@ -24,9 +24,9 @@ export function agentToDisplace(waiting: readonly PendingAgent[], site: string):
   for (const agents of bySite.values()) {
     const count = agents.length;
     const inOrder = agents.toSorted((a, b) => a.last_seen_at - b.last_seen_at || (a.node_id < b.node_id ? -1 : 1));
-    const longestGone = inOrder.find(({ connected }) => !connected);
-    if (longestGone !== undefined && count > own && isBefore(longestGone, count, absent))
-      absent = { agent: longestGone, count };
+    const longestAbsent = inOrder.find(({ connected }) => !connected);
+    if (longestAbsent !== undefined && count > own && isBefore(longestAbsent, count, absent))
+      absent = { agent: longestAbsent, count };
     const newest = inOrder.findLast(({ connected }) => connected);
     if (newest !== undefined && count > own + 1 && count > (present?.count ?? 0)) present = { agent: newest, count };
   }

@@ -64,37 +64,39 @@ const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statem
   );
 
 /** Effects of a finished drift check. */
-export interface CheckNews {
+export interface CheckEffects {
   /** Updates of the machine's state, and an event if the state changed. */
   statements: Statement[];
   /** The acceptance, if it covers all drift that the check found; otherwise null. */
   accepted: DriftAcceptance | null;
 }
 
-export async function checkNews(
+export async function checkEffects(
   context: Context,
   subject: Subject,
   driftId: string,
   verdict: Verdict,
-): Promise<CheckNews> {
+): Promise<CheckEffects> {
   const { node_id, scope } = subject;
   const row = await findState(context, subject);
   if (verdict.status === 'in_sync')
     return { statements: row ? resolved(context, subject, { drift_id: driftId }) : [], accepted: null };
-  const { whole } = verdict;
+  const { complete } = verdict;
   // An incomplete check only counts for the resources that it observed.
-  const seen = whole ? verdict.deviations : verdict.deviations.filter(({ result }) => result.status === 'would_change');
+  const seen = complete
+    ? verdict.deviations
+    : verdict.deviations.filter(({ result }) => result.status === 'would_change');
   if (seen.length === 0) return { statements: [], accepted: null };
   const accepted = fromJson(row?.accepted ?? null);
   const known = fromJson(row?.fingerprints ?? null) ?? {};
   const prints = fingerprintsOf(seen);
   const others = accepted === null ? [] : otherThan(known, prints);
   // The check did not observe all accepted drift, so the state does not change.
-  if (accepted !== null && others.length === 0 && !whole) return { statements: [], accepted };
+  if (accepted !== null && others.length === 0 && !complete) return { statements: [], accepted };
   // Earlier releases did not record the drifted fields. The fields that this check found may therefore have drifted before.
   const before = row ? (row.drifted === null ? null : (fromJson(row.drifted) as Drifted)) : {};
   const moved = driftedFields(seen);
-  const now = whole || before === null ? moved : together(before, moved);
+  const now = complete || before === null ? moved : together(before, moved);
   const still = others.length > 0 ? null : accepted;
   const statements: Statement[] = [
     ...(row ? [unlessAcceptanceChanged(row)] : []),
@@ -104,15 +106,15 @@ export async function checkNews(
       drifted: toJson(now),
       since: row?.since ?? seconds(context.now()),
       drift_id: driftId,
-      fingerprints: toJson(whole ? prints : { ...known, ...prints }),
+      fingerprints: toJson(complete ? prints : { ...known, ...prints }),
       accepted: still === null ? null : toJson(still),
     }),
   ];
-  const news = new Set([...(before === null ? [] : newlyDrifted(before, now)), ...others]);
+  const newKeys = new Set([...(before === null ? [] : newlyDrifted(before, now)), ...others]);
   if (accepted !== null && still === null)
     statements.push(unaccepted(context, subject, { drift_id: driftId, because: 'another deviation' }));
-  if (still === null && news.size > 0) {
-    const which = seen.filter(({ key }) => news.has(key)).map(({ result }) => result);
+  if (still === null && newKeys.size > 0) {
+    const which = seen.filter(({ key }) => newKeys.has(key)).map(({ result }) => result);
     const how = accepted !== null ? 'otherwise' : row ? 'further' : 'first';
     statements.push(detected(context, subject, driftId, which, how));
   }

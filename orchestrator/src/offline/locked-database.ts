@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts';
 import { takePostgresLock } from '../store/postgres/postgres-lock.ts';
 
 /** The database of an offline command. It is locked, so that no orchestrator can start with it. */
-export type HeldPlace = {
+export type LockedDatabase = {
   /** Name of the database for messages, without a password. */
   readonly name: string;
   release(): Promise<void>;
@@ -19,7 +19,7 @@ export type HeldPlace = {
  * @param make whether to create a missing data directory
  * @throws DirectoryInUse or DatabaseInUse, if an orchestrator is using the database
  */
-export async function holdPlace(config: Config, dataDir: string, make: boolean): Promise<HeldPlace> {
+export async function lockDatabase(config: Config, dataDir: string, make: boolean): Promise<LockedDatabase> {
   if (config.database_url !== null) {
     const url = config.database_url.reveal();
     const lost = () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agentToDisplace, type PendingAgent } from './pending-place.ts';
+import { agentToDisplace, type PendingAgent } from './pending-slot.ts';
 
 const agent = (node_id: string, site: string, connected: boolean, last_seen_at = 0): PendingAgent => ({
   node_id,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { resultOf } from '../../../test/domain.ts';
+import { type Drifted, driftedFields, newlyDrifted, without } from './drift-effects.ts';
 import { deviationOf } from './drift-findings.ts';
-import { type Drifted, driftedFields, newlyDrifted, without } from './drift-news.ts';
 
 const change = (field: string) => ({ field, from: 'a', to: 'b' });
 
@@ -37,8 +37,8 @@ describe('drifted fields', () => {
         expect(newlyDrifted(now, now)).toEqual([]);
         for (const key of newlyDrifted(before, now))
           expect(now[key]?.some((field) => !before[key]?.includes(field))).toBe(true);
-        const right = new Set(Object.keys(now));
-        expect(newlyDrifted(without(before, right), now).sort()).toEqual([...right].sort());
+        const expected = new Set(Object.keys(now));
+        expect(newlyDrifted(without(before, expected), now).sort()).toEqual([...expected].sort());
       }),
     );
   });
