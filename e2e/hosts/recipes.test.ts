@@ -124,7 +124,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     report();
     // SSH accepts the key, shows the message of the day, and refuses passwords. An admin can become root.
     const session = await machine.sh(`echo exit | ${ssh} -tt ada@127.0.0.1 2>&1`);
-    expect(session).toContain('recipes: debian 12 on x86_64, kept by Muster.');
+    expect(session).toContain('recipes: debian 12 on x86_64, managed by Muster.');
     expect(await machine.sh(`${ssh} ada@127.0.0.1 sudo -n id -u`)).toBe('0\n');
     expect(await machine.sh('id -nG bob; getent passwd bob | cut -d: -f7')).toBe('bob\n/bin/sh\n');
     expect(await machine.sh('sshd -T | grep -E "^(passwordauthentication|maxauthtries) "')).toBe(

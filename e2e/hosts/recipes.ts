@@ -127,16 +127,16 @@ export const hostile: Parameters = {
 
 /** Expected messages of the resources that refuse a hostile value. */
 export const refusals: Readonly<Record<string, string>> = {
-  'users/sudoers': 'a line break in a value',
-  'users/sshd-config': 'a line break in a value',
-  'nginx/site': 'a value has a line break or one of',
-  'postgresql/settings': 'a value has a line break or a quote in it',
+  'users/sudoers': 'a value contains a line break',
+  'users/sshd-config': 'a value contains a line break',
+  'nginx/site': 'a value contains a line break or one of',
+  'postgresql/settings': 'a value contains a line break or a quote',
   'postgresql/access': "expected a plain database name and a plain role name, got: app x';touch",
-  'firewall/rules': 'a value has a line break, a quote or one of',
-  'unattended-upgrades/policy': 'a value has a line break or a quote in it',
-  'unattended-upgrades/keep[0]': 'a pattern is letters, digits and',
-  'node-exporter/arguments': 'a value has a line break, a quote or a backslash in it',
-  'backup/program': 'keep has to be 1 or more',
+  'firewall/rules': 'a value contains a line break, a quote, or one of',
+  'unattended-upgrades/policy': 'a value contains a line break or a quote',
+  'unattended-upgrades/keep[0]': 'a pattern may contain only letters, digits, and',
+  'node-exporter/arguments': 'a value contains a line break, a quote, or a backslash',
+  'backup/program': 'keep must be at least 1',
 };
 
 /** Patterns of the paths that remain after the removal of all recipes, as their pages state. */
