@@ -50,8 +50,8 @@ named() {
   done
 }
 
-# Downloads $1 from the orchestrator into $2, with one attempt. The caller verifies the file: the script contains the
-# checksums, and was itself downloaded over a trusted connection.
+# Downloads $1 from the orchestrator into $2, with one attempt. The caller verifies the file with the checksums of this
+# script, which was itself downloaded over a trusted connection.
 fetch_once() {
   if has curl; then
     if [ -n "$pin" ]; then
@@ -74,10 +74,10 @@ fetch() {
     sleep $((attempt < 5 ? attempt : 5))
     attempt=$((attempt + 1))
   done
-  wanted=$(sum_of "$1")
+  expected=$(sum_of "$1")
   found=$(sha256sum "$2" | cut -d ' ' -f 1)
-  if [ -z "$wanted" ] || [ "$wanted" != "$found" ]; then
-    fail "$1 from $from has a wrong checksum (SHA-256 $found instead of $wanted)"
+  if [ -z "$expected" ] || [ "$expected" != "$found" ]; then
+    fail "$1 from $from has a wrong checksum (SHA-256 $found, expected $expected)"
   fi
 }
 
@@ -101,7 +101,7 @@ install_by_hand() {
   sed 's|/usr/bin/muster|/usr/local/bin/muster|' "$work/packaged.service" > "$work/muster-agent.service"
   chmod 755 "$work/muster"
   "$work/muster" --version > /dev/null || fail 'the program does not run on this system; it requires glibc 2.28 or newer'
-  # Replaces the file by a rename, so that a running agent keeps its own.
+  # Replaces the program with a rename, because a running program cannot be overwritten.
   as_root mkdir -p /usr/local/bin /etc/muster
   as_root cp "$work/muster" /usr/local/bin/.muster.new
   as_root chmod 755 /usr/local/bin/.muster.new
@@ -113,7 +113,7 @@ install_by_hand() {
   say 'to uninstall: systemctl disable --now muster-agent; rm -rf /usr/local/bin/muster /etc/systemd/system/muster-agent.service /etc/muster /var/lib/muster-agent'
 }
 
-# Restores the connection to the former orchestrator if this one refuses the agent.
+# Restores the connection to the former orchestrator if the agent could not connect to the new one.
 go_back() {
   [ -n "$former" ] || return 0
   as_root systemctl stop muster-agent || true
@@ -215,7 +215,7 @@ main() {
     fi
     if [ "$attempt" -gt 60 ]; then
       log | grep 'not connected' | tail -n 1 >&2
-      fail "the agent is running, but is not connected to $to yet. Check that this machine can reach that port. The agent keeps retrying; see journalctl -u muster-agent"
+      fail "the agent is running, but is not connected to $to yet. Check that this machine can reach that port. The agent keeps retrying; see: journalctl -u muster-agent"
     fi
     sleep 1
   done

@@ -4,7 +4,7 @@
 
 stamp=node_modules/.muster-stamp
 
-# npm puts node_modules/.bin first on the path, but `npm ci` replaces the `node` in that folder.
+# Prints PATH without the folders that npm puts first: `npm ci` replaces the `node` in node_modules/.bin while it runs.
 path_without_packages() {
   old_ifs=$IFS
   IFS=:
@@ -22,32 +22,32 @@ path_without_packages() {
 install_packages() {
   lock=$(cksum < package-lock.json)
   [ "$(cat "$stamp" 2> /dev/null)" = "$lock" ] && return 0
-  # A linked folder belongs to another clone: `npm ci` would empty it.
+  # A linked folder belongs to another clone, which `npm ci` would change.
   [ -L node_modules ] && return 0
-  # The user installed the packages after the last change of the lock file.
+  # The packages were installed without this script, after the last change of the lock file.
   if [ ! -e "$stamp" ] && [ -n "$(find node_modules/.package-lock.json -newer package-lock.json 2> /dev/null)" ]; then
     printf '%s\n' "$lock" > "$stamp"
     return 0
   fi
   printf 'Installing packages into node_modules (npm ci, only when package-lock.json changes) ... '
   began=$(date +%s)
-  if ! said=$(PATH=$(path_without_packages) npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error 2>&1); then
-    printf 'failed.\n%s\n\n' "$said" >&2
-    echo 'npm could not install the packages: see above. It needs a registry it can reach (npm config get registry).' >&2
+  if ! output=$(PATH=$(path_without_packages) npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error 2>&1); then
+    printf 'failed.\n%s\n\n' "$output" >&2
+    echo 'npm failed to install the packages. Check that this machine can reach the registry: npm config get registry' >&2
     return 1
   fi
   printf '%s\n' "$lock" > "$stamp"
   echo "done in $(($(date +%s) - began)) s."
 }
 
-# Uses the packaged Node if it exists for this platform, else the machine's Node if it is new enough.
+# Uses the packaged Node if it runs on this platform, otherwise the machine's Node if it is new enough.
 find_node() {
   for node in "$PWD/node_modules/.bin/node" "$(PATH=$(path_without_packages) command -v node)"; do
     major=$("$node" -p 'parseInt(process.versions.node)' 2> /dev/null) || continue
     [ "$major" -ge 24 ] && return 0
   done
-  echo "Muster runs on Node 24 or newer. None came with the packages for this machine ($(uname -s) $(uname -m));" >&2
-  echo 'install one from https://nodejs.org and try again.' >&2
+  echo "Muster requires Node 24 or newer, and its packaged Node does not run on this machine ($(uname -s) $(uname -m))." >&2
+  echo 'Install Node from https://nodejs.org and try again.' >&2
   return 1
 }
 
