@@ -50,7 +50,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'start', test: started, priority: 2 },
-            // A request costs more than a kilobyte, so shared modules go into a few files.
+            // Groups shared modules into a few files, because a request takes longer than a kilobyte more in a file.
             { name: 'first', tags: ['$initial'], priority: 1 },
             { name: 'shared', test: small, minShareCount: 4 },
           ],

@@ -28,7 +28,7 @@ const result = (message: number, diff: number) =>
     ...{ message: long(message, 'm'), duration_ms: 0, sensitive: false },
   });
 
-test('the orchestrator lists the largest rows that an agent can cause with a heap of 80 MiB', async ({ stage }) => {
+test('with a heap of 80 MiB, the orchestrator lists rows of the largest size that agents can report', async ({ stage }) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const module =

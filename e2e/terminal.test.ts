@@ -303,7 +303,7 @@ describe.each(databases)('a terminal, on %s', (database) => {
       }
     });
 
-    test('a transcript contains a prefix of the output after a broken link, and clients have received a prefix of it', async ({
+    test('after a broken link, a transcript is a prefix of the output and contains all output that clients received', async ({
       onTestFinished,
     }) => {
       const { call } = orchestrator;

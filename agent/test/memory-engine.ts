@@ -29,7 +29,7 @@ export class MemorySpool implements ReportSpool {
 export class MemoryEngine implements Engine {
   readonly spool = new MemorySpool();
   readonly received: string[] = [];
-  /** Output that the next calls of `output.take` return, in order. */
+  /** Output that the next calls to `output.take` return, in order. */
   printed: OutputProgress[] = [];
   readonly output = { take: () => this.printed.shift() ?? null };
   open: OpenOperation[] = [];

@@ -218,7 +218,7 @@ describe('the keys of a data directory', () => {
       writeFileSync(path, text, { mode: 0o600 });
       expect(() => identity.toShow(versions, orchestrator)).toThrow(/agent.key.next is damaged; remove it/);
     }
-    // A damaged history does not prevent the start.
+    // The agent starts despite a damaged history.
     writeFileSync(join(dir, 'agent-keys.json'), 'x', { mode: 0o600 });
     expect((await loadAgentIdentity(dir)).nodeId).toBe(identity.nodeId);
   });

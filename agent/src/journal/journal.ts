@@ -49,7 +49,7 @@ export class Journal {
     const journal = new Journal(state, log, openContentStore(`${dataDir}/state/before`), crashPoint);
     if (log.size === 0) await journal.compact();
     else if (log.size > minCompactionBytes) {
-      // A failure is not fatal: the journal is usable, and a full disk must not prevent the start.
+      // A failure is not fatal: the journal is usable, and the agent must start even if the disk is full.
       await journal.compact().catch((error: Error) => damaged(error.message));
     }
     return journal;

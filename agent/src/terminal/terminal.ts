@@ -66,7 +66,7 @@ export class Terminal {
     return this.#isReading;
   }
 
-  /** Sends the remaining output after the last call of `show`. @param done called when all output was sent */
+  /** Sends the remaining output after the last call to `show`. @param done called when all output was sent */
   finish(done: () => void): void {
     this.#ended = done;
     this.wake();

@@ -57,12 +57,12 @@ export function ratioLine(what: string, measured: number, baseline: number, unit
   return `${what}: ${formatNumber(measured)} against ${formatNumber(baseline)} ${unit} = ${formatNumber(ratio)} ×`;
 }
 
-/** Judges a value that must not exceed a maximum. */
+/** Reports whether a value is at most a maximum. */
 export function atMost(name: string, value: number, limit: number, unit: string): Verdict {
   return { name, value, bar: `≤ ${formatNumber(limit)} ${unit}`, met: value <= limit };
 }
 
-/** Judges a value that must reach a minimum. */
+/** Reports whether a value is at least a minimum. */
 export function atLeast(name: string, value: number, limit: number, unit: string): Verdict {
   return { name, value, bar: `≥ ${formatNumber(limit)} ${unit}`, met: value >= limit };
 }

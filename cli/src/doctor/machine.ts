@@ -17,7 +17,7 @@ export interface MachineFacts {
   /** State of the systemd unit; null without the unit or systemd. */
   unit: { name: string; state: string; enabled: string } | null;
   disk: Disk | null;
-  /** The orchestrator that an agent is enrolled at; null if there is none. */
+  /** The orchestrator that the agent is enrolled with; null if it is not enrolled. */
   belongs: { address: string; key: string | null; error: string | null } | null;
   /** Whether the agent's file about its orchestrator is invalid. */
   damaged: boolean;
@@ -30,7 +30,7 @@ export interface MachineFacts {
 const { ok, warning, problem } = findingsOf('machine');
 
 /**
- * Judges a program of Muster on this machine. Without a data directory, judges only the systemd unit and the
+ * Diagnoses a program of Muster on this machine. Without a data directory, diagnoses only the systemd unit and the
  * configuration.
  */
 export function judgeMachine(facts: MachineFacts): Finding[] {
@@ -115,7 +115,7 @@ function judgeDirectory({ program, directory, readable, closed, owner }: Machine
   ];
 }
 
-/** Judges whether the orchestrator of an agent answered. */
+/** Reports whether the orchestrator of an agent answered. */
 function judgeReachable({ address, error }: NonNullable<MachineFacts['belongs']>): Finding {
   if (error === null) return ok('agent_orchestrator', `its orchestrator at ${address} answers`);
   return problem(
@@ -138,7 +138,7 @@ function judgePin(pinned: string | null, orchestratorKey: string | null): Findin
           'agent_pin',
           'the agent’s pinned key does not match this orchestrator',
           'It belongs to another orchestrator, or this one has a new key and the agent refuses it.',
-          'To enroll it at this orchestrator: muster agents enroll, then paste the command on this machine',
+          'To enroll it with this orchestrator: muster agents enroll, then paste the command on this machine',
         ),
   ];
 }

@@ -112,7 +112,7 @@ function judgeClock({ serverTime, now }: ReachFacts): Finding[] {
   return [skew > 10 ? warning('clock', message, why, remedy) : ok('clock', 'the clocks agree')];
 }
 
-/** Judges the connection to the orchestrator, and its public status. */
+/** Diagnoses the connection to the orchestrator and its public status. */
 export function judgeReach(facts: ReachFacts): Finding[] {
   const { url, unreachable, status, ready, proxies, own } = facts;
   if (unreachable !== null)
@@ -250,7 +250,7 @@ function judgeSecrets({ secrets, now }: FleetFacts): Finding[] {
   return findings;
 }
 
-/** Judges the orchestrator's data and its agents. */
+/** Diagnoses the orchestrator's data and its agents. */
 export function judgeFleet(facts: FleetFacts): Finding[] {
   const { database, secretsReadable, disk, unreadCritical, signInsWithoutServer, channel, audit } = facts;
   const findings: Finding[] = [];

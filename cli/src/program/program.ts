@@ -249,7 +249,7 @@ const entries: readonly Entry[] = [
   {
     name: 'restore',
     group: roles,
-    summary: 'make an orchestrator from a backup',
+    summary: 'restore an orchestrator from a backup',
     load: null,
     example: 'muster restore --data-dir /var/lib/muster-orchestrator muster.backup',
   },

@@ -42,7 +42,7 @@ const completionSource =
     if (vocabulary === null) return null;
     const found = proposalsAt(state.doc.toString(), pos, vocabulary);
     if (found === null) return null;
-    // Without a typed word, the completion opens only on request or after a key was accepted.
+    // Without a typed word, opens only on request, after a separator such as a colon, or in an empty expression.
     const isWord = pos > found.from || /[-:[{,]\s$/.test(state.sliceDoc(Math.max(0, pos - 2), pos));
     if (!explicit && !isWord && !/\$\{\{\s*$/.test(state.sliceDoc(Math.max(0, pos - 5), pos))) return null;
     return {

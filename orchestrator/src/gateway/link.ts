@@ -136,7 +136,7 @@ export class Link {
   terminals: LinkTerminals | null = null;
   pendingWork = 0;
   dispatching = false;
-  /** Buffered bytes at the last call of `isStuck`. */
+  /** Buffered bytes at the last call to `isStuck`. */
   private bufferedBefore = 0;
   private takenBefore = 0;
   private isOver = false;

@@ -13,9 +13,9 @@ const maxOpen = 128;
 export interface OpenDirectory {
   /** The real path when the directory was opened. */
   readonly path: string;
-  /** Path of an entry, for calls of `node:fs`. `name` is one component. */
+  /** Path of an entry, for calls to `node:fs`. `name` is one component. */
   child(name: string): string;
-  /** Path of the directory itself, for calls of `node:fs`. */
+  /** Path of the directory itself, for calls to `node:fs`. */
   readonly self: string;
   /** Whether only root and the agent's user can change the names on the way from / to this directory. */
   readonly trusted: boolean;

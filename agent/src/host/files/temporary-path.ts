@@ -15,7 +15,7 @@ export const temporaryName = (name: string): string => `.muster-${hash('sha256',
 
 /** Temporary path of a new object, which is then renamed to its final name. */
 export interface TemporaryPath {
-  /** Path for calls of `node:fs`. `path` is the path for messages and programs. */
+  /** Path for calls to `node:fs`. `path` is the path for messages and programs. */
   readonly file: string;
   readonly path: string;
 }

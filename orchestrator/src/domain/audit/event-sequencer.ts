@@ -91,7 +91,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
     bus.publish({ type: 'placed', place });
   }
 
-  /** Places each event in its own transaction, so that only the consequences of a failing event are lost. */
+  /** Places each event in its own transaction. If the consumers fail for an event, only its own statements are lost. */
   async function placeSingly(fence: Fence, head: Link, placed: readonly Placed[], history: number) {
     let before = head;
     for (const one of placed) {
@@ -102,7 +102,7 @@ export function createSequencer(context: Context, { consumers }: SequencerOption
         const { id, place } = one.event;
         log.error(
           { err: error, event_id: id, place },
-          'failed to process audit event; adding it to the chain without consequences',
+          'failed to process audit event; adding it to the chain without notifications',
         );
         await write(fence, before, [one], []);
       }

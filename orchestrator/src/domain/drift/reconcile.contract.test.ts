@@ -245,7 +245,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toEqual([]);
     });
 
-    test('revokes an acceptance only once, and refuses to accept or revoke drift of old records', async () => {
+    test('revokes an acceptance once, and refuses to accept or revoke drift of a superseded record', async () => {
       const { context, actor, apply, check, listed, events } = await open('a1');
       await apply('a1');
       const old = await check('a1', [moved('a')]);

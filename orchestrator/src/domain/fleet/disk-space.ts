@@ -24,7 +24,7 @@ const defaultShare = 0.02;
 const recovery = 1.25;
 
 /**
- * Judges the free space.
+ * Compares the free space with the reserve.
  * @param configured bytes to reserve; null means 256 MiB, or 2 % of a small file system
  * @param before whether space was low at the last check
  */

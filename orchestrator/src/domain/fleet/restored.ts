@@ -11,8 +11,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Settles a database that was restored from a backup. Operations that were in progress at the time of the backup have
- * continued since then, with unknown progress. They end here, and agents do not repeat them.
+ * Cleans up a database that was restored from a backup. Operations that were in progress in the backup have since
+ * continued with an unknown outcome. They are ended, and agents do not repeat them.
  */
 
 export const restoredKey = 'restored_from';

@@ -98,6 +98,6 @@ export class LiveTail {
   }
 }
 
-/** Reads one page of events after a position. */
+/** Reads one page of events with positions greater than `after`. */
 export const readPlaced = async ({ db }: Pick<Context, 'db'>, after: number): Promise<PlacedEvent[]> =>
   (await db.all(placedEvents, { after, limit: pageSize })) as unknown as PlacedEvent[];

@@ -38,8 +38,8 @@ const notifying: ReadonlySet<string> = new Set(notifyingEvents);
  */
 const suppressible: ReadonlySet<string> = new Set(['agent.lost', 'agent.returned', 'drift.detected']);
 /**
- * Event types that agents and strangers can cause in any number. Each type has one hourly limit for known agents and one
- * for unknown agents. The last notification within a limit says that further ones are only in the audit log.
+ * Event types that agents and unknown machines can produce without limit. Each type has one hourly limit for known agents
+ * and one for unknown agents. The last notification within a limit says that further ones are only in the audit log.
  */
 const limited: ReadonlySet<string> = new Set(['agent.key_rotated', 'agent.refused']);
 const limitedAnHour = 10;

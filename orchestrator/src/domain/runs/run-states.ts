@@ -50,7 +50,7 @@ export class RunStates {
     this.#started.add(runId);
   }
 
-  /** Marks the rows of the run as changed by other code. The next call of {@link current} returns null. */
+  /** Marks the rows of the run as changed by other code. The next call to {@link current} returns null. */
   changed(runId: string): void {
     this.#changed.add(runId);
   }

@@ -46,7 +46,7 @@ export async function rotateSecretsKey(context: Context, actor: Actor): Promise<
 async function rotate(context: Context, actor: Actor): Promise<Rotation> {
   const { db, secretKeys } = context;
   if (secretKeys.active === null) throw new MusterError('secrets_locked');
-  // More than one key in our own file means that a rotation was interrupted. This call then finishes that rotation.
+  // More than one key in `secrets.keys` means that a rotation was interrupted. This call then completes it.
   if (secretKeys.canAdd && !secretKeys.rotationCutOff) await secretKeys.add();
   // Waits for writes with another key, so that the loop below finds the values that they write.
   await secretKeys.settled();

@@ -26,7 +26,7 @@ export interface ShellOptions {
 export interface ShellEvents {
   /** Receives output. The receiver owns the bytes, and releases them with `Shell.taken`. */
   output(bytes: Uint8Array): void;
-  /** More input is accepted. Follows a call of `Shell.write` that returned false. */
+  /** More input is accepted. Follows a call to `Shell.write` that returned false. */
   writable(): void;
   /** The shell ended by itself, after all its output was delivered. */
   exited(exit: ShellExit): void;

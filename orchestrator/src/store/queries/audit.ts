@@ -153,7 +153,7 @@ export const placeEvents = defineQuery('audit/place', (db, p: { rows: string }, 
     .where('audit_events.place', 'is', null),
 );
 
-/** Events of the chain after a position, in order. */
+/** Events of the chain with positions greater than `after`, in order. */
 export const placedEvents = defineQuery('audit/placed', (db, p: { after: number; limit: number }) =>
   db
     .selectFrom('audit_events')
@@ -166,8 +166,8 @@ export const placedEvents = defineQuery('audit/placed', (db, p: { after: number;
 );
 
 /**
- * Events after a row of the chain. Unlike {@link placedEvents}, returns forged events at the position of that row as
- * well.
+ * Events of the chain that follow the row with this position and sequence number. Unlike {@link placedEvents}, includes
+ * forged events that have the same position as that row.
  */
 export const chainRows = defineQuery('audit/chain', (db, p: { place: number; seq: number; limit: number }) =>
   db

@@ -27,7 +27,7 @@ export const putResourceResults = defineQuery(
 /** Maximum rows of one page. */
 const pageRows = 1000;
 
-/** Results after a position. Limited to about `bytes` in total, but returns at least one result. */
+/** Results with positions greater than `after`. Limited to about `bytes` in total, but returns at least one result. */
 export const resultPage = defineQuery(
   'operations/results',
   (db, p: { operation_id: string; after: number; bytes: number }) =>
@@ -89,7 +89,7 @@ export const putOutput = defineQuery(
       ),
 );
 
-/** Outputs after a resource. Limited to about `bytes` in total, but returns at least one output. */
+/** Outputs with resource keys greater than `after`. Limited to about `bytes` in total, but returns at least one output. */
 export const outputPage = defineQuery(
   'operations/outputs',
   (db, p: { operation_id: string; after: string; bytes: number }) =>

@@ -103,7 +103,7 @@ type Part<K extends string, S, Optional = false> = [Input<S>] extends [never]
     ? { [P in K]?: Input<S> }
     : { [P in K]: Input<S> };
 
-/** The arguments of a call of a route. */
+/** The arguments of a request to a route. */
 export type CallOf<R extends Route> = Part<'params', R['params']> &
   Part<'query', R['query'], true> &
   Part<'body', R['body'], R['bodyOptional'] extends true ? true : false>;
