@@ -28,7 +28,9 @@ const result = (message: number, diff: number) =>
     ...{ message: long(message, 'm'), duration_ms: 0, sensitive: false },
   });
 
-test('with a heap of 80 MiB, the orchestrator lists rows of the largest size that agents can report', async ({ stage }) => {
+test('with a heap of 80 MiB, the orchestrator lists rows of the largest size that agents can report', async ({
+  stage,
+}) => {
   const orchestrator = await stage.orchestrator();
   const { call } = orchestrator;
   const module =

@@ -171,7 +171,9 @@ export const showcaseModules: readonly { name: string; revisions: readonly strin
   { name: 'backup', revisions: [backup] },
   {
     name: 'base',
-    revisions: ['Authorized use only.', 'Managed by Muster.', 'Managed by Muster. Manual changes are repaired.'].map(base),
+    revisions: ['Authorized use only.', 'Managed by Muster.', 'Managed by Muster. Manual changes are repaired.'].map(
+      base,
+    ),
   },
   { name: 'database', revisions: [database] },
   { name: 'kiosk', revisions: [kiosk] },
