@@ -16,7 +16,7 @@ describe('the command line', () => {
     });
   });
 
-  test('accepts an address with its key and token, with options before or after', () => {
+  test('accepts an address with its key and token, and options in any order', () => {
     const order = [
       '--data-dir',
       'd',

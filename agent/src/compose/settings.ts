@@ -11,7 +11,7 @@ import type { TerminalSettings } from '../terminal/shell-choice.ts';
 export interface Settings {
   /** A function, because the value may change. The same applies to `terminal` and `metrics`. */
   discovery(): AgentConfig['discovery'];
-  /** Its properties return the current values. */
+  /** The current values of the settings. */
   readonly limits: ProviderLimits;
   terminal(): TerminalSettings;
   metrics(): AgentConfig['metrics'];

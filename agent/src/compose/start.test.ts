@@ -76,7 +76,7 @@ test('measures the machine, and stops and starts again when its configuration ch
   await configure(false);
   await vi.waitFor(() => expect(changes()).toBe(1));
   const before = measured();
-  // Waits for the time of ten samples.
+  // Waits until ten samples are due.
   await new Promise<void>((resolve) => void clock.after(10_000, resolve));
   expect(measured()).toBe(before);
   await configure(true);
@@ -84,12 +84,12 @@ test('measures the machine, and stops and starts again when its configuration ch
   await agent.stop('SIGTERM');
 });
 
-test('stops cleanly if messages arrive late, and resumes accepted operations at the next start', async () => {
+test('stops cleanly when messages arrive late, and resumes accepted operations at the next start', async () => {
   const agent = await start();
   const { link } = await orchestrator.welcomed();
   link.send(operation);
   const report = await link.next('report');
-  // From here on, all messages from the orchestrator arrive late.
+  // From here on, messages from the orchestrator arrive late.
   const bye = link.next('bye').then(() => {
     link.send({ type: 'ack', seq: report.seq });
     link.send({ type: 'cancel', operation_id: operation.operation_id });
@@ -184,7 +184,7 @@ describe('an agent without a known orchestrator', () => {
     const impostor = new TestAnnouncer();
     const dialled = orchestrator.nextLink();
     void dialled.catch(() => {});
-    // The announcement is signed with another key than the server's.
+    // The key that signed the announcement is not the server's key.
     await announce(
       () => impostor.datagram({ port: orchestrator.port }),
       port,

@@ -8,7 +8,7 @@ const lost: LinkEnd = { livedMs: 0, retryAfterSecs: null, refused: null };
 const lived = (livedMs: number): LinkEnd => ({ ...lost, livedMs });
 const almostOne = 1 - Number.EPSILON;
 
-/** Returns the waits after the given link ends. Each link ends immediately after the wait before it. */
+/** Returns the delay after each of the given links. The next link begins after the delay, and ends immediately. */
 function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits): number[] {
   let waits = from;
   let now = 1_000_000;
@@ -22,7 +22,7 @@ function waitsOf(ends: readonly LinkEnd[], random: number, from: Waits = noWaits
 }
 
 describe('the backoff', () => {
-  test('doubles the maximum delay from half a second to a minute, and waits at least half of it', () => {
+  test('doubles the maximum delay from half a second to a minute, and waits at least half of the maximum', () => {
     const ends = Array<LinkEnd>(10).fill(lost);
     expect(waitsOf(ends, almostOne)).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
     expect(waitsOf(ends, 0)).toEqual([250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
@@ -34,7 +34,7 @@ describe('the backoff', () => {
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });
   });
 
-  test('waits seconds while the last link is recent, and up to a minute afterwards', () => {
+  test('waits a few seconds at most shortly after a link, and up to a minute later', () => {
     const waits = waitsOf([lived(3_600_000), ...Array<LinkEnd>(200).fill(lost)], almostOne);
     const minutes = waits.map((_, i) => waits.slice(0, i).reduce((sum, wait) => sum + wait, 0) / 60_000);
     for (const [i, wait] of waits.entries())
@@ -53,7 +53,7 @@ describe('the backoff', () => {
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(refused)], almostOne).at(-1)).toBe(60_000);
   });
 
-  test('waits only seconds for a busy orchestrator', () => {
+  test('waits only a few seconds for a busy orchestrator', () => {
     const busy: LinkEnd = { ...lost, refused: 'hello_timeout' };
     expect(waitsOf([lived(3_600_000), ...Array<LinkEnd>(8).fill(busy)], almostOne).slice(1)).toEqual(
       Array(8).fill(5_000),

@@ -6,7 +6,7 @@ const maxCandidates = 8;
 const isSame = (a: Target, b: Target): boolean =>
   a.host === b.host && a.port === b.port && a.orchestrator_key === b.orchestrator_key;
 
-/** Announced orchestrators that the agent has not reached yet: new ones first, then all in turn. */
+/** Announced orchestrators that the agent has not reached yet. New ones are tried first, then all in turn. */
 export class Candidates {
   private queue: Target[] = [];
   private newCount = 0;

@@ -9,7 +9,7 @@ class SettableClock extends ManualClock {
   }
 }
 
-test('reports once that the clock was changed by more than a regular correction', () => {
+test('reports once that the clock was set, but ignores regular corrections', () => {
   const clock = new SettableClock();
   const said: object[] = [];
   let reports = 0;

@@ -80,7 +80,7 @@ function connect(
 const has = (message: string) => logged.some((entry) => entry.message.includes(message));
 const entry = (message: string) => logged.find((line) => line.message.includes(message));
 
-/** Resolves once an event in progress fulfills `condition`. */
+/** Waits until `condition` is true, one turn of the event loop at a time. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -265,7 +265,7 @@ describe('samples', () => {
     await until(() => has('not connected'));
     clock.advance(375);
     const old = await come({});
-    // The agent sent no message that this could answer.
+    // This answer belongs to no message of the agent.
     old.send({ type: 'metrics_stored', collected_at: 10 });
     clock.advance(60_000);
     await old.untilSettled();
@@ -425,7 +425,7 @@ describe('an open link', () => {
     expect(await link.next('attributes')).toEqual({ type: 'attributes', attributes, clock_ms: clock.now() });
   });
 
-  test('sends new reports immediately, drops acknowledged ones, and resumes after a break within a large one', async () => {
+  test('sends new reports immediately, drops acknowledged ones, and resends a large report that a lost link interrupted', async () => {
     const connection = connect();
     const first = await orchestrator.welcomed();
     engine.spool.add([accepted(1)]);
@@ -564,7 +564,7 @@ describe('reconnecting', () => {
     ]);
     expect(await refuse(1)).toBe(63_000);
     expect(named()).toHaveLength(1);
-    // The count starts over with another report.
+    // Another report starts a new count.
     engine.spool.acknowledge(1);
     engine.spool.add([accepted(2)]);
     expect(await refuse(2)).toBeLessThan(60_000);
@@ -666,7 +666,7 @@ describe('reconnecting', () => {
 describe('a new key', () => {
   const seconds = 1_700_000_000;
   const hex = ({ publicKey }: { publicKey: Buffer }) => publicKey.toString('hex');
-  /** Accepts the next link up to its hello. */
+  /** Accepts the next link and reads its hello. */
   const greeted = async (versions: number[]) => {
     const link = await orchestrator.nextLink();
     link.challenge(orchestrator.publicKey, versions);
@@ -741,7 +741,7 @@ describe('a new key', () => {
     expect(hello.key_statement).toBeUndefined();
   });
 
-  test('omits the statement of a key after an orchestrator of an earlier release refused it', async () => {
+  test('omits the key statement after an orchestrator of an earlier release refused it', async () => {
     makeNextKey(dir, identity.current, 60, seconds);
     identity.welcomed(identity.toShow([5, 4], hex(orchestrator)), undefined);
     connect();
@@ -786,7 +786,7 @@ describe('a new key', () => {
     expect((await greeted([4])).hello.public_key).toBe(hex(key));
   });
 
-  test('presents a key that was created after the hello right after the welcome', async () => {
+  test('presents a key that was created during the handshake right after the welcome', async () => {
     const connection = connect();
     const first = await greeted([4]);
     const { key } = makeNextKey(dir, identity.current, 60, seconds);

@@ -148,7 +148,7 @@ export class Connection {
     void this.session.leave('to present a new key', true);
   }
 
-  /** Returns the key for a hello. A new key that cannot be read does not prevent the connection. */
+  /** Returns the key for a hello. If a new key cannot be read, uses the current key. */
   private keyToShow(versions: readonly number[], orchestratorKey: string): ShownKey {
     const { identity, log } = this.options;
     try {
@@ -253,7 +253,8 @@ export class Connection {
         welcomed: (welcome) => {
           this.keyWelcomed(shown, welcome.node_id);
           this.welcomed(welcome, shownKey);
-          // Called only if a key was created after the hello, and not if a key could not be put in force.
+          // Called only if a key was created after the hello. A key that could not be put in force is presented on the
+          // next link.
           if (identity.inForce().key === shown.key) this.keysChanged();
         },
         statusChanged: (status) => this.logStatus(status),

@@ -12,8 +12,8 @@ import { rawEd25519Key } from './agent-key.ts';
  */
 const connectTimeoutMs = 8_000;
 /**
- * Timeout in milliseconds of each address of a host name except the last. Short, so that an address that does not
- * answer delays the others little.
+ * Timeout in milliseconds of each address of a host name except the last. Short, because an address that does not
+ * answer delays the others.
  */
 const addressTimeoutMs = 1_000;
 /** Timeout of the TLS handshake, in milliseconds. A busy orchestrator may queue an agent before it answers. */
@@ -64,7 +64,7 @@ export async function dial(
       ),
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     minVersion: 'TLSv1.3',
-    // Names, dates, and issuers have no meaning here: the key is checked below, and the handshake proves its
+    // Names, dates, and issuers are not checked: the code below checks the key, and the handshake proves its
     // possession.
     rejectUnauthorized: false,
     checkServerIdentity: () => undefined,

@@ -69,7 +69,7 @@ describe('the keys of a data directory', () => {
     const { identity, former } = await prepared();
     identity.welcomed(identity.toShow(versions, orchestrator), undefined);
     const nodeId = await idOfKey(former.publicKey);
-    // After the second change, the id follows from neither key.
+    // After the second change, the node id is the hash of neither key.
     const next = makeNextKey(dir, identity.current, 0, now);
     const before = join(root, 'before');
     cpSync(dir, before, { recursive: true });
@@ -106,7 +106,7 @@ describe('the keys of a data directory', () => {
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(false);
     expect(identity.toShow(versions, orchestrator)).toEqual({ key: former, statement: null, earlier: [] });
-    // A key that was created since is not dropped.
+    // A newer key is not dropped.
     makeNextKey(dir, identity.current, 0, now);
     expect(identity.refused(shown)).toBe(true);
     expect(identity.hasNext()).toBe(true);
@@ -152,7 +152,7 @@ describe('the keys of a data directory', () => {
     }
   });
 
-  test('presents the statements of the current key if a kill interrupted the change to a key that is then refused', async () => {
+  test('presents the statements of the current key if a kill interrupted the change to a key that was then refused', async () => {
     const { identity } = await prepared();
     const first = identity.toShow(versions, orchestrator);
     identity.welcomed(first, undefined);
@@ -208,7 +208,8 @@ describe('the keys of a data directory', () => {
     const { identity } = await prepared();
     const path = join(dir, 'agent.key.next');
     const { private_key, statement } = JSON.parse(readFileSync(path, 'utf8'));
-    // Without a check, the last two would result in an invalid hello and lock the agent out permanently.
+    // Without this check, the last two files would result in an invalid hello, which would lock the agent out
+    // permanently.
     const damaged = [
       '{"private_key":',
       JSON.stringify({ private_key, statement: { ...statement, signature: `${statement.signature.slice(1)}z` } }),

@@ -184,7 +184,7 @@ describe('samples on a link', () => {
     expect(sent).toHaveLength(1);
     clock.advance(1);
     expect(sentTimes()).toEqual([[1], [1, 2]]);
-    // The late answer to the first message settles its samples. The other samples are sent immediately.
+    // The late answer to the first message confirms its samples. The other samples are sent immediately.
     sender.stored(1);
     expect(sentTimes().at(-1)).toEqual([2]);
     sender.stored(2);

@@ -75,7 +75,7 @@ export class MetricsSender {
     this.#release();
   }
 
-  /** Handles an answer: samples up to this time are stored or will never be wanted. */
+  /** Handles an answer: the orchestrator has stored the samples up to this time, or will never store them. */
   stored(collectedAt: number): void {
     const { buffer } = this.#options;
     if (this.#unanswered === null || !this.#isEnabled) return;

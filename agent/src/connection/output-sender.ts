@@ -2,7 +2,7 @@ import { limits, type OutputProgress } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { OutputTail } from '../converge/report/live-output.ts';
 
-/** Milliseconds for which output is collected before the first message of a burst. */
+/** Milliseconds to collect output before the first message of a burst. */
 const collectMs = 200;
 
 /** Sends live output at most once a second, one message at a time, and after pending results. */

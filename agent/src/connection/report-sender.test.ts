@@ -23,7 +23,7 @@ const anyText = (maxLength: number) =>
     })
     .chain((units) => fc.nat(maxLength).map((length) => units.join('').padEnd(length, units.join('') || 'x')));
 
-/** Simulates the orchestrator: checks the window, and lets the test decide when to answer. */
+/** Simulates the orchestrator. Checks the window, and lets the test decide when to answer. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
   /** Unanswered frames. */

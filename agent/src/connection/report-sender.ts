@@ -34,7 +34,7 @@ export class ReportSender {
     this.tooLarge = tooLarge;
   }
 
-  /** Sends as much as the window allows. */
+  /** Sends as many entries as the window allows. */
   pump(): void {
     if (!this.pumpPieces()) return;
     for (const entry of this.spool.pending(this.sentSeq)) {
@@ -45,7 +45,7 @@ export class ReportSender {
   /** Begins to send an entry. @returns false if the window is full */
   private begin(entry: SpoolEntry): boolean {
     const { seq, reports } = entry;
-    // Tried as one frame if it may fit. The other fields take less than a hundred bytes.
+    // Sends the entry as one frame if it may fit. The other fields take less than a hundred bytes.
     if (entry.bytes <= limits.unacknowledgedBytes) {
       const text = JSON.stringify({ type: 'report', seq, reports } satisfies ReportFrame);
       const bytes = Buffer.byteLength(text);

@@ -17,7 +17,7 @@ async function inFolder(use: (folder: string) => Promise<void>): Promise<void> {
 }
 
 describe('the saved target', () => {
-  test('saves a target with its key and token for its owner only, and replaces it later', async () => {
+  test('saves a target with its key and token in a file that only its owner can read, and replaces it later', async () => {
     await inFolder(async (folder) => {
       const nodeId = await saveTarget(folder, order);
       expect(nodeId).toMatch(/^[0-9a-f]{32}$/);

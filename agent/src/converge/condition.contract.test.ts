@@ -89,7 +89,7 @@ describe('a resource whose path does not exist', () => {
     expect(await drift()).toMatchObject({ results: [], finished: { status: 'succeeded', summary: { skipped: 1 } } });
     writeFileSync(`${root}/f`, 'first');
     writeFileSync(`${root}/there`, '');
-    // `first` is the content that was applied last.
+    // `first` is the last applied content.
     expect((await drift()).results).toEqual([]);
     writeFileSync(`${root}/f`, 'by hand');
     expect((await drift()).results).toMatchObject([{ status: 'would_change' }]);
@@ -117,7 +117,7 @@ describe('an earlier resource', () => {
     ['the path', (): ResolvedResource => file(`${root}/there`, { content: '' })],
     ['a directory', () => directory(`${root}/there`)],
     ['something below it', () => file(`${root}/there/below`, { content: '' })],
-  ])('plans and applies a resource whose path an earlier resource creates as %s', async (_what, maker) => {
+  ])('plans and applies a resource whose path an earlier resource creates: %s', async (_what, maker) => {
     const before = await snapshot();
     const all = [maker(), conditioned(), file(`${root}/g`, { content: 'x' })];
     expect(statuses(await planAndApply(all))).toEqual(['changed', 'changed', 'changed']);

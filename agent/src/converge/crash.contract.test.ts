@@ -42,7 +42,7 @@ const first = () => [
   file(`${root}/d/last`, { content: 'last\n' }),
 ];
 
-/** Checks the state after a kill: exactly one end, each step executed exactly once, and no mixed states. */
+/** Checks the state after a kill: exactly one end, exactly one execution of each step, and no mixed states. */
 function expectComplete(reported: Reported, died: string): void {
   expect(reported.results.length, died).toBe(6);
   const triggered = reported.results.find(({ id }) => id === 'triggered');

@@ -141,7 +141,7 @@ describe('operations', () => {
     expect(existsSync(`${h.root}/f`)).toBe(false);
   });
 
-  test('closes operations that the orchestrator has settled', async () => {
+  test('closes operations whose end the orchestrator has stored', async () => {
     const outcome = operation('apply', [file(`${h.root}/f`)]);
     await h.agent.run(outcome);
     h.agent.engine.settle([outcome.operation_id, 'unknown']);

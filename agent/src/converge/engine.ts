@@ -155,7 +155,7 @@ class ConvergeEngine implements Engine {
   #process: ProcessIdentity | null = null;
   /** The last `check` or `validate` process, which may have ended, and its operation. */
   #observing: { id: string; process: ProcessIdentity } | null = null;
-  /** Whether the stop has exceeded its grace period. Observing processes are then killed as soon as they start. */
+  /** Whether the grace period of the stop has passed. Observing processes are then killed as soon as they start. */
   #overdue = false;
   /** Functions that end a wait before a retry. */
   readonly #wakes = new Set<() => void>();
@@ -447,8 +447,8 @@ class ConvergeEngine implements Engine {
         journal.record('acknowledged', [{ t: 'acknowledged', seq }]);
         return;
       }
-      // The orchestrator has a higher sequence number than this agent ever used, so the data directory was lost or is
-      // an old copy. The reports in the spool are new to the orchestrator and need higher numbers.
+      // The orchestrator has stored a higher sequence number than the last one in the journal, so the data directory
+      // was lost or is an old copy. The reports in the spool are new to the orchestrator and need higher numbers.
       journal.record('renumbered', [{ t: 'renumbered', above: seq }]);
       journal
         .sync()

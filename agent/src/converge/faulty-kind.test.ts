@@ -46,7 +46,7 @@ const members = [
   'diffRemoval',
   'remove',
 ] as const satisfies readonly (keyof Provider)[];
-/** Methods in which a fault does not affect the resource. */
+/** Methods in which a bug does not fail the resource. */
 const harmless = new Set(['weight', 'revealsCompletion']);
 
 describe('a bug in the code of one kind', () => {
@@ -90,7 +90,7 @@ describe('a bug in the code of one kind', () => {
     expect(readFileSync(`${h.root}/text`, 'utf8')).toBe('theirs\n');
   });
 
-  test('fails the resource after a bug in a method that runs without a change', async () => {
+  test('fails an unchanged resource after a bug in a method', async () => {
     writeFileSync(`${h.root}/text`, 'theirs\n');
     const declared = block(`${h.root}/text`, 'm', { content: 'ours\n' });
     await h.agent.run(operation('apply', [declared]));

@@ -22,7 +22,7 @@ interface Part {
   resource(root: string, variant: number): ResolvedResource;
   /** Adds the declared objects to a tree. */
   overlay(tree: Tree, variant: number): void;
-  /** Name of another part that must be in the set together with this part. */
+  /** Name of another part that a set with this part must also contain. */
   with?: string;
 }
 
@@ -343,13 +343,13 @@ async function play(machine: Machine, { set, hands, cutAt, isKilled = false, pla
   }
 }
 
-/** Cuts the agent off after it has removed everything and before it has reported a removal. */
+/** Stops the agent after it has removed everything and before it has reported a removal. */
 const removedBeforeTheKill = (cutAt: number): Round[] => [
   { set: { '/d': 0, '/d/e': 0, '/d/e/c': 0 }, hands: [], cutAt: null, plan: 'none' },
   { set: {}, hands: [], cutAt, plan: 'none' },
 ];
 
-/** Kills the agent or cuts it off while it writes several files. */
+/** Kills or stops the agent while it writes several files. */
 const cutAmongFiles = (isKilled: boolean): Round[] => [
   { set: { '/a': 0, '/there': 0, '/d/b': 1, '/d/e/c': 0, triggered: 0 }, hands: [], cutAt: 11, isKilled, plan: 'none' },
 ];

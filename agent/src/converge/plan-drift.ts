@@ -31,7 +31,7 @@ export async function planOperationOnMachine(progress: Progress): Promise<void> 
 }
 
 /**
- * Computes the digest that a plan of the given steps would have now. Observes and decides like a plan, but reports
+ * Returns the digest of a plan of the given steps on the current machine. Observes and decides like a plan, but reports
  * nothing.
  * @returns null if the operation was cancelled
  */

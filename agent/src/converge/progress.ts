@@ -96,7 +96,7 @@ export class Progress {
   accounts = readAccounts();
   readonly #unsyncedDirectories = new Set<string>();
   readonly #newDirectories = new Set<string>();
-  /** Every result so far, without diffs and changes. */
+  /** All results so far, without diffs and changes. */
   readonly results: ResourceResult[] = [];
   /** Digest of a completed plan; null for other operations. */
   planDigest: string | null = null;
@@ -104,7 +104,7 @@ export class Progress {
   reported = 0;
   /** Whether a skipped resource with a condition is not in the journal yet. */
   hasUnflushedSkip = false;
-  /** Databases that were read in this operation, by name. */
+  /** Databases that this operation has read, by name. */
   readonly #databases = new Map<string, Promise<unknown>>();
   #resources: readonly Step['resource'][] = [];
   #desired: ReadonlyMap<string, Step['resource']> = new Map();

@@ -7,7 +7,7 @@ const maxError = 2000;
 
 /**
  * Builds the result of a step.
- * @param whenActing status of a step that acts: `would_change` in a plan, `changed` in an apply
+ * @param whenActing status if the step has an action: `would_change` in a plan, `changed` in an apply
  */
 export function resultOf(
   step: Step,
@@ -39,7 +39,7 @@ export function failedResult(step: Step, decision: Decision, message: string, ms
   return withinCaps({ ...resultOf(step, decision, 'changed', ms), status: 'failed', message });
 }
 
-/** Replaces the message of a step that acts. */
+/** Replaces the message of a step that has an action. */
 export function noted(decision: Decision, message: string): Decision {
   if (decision.verdict !== 'act') return decision;
   return { ...decision, difference: { ...decision.difference, message } };

@@ -66,7 +66,7 @@ describe('20 files, 5 directories and a script', () => {
     const essence = (results: typeof applied.results) =>
       results.map(({ identity, action, changes, diff }) => ({ identity, action, changes, diff }));
     expect(essence(applied.results)).toEqual(essence(planned.results));
-    // Without failures, there are no messages.
+    // Successful steps have no messages.
     expect(applied.results.filter(({ message }) => message !== null)).toEqual([]);
     expect(applied.outputs).toMatchObject([{ resource: 'site/service', stdout: 'started\n', exit_code: 0 }]);
     expect(readFileSync(`${root}/d1/f1`, 'utf8')).toBe('file 1\nline two\n');

@@ -259,7 +259,7 @@ test('expects a unit in a plan only if a changing package may install it', async
   expect((await apply([pack('other'), unit('missing-one', [])])).finished.status).toBe('succeeded');
 });
 
-test('expects a package to provide a source only to its dependents', async () => {
+test('expects in a plan that a source provides a package, but only to dependents of the source', async () => {
   const release = pack('release');
   const dependent = pack('extra', { depends_on: [release.key] });
   const through = pack('extra', { depends_on: [`path:${root}/f`] });
@@ -267,7 +267,7 @@ test('expects a package to provide a source only to its dependents', async () =>
   const available = { status: 'would_change', message: 'will be available after `release`; now nobody offers extra' };
   expect((await plan([release, dependent])).results).toMatchObject([{ status: 'would_change' }, available]);
   expect((await plan([release, between, through])).results.at(-1)).toMatchObject(available);
-  // The plan reports a wrong package name besides the provider of the source.
+  // The plan fails for a package that does not depend on the source.
   const failed = { status: 'failed', message: 'nobody offers extra' };
   expect((await plan([release, pack('extra')])).results).toMatchObject([{ status: 'would_change' }, failed]);
   expect((await plan([dependent])).results).toMatchObject([failed]);

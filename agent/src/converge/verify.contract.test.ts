@@ -78,7 +78,7 @@ describe('verify', () => {
     expect(await apply(tcp(port))).toMatchObject({ status: 'succeeded' });
   });
 
-  test('fails with an error that lists the failed and the untried verifications, but keeps the changes', async () => {
+  test('fails with an error that lists the failed and the skipped verifications, but keeps the changes', async () => {
     const port = await serve(answering(502));
     const finished = await applyBriefly(
       command('true'),

@@ -65,8 +65,8 @@ async function retryUntilOk(verification: Verification, progress: Progress): Pro
 }
 
 /**
- * Makes one attempt. A cancellation, a stop of the agent, or the timeout ends it. A command has the time limit of a
- * `check` instead of the timeout.
+ * Makes one attempt, which a cancellation, a stop of the agent, or the timeout ends. For a command, the time limit of a
+ * `check` applies instead of the timeout.
  */
 async function attempt(
   verification: Verification,

@@ -25,8 +25,8 @@ const maxKey = 128;
 const maxNamed = 5;
 
 /**
- * Collects the attributes. Files in `factsDir` cannot replace or displace built-in attributes, because modules choose
- * variants by those.
+ * Collects the attributes. Files in `factsDir` cannot replace built-in attributes, or take their space, because modules
+ * choose variants by them.
  */
 export async function gatherFacts(options: FactOptions): Promise<Record<string, string>> {
   const { root = '', factsDir } = options;

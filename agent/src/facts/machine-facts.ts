@@ -95,7 +95,7 @@ export class MachineFacts {
     });
     this.#watch.set([...watched.map((path) => root + path), `${factsDir}/`]);
     this.#scheduleInterval();
-    // Finds changes between the first collection and the watch.
+    // Detects changes that occurred after the first collection and before the watch started.
     this.#scheduleSoon();
   }
 

@@ -43,7 +43,7 @@ export const groupFiles = (name: string): string[] => [`${directory}/${name}`, `
  * Reads a link group.
  * @param name a validated name
  * @returns null if there is no such group
- * @throws HostFailure if update-alternatives is missing, or does not know `--query` (RHEL)
+ * @throws HostFailure if update-alternatives is missing, or does not support `--query`, as on RHEL
  */
 export async function readGroup(name: string, context: Context): Promise<LinkGroup | null> {
   const result = await run(['--query', name], context);

@@ -221,7 +221,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
   };
   const isRoots = (name: string) => expect(lstatSync(`${home}/${name}`)).toMatchObject({ uid: 0, gid: 0 });
 
-  test('does not change the owner of a file that another user swapped in', async () => {
+  test('does not change the owner of a file that another user put in its place', async () => {
     const seen = inspect(walk, `${home}/f`, false);
     // A file that root owns, with one hard link, moved here from another directory.
     swap('f', (path) => {
@@ -254,7 +254,7 @@ describe.runIf(uid === 0)('an object that another user swaps in between observat
     expect(readdirSync(home).filter((name) => lstatSync(`${home}/${name}`).isFile())).toEqual(['f']);
   });
 
-  test('does not change the owner of a directory that another user swapped in', async () => {
+  test('does not change the owner of a directory that another user put in its place', async () => {
     const seen = inspect(walk, `${home}/d`, false);
     rmSync(`${home}/d`, { recursive: true });
     mkdirSync(`${home}/d`, { mode: 0o700 });

@@ -54,7 +54,7 @@ function phasesOf(random: () => number): Phase[] {
 /**
  * Simulates several restarts.
  * @param options.late probability that an admitted agent is refused because its hello is read too late
- * @returns for each agent, the milliseconds from the last start of the orchestrator to the link
+ * @returns the milliseconds from the last start of the orchestrator to the link of each agent
  */
 export function restarts(options: {
   seed: number;

@@ -187,8 +187,8 @@ async function executeBatch(progress: Progress, provider: Together, due: readonl
   progress.walk.forget();
   try {
     const outcomes = await provider.together(items, machine);
-    // The transaction is still running, or was killed because the agent stops. The next start finds out which resources
-    // were finished.
+    // The transaction is still running, or was killed because the agent stops. The next start determines which
+    // resources were finished.
     if (stopping() && outcomes.some(({ failure }) => failure !== undefined)) throw new Stopped();
     return outcomes;
   } catch (error) {

@@ -299,7 +299,7 @@ function forgetBelow(progress: Progress, resource: Step['resource'], provider: P
   if (below.length > 0) progress.recordLate({ t: 'directories', id: null, made: [], gone: below });
 }
 
-/** Removes the parent directories that were created only for the removed object. */
+/** Removes the parent directories that were created only for this object. */
 function pruneAbove(progress: Progress, resource: Step['resource'], provider: Provider): void {
   const path = provider.path(resource);
   if (path === null) return;

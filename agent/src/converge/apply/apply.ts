@@ -9,7 +9,7 @@ import { applyOne } from './apply-one.ts';
 import { applyRun } from './apply-run.ts';
 import { keepUnreported } from './keep-unreported.ts';
 
-/** Executes an apply, or the rest of it after a restart. */
+/** Executes an apply. After a restart, executes the remaining steps. */
 export async function applyOperation(progress: Progress): Promise<void> {
   const { state } = progress.context.journal;
   const { resources, keep_modules } = progress.operation.message;
@@ -88,7 +88,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
 
 const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
-/** Reports whether an apply that is bound to a plan would no longer do what the plan says. */
+/** Reports whether the plan that the apply is bound to is stale: its steps would now have other effects. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;

@@ -16,9 +16,9 @@ function faultOf(resource: ResolvedResource): string | null {
 }
 
 /**
- * Returns the provider that executes a step. An apply with an invalid body has none. A removal with an invalid body has
- * one, because an earlier version of the agent accepted that body.
- * @returns null if no provider can execute the step; `whyNoProvider` then gives the reason
+ * Returns the provider that executes a step. A declaration with an invalid body has no provider. A removal with an
+ * invalid body has one, because an earlier version of the agent accepted that body.
+ * @returns null if no provider can execute the step; `whyNoProvider` then returns the reason
  */
 export const providerFor = ({
   kind,

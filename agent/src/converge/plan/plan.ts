@@ -21,7 +21,7 @@ export interface Step {
   position: number;
   kind: 'apply' | 'remove';
   resource: ResolvedResource;
-  /** The journal's record of the resource; null if the resource was never managed. */
+  /** The journal's record of the resource; null if the resource is not managed. */
   record: ManagedRecord | null;
 }
 
@@ -179,7 +179,7 @@ export class Picture {
 
   /** Records a finished removal, because the directories above were observed while the object still existed. */
   removed({ resource }: Step): void {
-    // After a restart of the agent, only the key of a removed resource is left.
+    // After a restart of the agent, only the key of a removed resource is known.
     const path = resource.key.startsWith('path:') ? resource.key.slice('path:'.length) : null;
     if (path === null) return;
     this.#removed.add(path);

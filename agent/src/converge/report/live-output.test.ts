@@ -26,7 +26,7 @@ describe('live output', () => {
             taken = piece.to;
             shown += piece.text;
           };
-          // Cuts the stream at random positions, even inside characters.
+          // Splits the output at random positions, even inside characters.
           for (const [, length, taking] of said) {
             live.add(source, 'stdout', bytes.subarray(at, at + length));
             at += length;

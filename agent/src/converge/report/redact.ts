@@ -3,7 +3,7 @@ import type { ResolvedResource } from '@muster/protocol/module';
 import type { ManagedRecord } from '../../journal/state.ts';
 import type { Outcome } from '../../resources/provider/provider.ts';
 
-/** Replacement for a secret value. */
+/** Replaces a secret value in reports. */
 const redacted = '(sensitive)';
 
 /** Fields of a resource body whose value appears in the unified diff. */
@@ -16,8 +16,8 @@ const reportedAs: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns the fields that hold a secret now, or held one when the resource was last declared or last succeeded. The
- * current value on the machine may still be that secret.
+ * Returns the fields that contain a secret now, or contained one when the resource was last declared or last succeeded.
+ * The current value on the machine may still be that secret.
  */
 export function sensitiveFields(resource: ResolvedResource, record: ManagedRecord | null): string[] {
   const all = [resource, record?.resource, record?.succeeded].flatMap((one) => one?.sensitive_fields ?? []);

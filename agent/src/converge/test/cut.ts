@@ -6,10 +6,7 @@ import { type Reported, startAgent } from './agent.ts';
 
 /** Simulates, in this process, an agent that dies at a step of the journal. killed.ts kills a real process. */
 
-/**
- * A slow clock. Results that wait too long cause an additional step, so that on a busy machine the number of steps
- * would vary.
- */
+/** A slow clock, so that on a busy machine no results wait long enough to be flushed in an additional step. */
 export const unhurried: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 100 };
 
 /**
@@ -41,9 +38,9 @@ interface Cut {
 }
 
 /**
- * Runs an operation with an agent that is cut off at a step: nothing that it records afterwards reaches the disk. Calls
- * in progress finish before this resolves, because they would otherwise interfere with the next agent, unlike those of
- * a dead process.
+ * Runs an operation with an agent that is cut off at a step: nothing that it records after the step reaches the disk.
+ * Waits for calls in progress, because unlike those of a dead process, they would otherwise interfere with the next
+ * agent.
  * @param at the step, or its number from 1; 0 to never cut
  */
 export async function cutOff(

@@ -9,7 +9,7 @@ import { sampled } from './sampled.ts';
 
 /** The tests that every provider must pass, on any machine. */
 
-/** A resource to test, on a machine whose agent has no data. */
+/** A resource to test on a machine whose agent has no data. */
 export interface Ground {
   agent: ContractAgent;
   desired: ResolvedResource;
@@ -22,11 +22,11 @@ export interface Ground {
 }
 
 interface Kills {
-  /** Reports whether to kill the agent at a step; absent: at every step. */
+  /** Reports whether to kill the agent at a step. If absent, it is killed at every step. */
   deadly?: (point: string) => boolean;
-  /** Minimum number of steps to kill the agent at. */
+  /** Minimum number of steps at which to kill the agent. */
   steps: number;
-  /** Number of these steps that `npm test` samples. Default: 4. */
+  /** Number of these steps that `npm test` samples; default: 4. */
   sample?: number;
 }
 
@@ -129,7 +129,7 @@ async function expectRestored(ground: Ground): Promise<void> {
   expect((await plan(ground, [])).results).toEqual([]);
 }
 
-/** Returns a sample of the steps to kill the agent at. */
+/** Returns a sample of the steps at which to kill the agent. */
 async function deadlySteps(
   { agent }: Ground,
   { deadly = () => true, steps, sample = 4 }: Kills,

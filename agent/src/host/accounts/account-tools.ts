@@ -109,7 +109,7 @@ export function processesOf(uid: number): string[] {
     try {
       if (statSync(`/proc/${pid}`).uid !== uid) continue;
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // Skips zombies, because they no longer use the account.
+      // Skips zombies, because they do not use the account.
       if (/^ [ZX]/.test(stat.slice(stat.lastIndexOf(')') + 1))) continue;
       found.push(`${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (${pid})`);
     } catch {

@@ -21,7 +21,7 @@ export interface LoginRequest {
   readonly shell: string;
   readonly cols: number;
   readonly rows: number;
-  /** Resolves to cancel the start. A start that takes more than another `cancelGraceMs` is aborted. */
+  /** Cancels the start when it resolves. A start that does not end within `cancelGraceMs` after that is aborted. */
   readonly cancelled: Promise<unknown>;
   /** Called if systemd refuses a scope for the shell. */
   warn(message: string): void;
@@ -85,7 +85,7 @@ exec "$1"`;
 /** Interactive shells ignore SIGTERM. Without SIGHUP, stopping a scope, for example at shutdown, would take 90 s. */
 const scopeProperties = ['SendSIGHUP=yes'];
 
-/** Maximum bytes of launcher output that are kept before the shell begins. */
+/** Maximum bytes of launcher output to keep before the shell begins. */
 const maxLauncherOutput = 4096;
 /** Maximum milliseconds of a start. Creating the scope and changing the user may wait for other services. */
 const startTimeoutMs = 8_000;
@@ -314,7 +314,7 @@ async function groupsOf({ name, gid }: LoginAccount, clock: Clock): Promise<stri
 /** Returns the shells that `chsh` accepts on this machine. */
 export function listedShells(): string[] {
   const text = readText('/etc/shells');
-  // The C library's default if the file does not exist.
+  // The default of the C library, for a machine without the file.
   if (text === null) return ['/bin/sh', '/bin/csh'];
   return text
     .split('\n')

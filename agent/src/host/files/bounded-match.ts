@@ -45,9 +45,9 @@ export interface Captures {
 }
 
 /**
- * Runs a regular expression over strings, and aborts one that backtracks endlessly, so that it cannot block the agent.
- * The limit is CPU time, so that the result does not depend on the load of the machine: a plan and its apply must
- * agree.
+ * Matches a regular expression against strings, and aborts one that backtracks endlessly, so that it cannot block the
+ * agent. The limit is CPU time, so that the result does not depend on the load of the machine: a plan and its apply
+ * must agree.
  */
 function matchBounded<T>(
   pattern: string,

@@ -42,7 +42,7 @@ export interface FileContent {
    */
   sha256: string | null;
   size: number;
-  /** Null for a file too large to hold in memory. */
+  /** Null for a file that is too large to hold in memory. */
   bytes: Buffer | null;
 }
 
