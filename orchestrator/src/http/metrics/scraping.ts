@@ -53,7 +53,7 @@ export function registerScraping(app: FastifyInstance, scraped: Scraped, context
     const { values, faults } = request.query as ParsedQuery;
     if (faults.length > 0) throw invalidInput('query', faults);
     const { filter } = readInput(agentsQuery, values, 'query');
-    if (request.session !== null) context.responses.add(request.session, reply.raw, false);
+    if (request.session !== null) context.responses.add(request.session, reply.raw, 'abort');
     const text = Readable.from(exposeAgents(await agents(filter)), { objectMode: false });
     reply.header('content-type', expositionType).header('vary', 'accept-encoding');
     const fail = (error: unknown) => {

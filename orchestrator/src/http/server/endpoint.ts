@@ -10,7 +10,7 @@ import { invalidInput, readInput } from './input.ts';
 import { prefersAsync } from './prefer.ts';
 import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
-import type { StreamingResponses } from './streaming-responses.ts';
+import type { OnSessionEnd, StreamingResponses } from './streaming-responses.ts';
 
 /** A handler with the types of its route erased. */
 export type AnyHandler = (call: {
@@ -38,14 +38,14 @@ export interface EndpointContext {
   broken(request: FastifyRequest, error: unknown): void;
 }
 
-/** Routes whose answers must not be aborted when the session ends: they acknowledge its end, or end themselves. */
-const endsByItself: readonly string[] = [
-  'removeOperator',
-  'removeOperatorReporting',
-  'logout',
-  'renew',
-  'followEvents',
-];
+/** Responses that are not aborted at once when the session ends, by route. */
+const onSessionEnd: Readonly<Record<string, OnSessionEnd>> = {
+  removeOperator: 'complete',
+  removeOperatorReporting: 'complete',
+  logout: 'complete',
+  renew: 'complete',
+  followEvents: 'abort-after-grace',
+};
 
 /** A route without a query or body accepts an empty one. */
 const empty = z.strictObject({});
@@ -140,7 +140,7 @@ export function registerEndpoint(
     handler: (request, reply) => {
       if (request.session === null) return answer(request, reply);
       // From now on, the end of the session aborts the answer.
-      context.responses.add(request.session, reply.raw, endsByItself.includes(route.id));
+      context.responses.add(request.session, reply.raw, onSessionEnd[route.id] ?? 'abort');
       if (!mayTakeLong) return answer(request, reply);
       // The session may have ended while the body arrived.
       const confirmed = context.confirm(request);

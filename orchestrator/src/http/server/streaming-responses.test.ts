@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { StreamingResponses } from './streaming-responses.ts';
@@ -16,9 +16,9 @@ const ada = { operator_id: 'ada', token_hash: 'first' };
 test('ends all other responses to a removed operator before it acknowledges the removal', () => {
   const responses = new StreamingResponses();
   const [download, eventStream, others] = [answer(), answer(), answer()];
-  responses.add(ada, download, false);
-  responses.add(ada, eventStream, true);
-  responses.add({ operator_id: 'bob', token_hash: 'his' }, others, false);
+  responses.add(ada, download, 'abort');
+  responses.add(ada, eventStream, 'abort-after-grace');
+  responses.add({ operator_id: 'bob', token_hash: 'his' }, others, 'abort');
   responses.cutOff('ada');
   expect([download, eventStream, others].map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
 });
@@ -26,11 +26,22 @@ test('ends all other responses to a removed operator before it acknowledges the 
 test('ends the responses of an ended session, and keeps those of a renewed session', () => {
   const responses = new StreamingResponses();
   const [mine, other] = [answer(), answer()];
-  responses.add(ada, mine, false);
-  responses.add({ ...ada, token_hash: 'another' }, other, false);
+  responses.add(ada, mine, 'abort');
+  responses.add({ ...ada, token_hash: 'another' }, other, 'abort');
   responses.sessionEnded('first', 'second');
   responses.sessionEnded('first', null);
   expect(mine.destroyed).toBe(false);
   responses.sessionEnded('second', null);
   expect([mine.destroyed, other.destroyed]).toEqual([true, false]);
+});
+
+test('completes the acknowledgement of a removal, however long it takes', async () => {
+  const responses = new StreamingResponses();
+  const [acknowledgement, eventStream] = [answer(), answer()];
+  responses.add(ada, acknowledgement, 'complete');
+  responses.add(ada, eventStream, 'abort-after-grace');
+  const graceIsOver = once(eventStream, 'close');
+  responses.cutOff('ada');
+  await graceIsOver;
+  expect(acknowledgement.destroyed).toBe(false);
 });

@@ -2,29 +2,31 @@ import type { ServerResponse } from 'node:http';
 
 const graceMs = 200;
 
+/**
+ * What happens to an open response when its session ends: it is aborted at once, it is aborted unless it ends itself
+ * within the grace period, or it is completed because it acknowledges the end of the session.
+ */
+export type OnSessionEnd = 'abort' | 'abort-after-grace' | 'complete';
+
 interface OpenResponse {
   readonly answer: ServerResponse;
   readonly operatorId: string;
   /** Token hash of the session that sent the request, or of the one that renewed it. */
   tokenHash: string;
-  readonly endsByItself: boolean;
+  readonly onSessionEnd: OnSessionEnd;
 }
 
 /** Tracks open responses, and aborts them when the operator's session ends. */
 export class StreamingResponses {
   readonly #byOperator = new Map<string, Set<OpenResponse>>();
 
-  /**
-   * Tracks a response until it is finished.
-   * @param endsByItself whether the response itself sends no data after the end of the session, so that it is not
-   * aborted
-   */
+  /** Tracks a response until it is finished. */
   add(
     { operator_id, token_hash }: { readonly operator_id: string; readonly token_hash: string },
     answer: ServerResponse,
-    endsByItself: boolean,
+    onSessionEnd: OnSessionEnd,
   ): void {
-    const one: OpenResponse = { answer, operatorId: operator_id, tokenHash: token_hash, endsByItself };
+    const one: OpenResponse = { answer, operatorId: operator_id, tokenHash: token_hash, onSessionEnd };
     let answers = this.#byOperator.get(operator_id);
     if (!answers) {
       answers = new Set();
@@ -58,9 +60,10 @@ export class StreamingResponses {
   }
 
   #cut(which: () => Iterable<OpenResponse>): void {
-    for (const { answer, endsByItself } of which()) if (!endsByItself) answer.destroy();
-    setTimeout(() => {
-      for (const { answer } of which()) answer.destroy();
-    }, graceMs).unref();
+    const abort = (...when: readonly OnSessionEnd[]) => {
+      for (const { answer, onSessionEnd } of which()) if (when.includes(onSessionEnd)) answer.destroy();
+    };
+    abort('abort');
+    setTimeout(() => abort('abort', 'abort-after-grace'), graceMs).unref();
   }
 }
