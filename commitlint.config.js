@@ -13,7 +13,7 @@ flush follow format free generate give group guard handle hide hold honor ignore
 insert install introduce isolate join journal keep leave let lift limit link lint list load lock log look lower make map mark match
 measure merge migrate mount move mute name narrow normalize note notify observe open order parse pass pin plan play poll post
 prefer prepare prevent print probe protect prove publish put quarantine quote raise read rebuild receive reconnect record redirect
-reduce refer refuse regenerate register reject release reload rely remove rename render renew reorder repair replace report request require
+reduce refer refuse regenerate register reject release reload rely remove rename render renew reorder repair repeat replace report request require
 reset resolve respect restart restore restrict retry return reuse revert reword rewrite rework rotate rule run sample save say scope send
 separate serve set share shorten show sign simplify size skip sort speed spell split stage start state stop store stream strip
 stop support switch sync take tell test throttle tighten time track transfer trim try turn type unify unpack update upgrade use

@@ -300,7 +300,7 @@ await builtConsole();
 const orchestrator = await OrchestratorProcess.start({
   prepare: (dataDir) => seedAgents(dataDir, options.agents),
 });
-// The smoke form runs beside test hosts, whose network interfaces would abort requests of the browser.
+// The smoke form runs at the same time as test hosts, whose network interfaces would abort requests of the browser.
 const browser = await (options.smoke ? openBrowserApart() : openBrowser());
 try {
   process.exitCode = conclude('console', await measure(browser, orchestrator));
