@@ -73,6 +73,38 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ad');
   });
 
+  test('undoes only the failed writes of a group, and runs writes after them in the same transaction', () => {
+    const taken: number[] = [];
+    const given = from([inserting(1, 'a'), inserting(2, 'b', 'a'), inserting(3, 'c'), inserting(4, 'd', 'c')]);
+    const outcome = groups.run(() => {
+      const unit = given();
+      if (unit) taken.push(unit.id);
+      return unit;
+    });
+    expect(taken).toEqual([1, 2, 3, 4]);
+    expect(outcome.commits).toBe(1);
+    expect(outcome.answers.map(({ id, outcome }) => [id, outcome])).toEqual([
+      [1, 'committed'],
+      [2, 'constraint'],
+      [3, 'committed'],
+      [4, 'constraint'],
+    ]);
+    expect(rows()).toBe('ac');
+  });
+
+  test('sets savepoints only in a group with a write that must be undone', () => {
+    const statements: string[] = [];
+    const traced = new UnitGroups(
+      new Sqlite(join(directory, 'muster.db'), { verbose: (sql) => statements.push(`${sql}`) }),
+    );
+    traced.define(1, 'insert into t values (?)');
+    traced.run(from([inserting(1, 'a', 'b'), inserting(2, 'c', 'd')]));
+    expect(statements.filter((sql) => sql.startsWith('savepoint'))).toEqual([]);
+    traced.run(from([inserting(1, 'e', 'f'), inserting(2, 'g', 'a')]));
+    expect(statements.filter((sql) => sql.startsWith('savepoint'))).toHaveLength(2);
+    expect(rows()).toBe('abcdef');
+  });
+
   test('commits each write in its own transaction if the transaction of the group fails', () => {
     disk = ['SQLITE_FULL', null, 'SQLITE_FULL', null];
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b'), inserting(3, 'c')]));

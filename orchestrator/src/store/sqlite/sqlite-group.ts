@@ -25,8 +25,15 @@ class GroupFailure extends Error {
   }
 }
 
+/** A write must be undone, but the transaction has no savepoint before it. */
+class MissingSavepoint extends Error {}
+
 /**
  * Runs writes on one connection. Many writes share a transaction, but each is atomic.
+ *
+ * Writes rarely have to be undone, and a savepoint for each would copy every page that it changes. A group therefore
+ * runs without savepoints. If a write has to be undone, the whole transaction is rolled back, and the group runs again
+ * with a savepoint before each write.
  *
  * Even refusals are answered after the commit, because the write that caused a refusal may be in the same group, and
  * its commit may fail. If the transaction fails, each write is retried in a separate transaction, so that on a full
@@ -68,20 +75,30 @@ export class UnitGroups {
   run(next: () => WireUnit | undefined): GroupOutcome {
     const units: WireUnit[] = [];
     try {
-      const answers = this.#transaction(() => {
-        const done: Answer[] = [];
-        for (let unit = next(); unit !== undefined; unit = next()) {
-          units.push(unit);
-          done.push(this.#unit(unit));
-        }
-        return done;
-      });
-      return { answers, commits: 1 };
+      return { answers: this.#together(units, next), commits: 1 };
     } catch (error) {
       if (error instanceof LostSync) throw error;
       // If the transaction could not begin, no write has been taken from the caller yet.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
       return this.#oneByOne(units, error);
+    }
+  }
+
+  /** Runs writes in one transaction. Appends those that it takes from `next` to `units`. */
+  #together(units: WireUnit[], next: () => WireUnit | undefined): Answer[] {
+    const take = (savepoints: boolean) => () => {
+      const answers = units.map((unit) => this.#unit(unit, savepoints));
+      for (let unit = next(); unit !== undefined; unit = next()) {
+        units.push(unit);
+        answers.push(this.#unit(unit, savepoints));
+      }
+      return answers;
+    };
+    try {
+      return this.#transaction(take(false));
+    } catch (error) {
+      if (!(error instanceof MissingSavepoint)) throw error;
+      return this.#transaction(take(true));
     }
   }
 
@@ -96,7 +113,7 @@ export class UnitGroups {
         continue;
       }
       try {
-        answers.push(this.#transaction(() => this.#unit(unit)));
+        answers.push(this.#transaction(() => this.#unit(unit, true)));
         commits++;
       } catch (error) {
         if (error instanceof LostSync) throw error;
@@ -124,17 +141,23 @@ export class UnitGroups {
     }
   }
 
-  #unit(unit: WireUnit): Answer {
+  /** @throws MissingSavepoint if the write must be undone and `savepoints` is false */
+  #unit(unit: WireUnit, savepoints: boolean): Answer {
     const results: WireResult[] = [];
     const { statements } = unit;
-    const last = statements.length - 1;
-    // A savepoint is needed only before a statement whose changes a later failure may have to undo.
     let open = false;
+    let changed = false;
+    const undo = () => {
+      if (open) {
+        this.#undo.run();
+        this.#release.run();
+      } else if (changed) throw new MissingSavepoint();
+    };
     try {
-      for (let index = 0; index <= last; index++) {
+      for (let index = 0; index < statements.length; index++) {
         const [query, values, expect] = statements[index]!;
         const { statement, writes } = this.#prepare(query);
-        if (writes && !open && (index < last || expect > 1)) {
+        if (writes && savepoints && !open) {
           this.#savepoint.run();
           open = true;
         }
@@ -149,25 +172,22 @@ export class UnitGroups {
           changes = statement.run(...values).changes;
           results.push(changes);
         }
+        changed ||= changes > 0;
         if ((expect === 1 && changes === 0) || (expect === 2 && rows === 0) || (expect === 3 && rows > 0)) {
-          if (open) this.#takeBack();
+          undo();
           return { id: unit.id, outcome: 'refused', index };
         }
       }
       if (open) this.#release.run();
       return { id: unit.id, outcome: 'committed', results };
     } catch (error) {
+      if (error instanceof MissingSavepoint) throw error;
       const { kind } = sqliteFailure(error);
       // Other errors, and errors that ended the transaction, fail the whole group.
       if ((kind !== 'constraint' && kind !== 'bug') || !this.#db.inTransaction) throw new GroupFailure(error);
-      if (open) this.#takeBack();
+      undo();
       return failed(unit.id, error);
     }
-  }
-
-  #takeBack(): void {
-    this.#undo.run();
-    this.#release.run();
   }
 
   #prepare(id: number): Prepared {
