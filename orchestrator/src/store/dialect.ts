@@ -97,10 +97,11 @@ const sqlite: Dialect = {
   jsonArrayHas: (column, value) =>
     sql`exists (select 1 from (select ${sql.ref(column)} as document) as given, json_each(given.document) as item
       where item.value = ${value})`,
+  // The values of `json_each` are texts, so that each `json_extract` would parse the row again.
   rowsOf: (rows, columns) =>
     sql`(select ${sql.join(
       Object.keys(columns).map((name) => sql`json_extract(value, ${sql.lit(`$.${name}`)}) as ${sql.ref(name)}`),
-    )} from json_each(${rows}) order by key)`,
+    )} from jsonb_each(${rows}) order by key)`,
   objectOf: (key, value) => sql`json_group_object(${sql.ref(key)}, ${sql.ref(value)} order by ${sql.ref(key)})`,
   containsText: (column, text) => sql`instr(lower(${sql.ref(column)}), lower(${text})) > 0`,
   greatest: (left, right) => sql`max(${left}, ${right})`,
