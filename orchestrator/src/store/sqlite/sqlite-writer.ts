@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 import { LostSync, UnitGroups } from './sqlite-group.ts';
-import type { FromWriter, ToWriter, WireUnit } from './sqlite-message.ts';
+import { type FromWriter, flatAnswers, type ToWriter, unitsIn, type WireUnit } from './sqlite-message.ts';
 
 /**
  * The thread with the only writing connection. It commits all queued writes together, and answers them after the
@@ -55,7 +55,7 @@ function accept(message: ToWriter): void {
     queue = [];
     head = 0;
   }
-  for (const unit of message.units) queue.push(unit);
+  for (const unit of unitsIn(message.units)) queue.push(unit);
 }
 
 /** Receives pending messages without waiting for the event loop. */
@@ -84,7 +84,7 @@ function work(): void {
         taken++;
         return queue[head++];
       });
-      say({ kind: 'answers', answers, commits, ms: performance.now() - startedAt });
+      say({ kind: 'answers', answers: flatAnswers(answers), commits, ms: performance.now() - startedAt });
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {

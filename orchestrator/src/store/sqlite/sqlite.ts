@@ -12,7 +12,16 @@ import { defaultWriteQueueLimits, sizeOf, WriteQueueLimiter, type WriteQueueLimi
 import { migrateSqlite } from './migrate-sqlite.ts';
 import { openSqliteReader } from './sqlite-connection.ts';
 import { sqliteFailure } from './sqlite-failure.ts';
-import type { Answer, FromWriter, ToWriter, WireExpectation, WireStatement, WireUnit } from './sqlite-message.ts';
+import {
+  type Answer,
+  answersIn,
+  type FromWriter,
+  flatUnits,
+  type ToWriter,
+  type WireExpectation,
+  type WireStatement,
+  type WireUnit,
+} from './sqlite-message.ts';
 import type { WriterOptions } from './sqlite-writer.ts';
 
 export interface SqliteOptions {
@@ -206,7 +215,7 @@ class SqliteDatabase implements Database {
 
   #send(): void {
     if (this.#outbox.length === 0) return;
-    this.#post({ kind: 'units', queries: this.#newQueries, units: this.#outbox });
+    this.#post({ kind: 'units', queries: this.#newQueries, units: flatUnits(this.#outbox) });
     this.#newQueries = [];
     this.#outbox = [];
   }
@@ -217,11 +226,12 @@ class SqliteDatabase implements Database {
 
   #hear(message: FromWriter): void {
     if (message.kind === 'answers') {
+      const answers = answersIn(message.answers);
       this.#commits += message.commits;
-      if (message.commits > 0) this.#onCommit?.(message.answers.length / message.commits, message.ms / message.commits);
+      if (message.commits > 0) this.#onCommit?.(answers.length / message.commits, message.ms / message.commits);
       // Answers are passed on in later turns, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
-      for (const answer of message.answers) this.#answers.push(answer);
+      for (const answer of answers) this.#answers.push(answer);
     } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
     else if (message.kind === 'closed') {
       this.#passOn(Number.POSITIVE_INFINITY);
