@@ -5,22 +5,6 @@ import { z } from 'zod';
 export const operationKinds = ['apply', 'plan', 'drift'] as const;
 export type OperationKind = (typeof operationKinds)[number];
 
-export const operationStatuses = [
-  'queued',
-  'running',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'interrupted',
-  'expired',
-] as const;
-export type OperationStatus = (typeof operationStatuses)[number];
-
-/** Reports whether the status of an operation is final. */
-export function hasEnded(status: OperationStatus): boolean {
-  return status !== 'queued' && status !== 'running';
-}
-
 export const resourceActions = ['none', 'create', 'update', 'remove', 'run', 'reload', 'restart'] as const;
 export type ResourceAction = (typeof resourceActions)[number];
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { operationStatuses, resourceResultSchema, summarySchema } from '../operation.ts';
+import { resourceResultSchema, summarySchema } from '../operation.ts';
+import { operationStatuses } from '../operation-status.ts';
 import { nodeExample } from './agents.ts';
 import { listQuery, nodeParams, optional, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';

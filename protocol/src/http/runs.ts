@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { operationStatuses, summarySchema } from '../operation.ts';
+import { summarySchema } from '../operation.ts';
+import { operationStatuses } from '../operation-status.ts';
 import { nodeExample } from './agents.ts';
 import { nameParams, optional, pageQuery, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
