@@ -1,4 +1,4 @@
-import { chmod, mkdir } from 'node:fs/promises';
+import { promises } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { writePrivateFile as writeSynced } from '../../lib/src/private-file.ts';
@@ -20,8 +20,8 @@ export const cacheDirectory = (env: Environment): string => xdg(env, 'XDG_CACHE_
 
 /** Creates a directory with mode 0700, and its parents. Does not change the mode of an existing directory. */
 export async function makePrivateDirectory(path: string): Promise<void> {
-  const made = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (made !== undefined) await chmod(path, 0o700);
+  const made = await promises.mkdir(path, { recursive: true, mode: 0o700 });
+  if (made !== undefined) await promises.chmod(path, 0o700);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { configDirectory, type Environment, writePrivateFile } from '../directories.ts';
 import { CliError, exits, usageError } from '../exit.ts';
@@ -80,7 +80,8 @@ export async function readProfiles(env: Environment): Promise<Profiles> {
   const path = profilesPath(env);
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    // Synchronous: node:fs/promises takes longer to load than the file.
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none();
     throw faulty(path, (error as Error).message, error);

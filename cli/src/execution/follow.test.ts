@@ -19,7 +19,11 @@ function watching(looks: (number | Error)[], { json = false, begun = 0 as number
   const stderr = { write: (text: string) => (written += text) };
   const context = {
     out: createOutput({ stdout: stderr, stderr, env: {}, json, verbose: false, now: () => now }),
-    prompt: createPrompter({ isTTY: false } as never, {} as never, () => () => {}),
+    prompt: createPrompter(
+      () => ({ isTTY: false }) as never,
+      {} as never,
+      () => () => {},
+    ),
     sleep: async (milliseconds: number) => {
       now += milliseconds / 1000;
     },

@@ -1,6 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { idOfKey } from '@muster/protocol';
 import { ed25519Pkcs8 } from '../../../client/src/der.ts';
 import { CliError, exits } from '../exit.ts';
@@ -53,7 +52,7 @@ const forms =
  * @throws CliError (sign-in) with instructions
  */
 export async function readKey(path: string, options: KeyOptions): Promise<OperatorKey> {
-  const { text, mode } = await readFileOfKey(path);
+  const { text, mode } = readFileOfKey(path);
   const line = readPublicLine(text);
   if (line !== null)
     return await keyOf(path, line.key, 'agent', (message) => byAgent(path, line.key, message, options));
@@ -73,10 +72,10 @@ export async function readKey(path: string, options: KeyOptions): Promise<Operat
  * Reads a key file.
  * @throws CliError (sign-in) if the file cannot contain a key
  */
-async function readFileOfKey(path: string): Promise<{ text: string; mode: number }> {
-  let file: Awaited<ReturnType<typeof open>>;
+function readFileOfKey(path: string): { text: string; mode: number } {
+  let descriptor: number;
   try {
-    file = await open(path, constants.O_RDONLY);
+    descriptor = openSync(path, 'r');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT')
@@ -90,12 +89,12 @@ async function readFileOfKey(path: string): Promise<{ text: string; mode: number
     throw unusable(path, `cannot be read (${code ?? 'unknown reason'})`, 'Check its owner and mode.', error);
   }
   try {
-    const stat = await file.stat();
+    const stat = fstatSync(descriptor);
     if (!stat.isFile()) throw unusable(path, 'is not a file', 'Specify the key file with --key-file.');
     if (stat.size > 65_536) throw unusable(path, 'is too large for a key', 'Specify another file with --key-file.');
-    return { text: await file.readFile('utf8'), mode: stat.mode };
+    return { text: readFileSync(descriptor, 'utf8'), mode: stat.mode };
   } finally {
-    await file.close();
+    closeSync(descriptor);
   }
 }
 
@@ -221,7 +220,7 @@ export async function keyOf(
  * @throws CliError if the file has no private key or another format
  */
 export async function readPrivate(path: string, options: KeyOptions): Promise<KeyObject> {
-  const { text } = await readFileOfKey(path);
+  const { text } = readFileOfKey(path);
   if (readPublicLine(text) !== null || isPrivateFile(text))
     throw new CliError(
       exits.failed,

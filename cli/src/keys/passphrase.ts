@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { promises } from 'node:fs';
 import type { Environment } from '../directories.ts';
 import { CliError, exits } from '../exit.ts';
 import type { Prompter } from './prompt.ts';
@@ -53,7 +53,7 @@ async function fromEnvironment(env: Environment): Promise<{ passphrase: string; 
  */
 export async function readPassphraseFile(path: string): Promise<string> {
   try {
-    return (await readFile(path, 'utf8')).split(/\r?\n/, 1)[0]!;
+    return (await promises.readFile(path, 'utf8')).split(/\r?\n/, 1)[0]!;
   } catch (error) {
     throw new CliError(
       exits.failed,

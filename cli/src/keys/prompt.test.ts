@@ -24,12 +24,16 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
     const { input, output, text, isRaw } = terminal();
     let giveBack = () => {};
     let isOver = false;
-    const prompt = createPrompter(input, output, (end) => {
-      giveBack = end;
-      return () => {
-        isOver = true;
-      };
-    });
+    const prompt = createPrompter(
+      () => input,
+      output,
+      (end) => {
+        giveBack = end;
+        return () => {
+          isOver = true;
+        };
+      },
+    );
     const answer = {
       confirm: () => prompt.confirm('Now?'),
       ask: () => prompt.ask('Who?', 'ada', () => undefined),

@@ -27,15 +27,16 @@ export interface Prompter {
 
 /**
  * Creates a prompter.
+ * @param input returns standard input, which takes several milliseconds to open
  * @param onQuestion called before each question with a function that ends the question and restores the terminal; its
  * result is called after the question
  */
 export function createPrompter(
-  input: Readable & { isTTY?: boolean | undefined },
+  input: () => Readable & { isTTY?: boolean | undefined },
   output: NodeJS.WritableStream & { isTTY?: boolean | undefined },
   onQuestion: (giveBack: () => void) => () => void,
 ): Prompter {
-  const streams = { input, output: output as import('node:stream').Writable, withGuide: false };
+  const streams = () => ({ input: input(), output: output as import('node:stream').Writable, withGuide: false });
   const cancelled = () => new CliError(exits.failed, 'cancelled', 'cancelled; nothing was changed');
   const asking = async <A>(ask: (signal: AbortSignal) => Promise<A>): Promise<A> => {
     const ending = new AbortController();
@@ -47,10 +48,14 @@ export function createPrompter(
     }
   };
   return {
-    interactive: input.isTTY === true && output.isTTY === true,
+    get interactive() {
+      return output.isTTY === true && input().isTTY === true;
+    },
     async confirm(question) {
       const { confirm, isCancel } = await import('@clack/prompts');
-      const answer = await asking((signal) => confirm({ ...streams, signal, message: question, initialValue: false }));
+      const answer = await asking((signal) =>
+        confirm({ ...streams(), signal, message: question, initialValue: false }),
+      );
       if (isCancel(answer)) throw cancelled();
       return answer;
     },
@@ -58,7 +63,7 @@ export function createPrompter(
       const { text, isCancel } = await import('@clack/prompts');
       const answer = await asking((signal) =>
         text({
-          ...streams,
+          ...streams(),
           signal,
           message: question,
           initialValue: initial,
@@ -72,13 +77,13 @@ export function createPrompter(
       const { select, isCancel } = await import('@clack/prompts');
       const options = choices.map(({ value, label }) => ({ value: value as string, label }));
       const answer = await asking((signal) =>
-        select({ ...streams, message: question, options, signal: AbortSignal.any([signal, over]) }),
+        select({ ...streams(), message: question, options, signal: AbortSignal.any([signal, over]) }),
       );
       return isCancel(answer) ? null : (choices.find(({ value }) => value === answer)?.value ?? null);
     },
     async secret(question) {
       const { password, isCancel } = await import('@clack/prompts');
-      const answer = await asking((signal) => password({ ...streams, signal, message: question, mask: '' }));
+      const answer = await asking((signal) => password({ ...streams(), signal, message: question, mask: '' }));
       if (isCancel(answer)) throw cancelled();
       return answer;
     },

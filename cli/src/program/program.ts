@@ -268,6 +268,8 @@ interface ProgramOptions {
   stderr: (text: string) => void;
   /** Width of help output; null if the output is not a terminal. */
   width: number | null;
+  /** The first word. If it is a noun, the others are not needed, not even for a suggestion. */
+  first?: string | undefined;
 }
 
 /** Moves the global options below the options of the verb. */
@@ -277,9 +279,9 @@ function globalsLast(command: Command, helper: Help): string {
   return `${[...sections.filter((section) => !isGlobal(section)), ...sections.filter(isGlobal)].join('\n\n')}\n`;
 }
 
-/** Creates the command line with all nouns; the verbs are loaded later. */
+/** Creates the command line with the necessary nouns; the verbs are loaded later. */
 function createProgram(options: ProgramOptions): Command {
-  const { version, act, stdout, stderr, width } = options;
+  const { version, act, stdout, stderr, width, first } = options;
   const program = new Command('muster');
   program
     .description('Muster keeps fleets of real machines in the state you declare.')
@@ -311,7 +313,8 @@ function createProgram(options: ProgramOptions): Command {
       '\nFirst steps:\n  $ muster operator init\n  $ muster login --url https://127.0.0.1:4748\n  $ muster agents list\n\nMore about a verb: muster VERB --help',
     );
 
-  for (const { name, summary, group, load, example } of entries) {
+  const named = entries.filter(({ name }) => name === first);
+  for (const { name, summary, group, load, example } of named.length > 0 ? named : entries) {
     const command = program.command(name).description(summary).helpGroup(group);
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  $ ${example}`);
     if (load === null)
@@ -399,6 +402,7 @@ export async function runProgram(typed: readonly string[], surroundings: Surroun
   const program = createProgram({
     version: packageJson.version,
     act,
+    first: typed[0],
     width: stdout.isTTY ? Number(env.COLUMNS) || (stdout.columns ?? 80) : null,
     stdout: (text) => void stdout.write(text),
     stderr: (text) => {

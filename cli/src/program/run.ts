@@ -13,10 +13,12 @@ import type { GlobalOptions, Surroundings } from './surroundings.ts';
  * @returns the exit code
  */
 export async function runVerb(
-  { env: variables, stdin, stdout, stderr, prompt, now, sleep, terminal, onInterrupt, onEnd }: Surroundings,
+  surroundings: Surroundings,
   { json: jsonFlag, verbose: verboseFlag, quiet: quietFlag, color, ...options }: GlobalOptions,
   verb: (context: Context) => Promise<number | undefined>,
 ): Promise<number> {
+  // Without `stdin`, which is opened on demand.
+  const { env: variables, stdout, stderr, prompt, now, sleep, terminal, onInterrupt, onEnd } = surroundings;
   let [json, verbose, quiet, noColor] = [jsonFlag === true, verboseFlag === true, quietFlag === true, color === false];
   try {
     json ||= parseSwitch('MUSTER_JSON', variables.MUSTER_JSON);
@@ -38,15 +40,20 @@ export async function runVerb(
     onInterrupt,
     prompt:
       prompt ??
-      createPrompter(stdin, stderr, (giveBack) => {
-        const goOn = out.pauseDrawing();
-        const release = onEnd(giveBack);
-        return () => {
-          release();
-          goOn();
-        };
-      }),
+      createPrompter(
+        () => surroundings.stdin,
+        stderr,
+        (giveBack) => {
+          const goOn = out.pauseDrawing();
+          const release = onEnd(giveBack);
+          return () => {
+            release();
+            goOn();
+          };
+        },
+      ),
     stdin: async ({ unseen = false } = {}) => {
+      const { stdin } = surroundings;
       if (unseen && stdin.isTTY === true)
         throw new CliError(
           exits.failed,

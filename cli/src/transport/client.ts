@@ -160,8 +160,8 @@ class OnceAgent extends Agent {
 class PinnedAgent extends Agent {
   readonly #options: TransportOptions;
   readonly #policy: TrustPolicy;
-  /** SHA-256 of the server's public key in the last handshake; null before it. */
-  #key: string | null = null;
+  /** Certificate of the last handshake; null before it. */
+  #certificate: X509Certificate | null = null;
 
   constructor(options: TransportOptions) {
     // Do not resume TLS sessions: a resumed session does not show the certificate.
@@ -176,7 +176,7 @@ class PinnedAgent extends Agent {
    * origin, and the operator may have trusted the attacker's certificate.
    */
   servers(origin: string): string[] {
-    const byKey = this.#key === null ? [] : [serverOfKey(this.#key)];
+    const byKey = this.#certificate === null ? [] : [serverOfKey(keyOf(this.#certificate))];
     return this.#policy.kind === 'authorities' ? [serverOfOrigin(origin), ...byKey] : byKey;
   }
 
@@ -226,11 +226,9 @@ class PinnedAgent extends Agent {
    * All connections without verification must have the same server key: a signature for this key must not reach another
    * server.
    */
-  #sameKey(origin: string, socket: TLSSocket, { publicKey }: X509Certificate): TLSSocket {
-    const key = createHash('sha256')
-      .update(publicKey.export({ format: 'der', type: 'spki' }))
-      .digest('hex');
-    if (this.#policy.kind === 'anything' && this.#key !== null && key !== this.#key) {
+  #sameKey(origin: string, socket: TLSSocket, certificate: X509Certificate): TLSSocket {
+    const known = this.#certificate;
+    if (this.#policy.kind === 'anything' && known !== null && keyOf(certificate) !== keyOf(known)) {
       socket.destroy();
       throw new CliError(
         exits.unreachable,
@@ -239,7 +237,7 @@ class PinnedAgent extends Agent {
         'Someone may intercept the connection. Use --fingerprint instead of --insecure-skip-verify.',
       );
     }
-    this.#key = key;
+    this.#certificate = certificate;
     return socket;
   }
 
@@ -293,6 +291,12 @@ function certificateOf(socket: TLSSocket): X509Certificate {
   }
   return certificate;
 }
+
+/** Returns the SHA-256 of the server's public key. */
+const keyOf = ({ publicKey }: X509Certificate): string =>
+  createHash('sha256')
+    .update(publicKey.export({ format: 'der', type: 'spki' }))
+    .digest('hex');
 
 const describe = (certificate: X509Certificate) => ({
   fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { promises, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError, type Client } from '@muster/protocol/client';
 import { renew } from '@muster/protocol/http';
@@ -37,7 +37,7 @@ export function tokenFile(
   return {
     async read() {
       try {
-        const { token, issued_at, expires_at, ...stored } = JSON.parse(await readFile(path, 'utf8')) as Record<
+        const { token, issued_at, expires_at, ...stored } = JSON.parse(readFileSync(path, 'utf8')) as Record<
           string,
           unknown
         >;
@@ -50,7 +50,7 @@ export function tokenFile(
     },
     write: async (token) =>
       writePrivateFile(path, `${JSON.stringify({ url, operator_id: operatorId, trust: await trust(), ...token })}\n`),
-    drop: () => rm(path, { force: true }),
+    drop: () => promises.rm(path, { force: true }),
   };
 }
 
