@@ -1,4 +1,3 @@
-import { parse } from 'yaml';
 import type { Clock } from '../../../lib/src/clock.ts';
 import { runCommand } from '../host/processes/run-command.ts';
 import { type FileStatus, fileStatus, namesIn, readText } from '../host/read-system.ts';
@@ -35,7 +34,10 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
       const text = await textOf(path, clock);
       // U+FFFD replaces bytes that are not valid UTF-8.
       if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8');
-      if (text !== null) flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
+      if (text === null) continue;
+      // Imported on demand: most agents never load the parser.
+      const { parse } = await import('yaml');
+      flatten(parse(text, { maxAliasCount: 20, schema: 'core' }), '', 0, found);
     } catch (error) {
       warn(path, error instanceof Error ? error.message : String(error));
     }
