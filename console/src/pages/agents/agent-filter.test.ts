@@ -1,6 +1,6 @@
 import type { Agent } from '@muster/protocol/http';
 import { expect, test } from 'vitest';
-import { type AgentTab, chooseAgents } from './agent-filter.ts';
+import { type AgentTab, chooseAgents, indexSearch } from './agent-filter.ts';
 
 const agent = (node_id: string, parts: Partial<Agent> = {}): Agent => ({
   node_id,
@@ -54,4 +54,9 @@ test('filters by tab, and counts the agents of each tab', () => {
     pending: 0,
     rejected: 0,
   });
+});
+
+test('indexes 500 agents in each step', () => {
+  const steps = indexSearch(Array.from({ length: 1_200 }, (_, index) => agent(`web-${index}`)));
+  expect([steps.next().done, steps.next().done, steps.next().done]).toEqual([false, false, true]);
 });

@@ -44,6 +44,17 @@ function applySelector(agents: readonly Agent[], text: string): readonly Agent[]
   return agents.filter((agent) => matchesSelector(parsed.selector, agent));
 }
 
+/** Maximum number of agents whose search text a step of {@link indexSearch} computes. */
+const agentsPerStep = 500;
+
+/** Computes the search texts of agents in steps, so that the first search of many agents is fast. */
+export function* indexSearch(agents: readonly Agent[]): Generator<undefined, void> {
+  for (const [index, agent] of agents.entries()) {
+    searchTextOf(agent);
+    if (index % agentsPerStep === agentsPerStep - 1) yield;
+  }
+}
+
 function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
   if (tab === 'all') return true;
   if (tab === 'approved') return agent.status === 'approved';
@@ -51,9 +62,25 @@ function inTab(agent: Agent, tab: AgentTab, off: ReadonlySet<string>): boolean {
   return stateOf(agent) === tab;
 }
 
+type AgentCounts = Readonly<Record<AgentTab, number>>;
+
+/**
+ * Counts the agents of each tab.
+ * @param off ids of the agents that are out of sync
+ */
+export function countAgents(agents: readonly Agent[], off: ReadonlySet<string>): AgentCounts {
+  const counts = { all: agents.length, approved: 0, connected: 0, away: 0, off: 0, pending: 0, rejected: 0 };
+  for (const agent of agents) {
+    counts[stateOf(agent)] += 1;
+    if (off.has(agent.node_id)) counts.off += 1;
+  }
+  counts.approved = counts.connected + counts.away;
+  return counts;
+}
+
 export interface AgentChoice {
   readonly rows: readonly Agent[];
-  readonly counts: Readonly<Record<AgentTab, number>>;
+  readonly counts: AgentCounts;
 }
 
 /** @param off ids of the agents that are out of sync */
@@ -63,7 +90,8 @@ export function chooseAgents(
   off: ReadonlySet<string>,
 ): AgentChoice {
   const found = applySelector(applySearch(agents, search), selector);
-  const counts = Object.fromEntries(agentTabs.map((each) => [each, 0])) as Record<AgentTab, number>;
-  for (const agent of found) for (const each of agentTabs) if (inTab(agent, each, off)) counts[each] += 1;
-  return { counts, rows: tab === 'all' ? found : found.filter((agent) => inTab(agent, tab, off)) };
+  return {
+    counts: countAgents(found, off),
+    rows: tab === 'all' ? found : found.filter((agent) => inTab(agent, tab, off)),
+  };
 }

@@ -17,7 +17,7 @@ import { useColumnWidth } from '../../parts/table/column-width.ts';
 import { ColumnsMenu } from '../../parts/table/columns-menu.tsx';
 import { DataTable } from '../../parts/table/data-table.tsx';
 import { agentColumns } from './agent-columns.tsx';
-import { type AgentTab, chooseAgents } from './agent-filter.ts';
+import { type AgentTab, countAgents } from './agent-filter.ts';
 import { agentParam, displayName } from './agent-state.ts';
 import { BulkBar } from './bulk-bar.tsx';
 import { StateTabs } from './state-tabs.tsx';
@@ -181,7 +181,7 @@ function NoAgents({
 
 /** Counts the agents of the whole fleet, regardless of filters. */
 function fleetText(agents: readonly Agent[]): string {
-  const { connected, away, pending } = chooseAgents(agents, { search: '', selector: '', tab: 'all' }, noIds).counts;
+  const { connected, away, pending } = countAgents(agents, noIds);
   return [
     `${connected} connected`,
     ...(away > 0 ? [`${away} away`] : []),

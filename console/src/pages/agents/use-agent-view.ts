@@ -1,9 +1,10 @@
 import type { Agent, OffAgent } from '@muster/protocol/http';
-import { useCallback, useDeferredValue, useMemo, useState } from 'react';
+import { useCallback, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useDebouncedText } from '../../parts/form/use-debounced.ts';
+import { runInSlices } from '../../parts/in-slices.ts';
 import type { Sorting } from '../../parts/table/data-table.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
-import { type AgentTab, chooseAgents } from './agent-filter.ts';
+import { type AgentTab, chooseAgents, indexSearch } from './agent-filter.ts';
 
 const noAgents: readonly Agent[] = [];
 
@@ -20,6 +21,7 @@ export function useAgentFilter(agents: readonly Agent[], off: ReadonlyMap<string
     () => chooseAgents(agents, { search: searchText, selector: selectorText, tab }, offIds),
     [agents, searchText, selectorText, tab, offIds],
   );
+  useEffect(() => runInSlices(indexSearch(agents), () => {}), [agents]);
   const isFiltered = search.text !== '' || selector.text !== '' || tab !== 'all';
   return { search, selector, tab, setTab, rows, counts, isFiltered };
 }

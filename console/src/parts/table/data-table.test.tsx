@@ -1,4 +1,4 @@
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { useState } from 'react';
 import { expect, test, vi } from 'vitest';
 import { fakeApi } from '../../../test/fake-api.ts';
@@ -81,6 +81,32 @@ test('renders only visible rows, and requests no more rows until the end is near
   expect(rows().length).toBeLessThan(60);
   expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('10001');
   expect(onNearEnd).not.toHaveBeenCalled();
+});
+
+test('shows the earlier rows until many new rows are sorted', async () => {
+  fakeApi();
+  function Growing() {
+    const [all, setAll] = useState(machines(3));
+    return (
+      <>
+        <button type="button" onClick={() => setAll(machines(5_000).toReversed())}>
+          Load
+        </button>
+        <Machines rows={all} />
+      </>
+    );
+  }
+  const { user } = await renderPart(<Growing />);
+  const grid = screen.getByRole('grid');
+  const shown: (string | null)[] = [];
+  const watch = new MutationObserver(() => shown.push(grid.getAttribute('aria-rowcount')));
+  watch.observe(grid, { attributes: true });
+  await user.click(screen.getByRole('button', { name: 'Load' }));
+  await waitFor(() => expect(grid.getAttribute('aria-rowcount')).toBe('5001'));
+  watch.disconnect();
+  expect(grid.getAttribute('aria-busy')).toBeNull();
+  expect(shown[0]).toBe('4');
+  expect(names(rows()).slice(0, 3)).toEqual(['web-0', 'web-1', 'web-2']);
 });
 
 test('requests more rows if all rows are visible', async () => {

@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo } from 'react';
 import { classNames } from '../class-names.ts';
+import { SkeletonRows } from '../states.tsx';
 import { allToggled } from './choosing.ts';
 import type { Column, Sorting } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
@@ -48,9 +49,10 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd } = props;
   const hidden = preference?.hidden;
   const widths = preference?.widths;
-  const { sorted, shown, keys } = useSortedRows(rows, columns, { rowKey, sorting, hidden });
+  const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting });
+  const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
   const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, rowHeight, onNearEnd);
-  const rowAt = (index: number) => sorted[index]?.original as Row;
+  const rowAt = (index: number) => sorted[index] as Row;
   const { choose, click, onKeyDown } = useRowActions({ keys, rowAt, focus, onOpen, chosen, onChoose });
   const chosenHere = useMemo(() => countOf(keys, chosen), [keys, chosen]);
   const choosable = chosen !== undefined && onChoose !== undefined;
@@ -64,6 +66,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         role="grid"
         aria-label={label}
         aria-rowcount={sorted.length + 1}
+        aria-busy={isSorting || undefined}
         aria-multiselectable={choosable || undefined}
         className="w-max min-w-full"
       >
@@ -89,17 +92,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           <div role="rowgroup" style={{ height }} className="relative">
             {items.map(({ index, key, start, size }) => {
               const row = sorted[index];
-              if (row === undefined) return null;
-              const data = row.original as Row;
+              const id = keys[index];
+              if (row === undefined || id === undefined) return null;
               return (
                 <TableRow
                   key={key as string}
-                  {...{ index, start, size, widths }}
-                  id={row.id}
-                  row={data}
-                  name={rowLabel?.(data) ?? row.id}
+                  {...{ id, row, index, start, size, widths }}
+                  name={rowLabel?.(row) ?? id}
                   columns={shown}
-                  isChosen={choosable ? chosen.has(row.id) : null}
+                  isChosen={choosable ? chosen.has(id) : null}
                   isTabStop={index === tabStop}
                   opens={onOpen !== undefined}
                   onFocus={setActive}
@@ -111,7 +112,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           </div>
         )}
       </div>
-      {sorted.length === 0 && empty}
+      {sorted.length === 0 && (isSorting ? <SkeletonRows rows={14} label="Sorting" /> : empty)}
     </div>
   );
 }

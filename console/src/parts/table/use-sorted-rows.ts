@@ -1,65 +1,53 @@
-import {
-  type ColumnDef,
-  columnVisibilityFeature,
-  createSortedRowModel,
-  rowSortingFeature,
-  tableFeatures,
-  useTable,
-} from '@tanstack/react-table';
-import { useCallback, useMemo, useRef } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { runInSlices } from '../in-slices.ts';
 import type { Column, Sorting } from './column.ts';
+import { type KnownOrder, type SortedRows, sortInSteps } from './row-order.ts';
 
-const features = tableFeatures({ rowSortingFeature, columnVisibilityFeature, sortedRowModel: createSortedRowModel() });
-type Features = typeof features;
+type Sort<Row> =
+  | { readonly result: SortedRows<Row> }
+  /** The sort needs further steps. */
+  | { readonly result: null; readonly steps: Iterator<undefined, SortedRows<Row>> };
 
-const collator = new Intl.Collator(undefined, { numeric: true });
-
-/** Orders numbers by value and all other values as text. */
-function compareValues(a: unknown, b: unknown): number {
-  if (typeof a === 'number' && typeof b === 'number') return a - b;
-  return collator.compare(String(a), String(b));
-}
-
-const definitionOf = <Row>(column: Column<Row>): ColumnDef<Features, object> => ({
-  id: column.id,
-  // Rows without a value come last, whether ascending or descending.
-  accessorFn: (row) => column.sort?.(row as Row) ?? undefined,
-  enableSorting: column.sort !== undefined,
-  sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
-  sortUndefined: 'last',
-});
-
-/** Returns the sorted rows, their keys in the same order, and the visible columns. */
+/**
+ * Returns the sorted rows with their keys in the same order, and whether rows are still being sorted. Few new rows are
+ * sorted at once, many in slices. Until then, the rows are those that the table showed before.
+ */
 export function useSortedRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  options: {
-    readonly rowKey: (row: Row) => string;
-    readonly sorting: Sorting | null;
-    readonly hidden: readonly string[] | undefined;
-  },
-) {
-  const { rowKey, sorting, hidden } = options;
+  options: { readonly rowKey: (row: Row) => string; readonly sorting: Sorting | null },
+): SortedRows<Row> & { readonly isSorting: boolean } {
+  const { rowKey, sorting } = options;
   // Callers pass `rowKey` inline, so a new function must not trigger sorting.
   const latestKey = useRef(rowKey);
   latestKey.current = rowKey;
-  const definitions = useMemo(() => columns.map(definitionOf), [columns]);
-  const { column: by = null, descending: desc = false } = sorting ?? {};
-  const state = useMemo(
-    () => ({
-      sorting: by === null ? [] : [{ id: by, desc }],
-      columnVisibility: Object.fromEntries((hidden ?? []).map((id) => [id, false])),
-    }),
-    [by, desc, hidden],
-  );
-  const getRowId = useCallback((row: object) => latestKey.current(row as Row), []);
-  const table = useTable({ features, data: rows as readonly object[], columns: definitions, state, getRowId });
-  const sorted = table.getRowModel().rows;
-  const visible = table.getVisibleLeafColumns();
-  const shown = useMemo(() => {
-    const ids = new Set(visible.map(({ id }) => id));
-    return columns.filter(({ id }) => ids.has(id));
-  }, [columns, visible]);
-  const keys = useMemo(() => sorted.map(({ id }) => id), [sorted]);
-  return { sorted, shown, keys };
+  const { column = '', descending = false } = sorting ?? {};
+  const sortValue = columns.find(({ id }) => id === column)?.sort;
+  const known = useRef<KnownOrder | null>(null);
+  const sort = useMemo((): Sort<Row> => {
+    const keyOf = latestKey.current;
+    if (sortValue === undefined) return { result: { rows, keys: rows.map(keyOf) } };
+    const ofColumn = known.current?.column === column ? known.current : null;
+    const steps = sortInSteps(rows, { keyOf, sortValue, descending, known: ofColumn });
+    const first = steps.next();
+    return first.done ? { result: first.value } : { result: null, steps };
+  }, [rows, column, sortValue, descending]);
+  const [sorted, setSorted] = useState<{ readonly sort: Sort<Row>; readonly result: SortedRows<Row> } | null>(null);
+  useEffect(() => {
+    if (sort.result !== null) return;
+    return runInSlices(sort.steps, (result) => setSorted({ sort, result }));
+  }, [sort]);
+  const result = sort.result ?? (sorted?.sort === sort ? sorted.result : null);
+  const shown = useRef<SortedRows<Row>>(nothing);
+  useEffect(() => {
+    if (result === null) return;
+    shown.current = result;
+    // A filter hides rows. Their order remains known, so that they are sorted at once when they are shown again.
+    const { current } = known;
+    if (current?.column !== column || current.keys.length <= result.keys.length)
+      known.current = { column, descending, keys: result.keys };
+  }, [result, column, descending]);
+  return { ...(result ?? shown.current), isSorting: result === null };
 }
+
+const nothing: SortedRows<never> = { rows: [], keys: [] };
