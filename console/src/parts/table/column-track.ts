@@ -2,6 +2,7 @@ import type { CSSProperties } from 'react';
 
 /** Styles of a column's cells, shared by the header and the rows. */
 
+/** Hides headers on narrow screens. Rows have no cells there (use-drawn-columns.ts). */
 export const fromClasses = {
   sm: 'max-sm:hidden',
   md: 'max-md:hidden',

@@ -6,6 +6,7 @@ import type { Column, Sorting } from './column.ts';
 import type { ColumnPreference } from './column-preference.ts';
 import { TableHeader } from './table-header.tsx';
 import { TableRow } from './table-row.tsx';
+import { useDrawnColumns } from './use-drawn-columns.ts';
 import { useRowActions } from './use-row-actions.ts';
 import { useSortedRows } from './use-sorted-rows.ts';
 import { useVirtualRows } from './use-virtual-rows.ts';
@@ -51,6 +52,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const widths = preference?.widths;
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting });
   const shown = useMemo(() => columns.filter(({ id }) => hidden?.includes(id) !== true), [columns, hidden]);
+  const drawn = useDrawnColumns(shown);
   const { scroller, items, height, tabStop, setActive, focus } = useVirtualRows(keys, rowHeight, onNearEnd);
   const rowAt = (index: number) => sorted[index] as Row;
   const { choose, click, onKeyDown } = useRowActions({ keys, rowAt, focus, onOpen, chosen, onChoose });
@@ -99,7 +101,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   key={key as string}
                   {...{ id, row, index, start, size, widths }}
                   name={rowLabel?.(row) ?? id}
-                  columns={shown}
+                  columns={drawn}
                   isChosen={choosable ? chosen.has(id) : null}
                   isTabStop={index === tabStop}
                   opens={onOpen !== undefined}

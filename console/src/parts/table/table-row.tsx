@@ -1,7 +1,7 @@
 import { type MouseEvent, memo } from 'react';
 import { classNames } from '../class-names.ts';
 import type { Column } from './column.ts';
-import { fromClasses, stickyClasses, trackOf } from './column-track.ts';
+import { stickyClasses, trackOf } from './column-track.ts';
 
 interface TableRowProps<Row> {
   readonly id: string;
@@ -11,6 +11,7 @@ interface TableRowProps<Row> {
   /** Distance from the first row, and height of the row, in pixels. */
   readonly start: number;
   readonly size: number;
+  /** Columns that fit the screen. */
   readonly columns: readonly Column<Row>[];
   readonly widths: Readonly<Record<string, number>> | undefined;
   /** Null if rows cannot be selected. */
@@ -79,7 +80,6 @@ function Row<Data>({
           className={classNames(
             'flex min-w-0 items-center self-stretch px-2',
             column.align && 'justify-end text-right',
-            column.from && fromClasses[column.from],
             at === 0 && stickyClasses,
           )}
         >

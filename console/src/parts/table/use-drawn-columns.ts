@@ -1,0 +1,30 @@
+import { useMemo, useSyncExternalStore } from 'react';
+import type { Column } from './column.ts';
+
+/** Matches screens that are too narrow for columns. The widths are those of `fromClasses`. */
+const narrow = Object.entries({ sm: '40rem', md: '48rem', lg: '64rem', xl: '80rem', '2xl': '96rem' }).map(
+  ([from, width]) => ({ from, query: window.matchMedia(`not all and (min-width: ${width})`) }),
+);
+
+function subscribe(listener: () => void): () => void {
+  for (const { query } of narrow) query.addEventListener('change', listener);
+  return () => {
+    for (const { query } of narrow) query.removeEventListener('change', listener);
+  };
+}
+
+/** Returns the values of `Column.from` whose columns are hidden, separated by spaces. */
+const hiddenFrom = (): string =>
+  narrow
+    .filter(({ query }) => query.matches)
+    .map(({ from }) => from)
+    .join(' ');
+
+/** Returns the columns that fit the screen, so that rows have no cells that nobody sees. */
+export function useDrawnColumns<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
+  const hidden = useSyncExternalStore(subscribe, hiddenFrom);
+  return useMemo(() => {
+    const tooWide = new Set(hidden.split(' '));
+    return columns.filter(({ from }) => from === undefined || !tooWide.has(from));
+  }, [columns, hidden]);
+}
