@@ -25,9 +25,10 @@ type Respond = (received: Received) => Promise<Response>;
 
 export interface FakeApi {
   /**
-   * Responds to a route with a value, or with the result of a function of the request. Replaces an earlier response.
+   * Responds to a route with a value, or with the result of a function of the request, which may be a promise. Replaces an
+   * earlier response.
    */
-  answer<R extends Route>(route: R, answer: Given<R> | ((received: Input<R>) => Given<R>)): void;
+  answer<R extends Route>(route: R, answer: Given<R> | ((received: Input<R>) => Given<R> | Promise<Given<R>>)): void;
   /** Responds to routes with the examples in the route table. */
   answerExamples(...routes: readonly Route[]): void;
   /** Responds to a route with an error. */
@@ -112,7 +113,7 @@ export function fakeApi(): FakeApi {
   return {
     answer: (route, answer) =>
       void responders.set(route.id, async (received) =>
-        responseOf(route, typeof answer === 'function' ? answer(received as never) : answer),
+        responseOf(route, typeof answer === 'function' ? await answer(received as never) : answer),
       ),
     answerExamples(...examples) {
       for (const route of examples) responders.set(route.id, async () => responseOf(route, route.example.answer));

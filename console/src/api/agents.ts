@@ -1,12 +1,36 @@
-import { type Agent, getAgent, latestSamples, removeAgent, setAgentStatus } from '@muster/protocol/http';
+import {
+  type Agent,
+  type AgentSort,
+  getAgent,
+  latestSamples,
+  removeAgent,
+  setAgentStatus,
+} from '@muster/protocol/http';
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { agentList } from './agent-list.ts';
+import { agentList, firstAgents } from './agent-list.ts';
 import { call } from './client.ts';
 import { keepAgents } from './live/live-agents.ts';
 import { queryClient } from './query-client.ts';
 import { keys } from './query-keys.ts';
 
 export const agentsQuery = queryOptions(agentList);
+
+/**
+ * Returns all agents or, while they load, only the first.
+ * @param sort order in which to request the first agents; null to wait for all
+ */
+export function useAgentList(sort: AgentSort | null) {
+  const { data, isPending, error, refetch } = useQuery(agentsQuery);
+  const first = useQuery({ ...firstAgents(sort ?? 'name'), enabled: isPending && sort !== null });
+  return {
+    /** Undefined if no agent is loaded. */
+    agents: data ?? (isPending && sort !== null ? first.data : undefined),
+    /** Whether `agents` are all agents. */
+    isComplete: data !== undefined,
+    error: data === undefined ? error : null,
+    refetch,
+  };
+}
 
 /** @param id node id or name */
 export const agentQuery = (id: string) =>

@@ -4,6 +4,7 @@
  */
 export const keys = {
   agents: ['agents'],
+  firstAgents: (sort: string) => ['agents', 'first', sort],
   agent: (id: string) => ['agent', id],
   attributes: (id: string) => ['attributes', id],
   tags: ['tags'],

@@ -5,6 +5,7 @@ import { markStale, queryClient } from '../query-client.ts';
 import { keys } from '../query-keys.ts';
 import { createDirtyAgents, patched } from './dirty-agents.ts';
 import { onLiveMessage } from './events.ts';
+import type { LiveMessage } from './stale.ts';
 
 /** Updates cached agents after events: fetches individual records if few agents changed; otherwise the whole list. */
 
@@ -16,7 +17,8 @@ const keysOf = (agent: Agent) => [keys.agent(agent.node_id), ...(agent.name === 
  * @param fresh by node id; null if the agent was removed
  */
 export function keepAgents(fresh: ReadonlyMap<string, Agent | null>): void {
-  queryClient.setQueryData<Agent[]>(keys.agents, (list) => (list === undefined ? undefined : patched(list, fresh)));
+  // Includes the first page of the list.
+  queryClient.setQueriesData<Agent[]>({ queryKey: keys.agents }, (list) => list && patched(list, fresh));
   for (const [id, agent] of fresh) {
     if (agent === null) void queryClient.invalidateQueries({ queryKey: keys.agent(id) });
     else
@@ -67,19 +69,22 @@ const dirty = createDirtyAgents({
   },
 });
 
+/** Marks the agents that a message names as changed. */
+export function markAgents(message: LiveMessage): void {
+  if (message.kind === 'agent') dirty.add(message.node_id);
+  else if (message.kind === 'agents') {
+    if (message.agents === null) dirty.addAll();
+    else for (const { node_id } of message.agents) dirty.add(node_id);
+  } else if (
+    message.kind === 'event' &&
+    message.event.target.type === 'agent' &&
+    message.event.event_type.startsWith('agent.')
+  )
+    dirty.add(message.event.target.id);
+}
+
 export function startLiveAgents(): void {
-  onLiveMessage((message) => {
-    if (message.kind === 'agent') dirty.add(message.node_id);
-    else if (message.kind === 'agents') {
-      if (message.agents === null) dirty.addAll();
-      else for (const { node_id } of message.agents) dirty.add(node_id);
-    } else if (
-      message.kind === 'event' &&
-      message.event.target.type === 'agent' &&
-      message.event.event_type.startsWith('agent.')
-    )
-      dirty.add(message.event.target.id);
-  });
+  onLiveMessage(markAgents);
   session.subscribe(() => {
     if (session.state().status === 'signed_out') dirty.clear();
   });

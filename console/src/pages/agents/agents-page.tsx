@@ -3,7 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus, Search } from 'lucide-react';
 import { useCallback, useMemo, useRef } from 'react';
-import { agentsQuery, latestSamplesQuery } from '../../api/agents.ts';
+import { defaultAgentOrder, firstAgentsSort } from '../../api/agent-list.ts';
+import { latestSamplesQuery, useAgentList } from '../../api/agents.ts';
 import { reconcileQuery } from '../../api/reconcile.ts';
 import { useIsAdmin } from '../../api/sign-in/use-session.ts';
 import { useSelectorVocabulary } from '../../api/tags.ts';
@@ -35,8 +36,9 @@ const labelOf = (agent: Agent): string => displayName(agent).slice(0, 80);
 export function AgentsPage() {
   const navigate = useNavigate();
   const isAdmin = useIsAdmin();
-  const { data, error, isPending, refetch } = useQuery(agentsQuery);
-  const agents = data ?? noAgents;
+  const [sorting, onSort, order] = useStableSorting(defaultAgentOrder);
+  const { agents: loaded, isComplete, error, refetch } = useAgentList(firstAgentsSort(order));
+  const agents = loaded ?? noAgents;
   const [preference, setPreference] = useColumnPreference('agents', ['hostname']);
   const isShown = (column: string) => !preference.hidden.includes(column);
   const { data: samples = noSamples } = useQuery({
@@ -46,10 +48,11 @@ export function AgentsPage() {
   const { data: off = noOff } = useQuery({ ...reconcileQuery(), select: byId });
   const { search, selector, tab, setTab, rows, counts, isFiltered } = useAgentFilter(agents, off);
   const { chosen, setChosen, chosenAgents, hidden } = useAgentSelection(agents, rows);
-  const [sorting, onSort] = useStableSorting('agent');
   const fleet = useMemo(() => fleetText(agents), [agents]);
+  // The rows of a filter may be among the agents that still load.
+  const isListed = isComplete || rows.length > 0;
   const table = useRef<HTMLDivElement>(null);
-  const tagWidth = useColumnWidth(table, 'tags', data !== undefined && isShown('tags'));
+  const tagWidth = useColumnWidth(table, 'tags', isListed && isShown('tags'));
   const columns = useMemo(() => agentColumns({ samples, off, tagWidth }), [samples, off, tagWidth]);
   const open = useCallback(
     (agent: Agent) => void navigate({ to: '/agents/$agent', params: { agent: agentParam(agent) } }),
@@ -59,7 +62,7 @@ export function AgentsPage() {
     <Page
       fill
       title="Agents"
-      subtitle={data === undefined ? undefined : fleet}
+      subtitle={isComplete ? fleet : isListed ? <span role="status">Loading all agents…</span> : undefined}
       actions={
         <>
           <ViewsMenu />
@@ -75,7 +78,7 @@ export function AgentsPage() {
     >
       <div className="flex h-full min-h-0 flex-col gap-2.5">
         <AgentFilters search={search} selector={selector} />
-        <StateTabs tab={tab} counts={data === undefined ? null : counts} onTab={setTab} />
+        <StateTabs tab={tab} counts={isComplete ? counts : null} onTab={setTab} />
         {chosenAgents.length > 0 && (
           <BulkBar
             chosen={chosenAgents}
@@ -86,10 +89,10 @@ export function AgentsPage() {
           />
         )}
         <div ref={table} className="min-h-0 flex-1 overflow-hidden rounded-lg border bg-surface">
-          {isPending ? (
-            <SkeletonRows rows={14} label="Loading agents" />
-          ) : error !== null && data === undefined ? (
+          {error !== null ? (
             <Failure error={error} retry={() => void refetch()} />
+          ) : !isListed ? (
+            <SkeletonRows rows={14} label="Loading agents" />
           ) : (
             <DataTable
               fill
@@ -106,6 +109,7 @@ export function AgentsPage() {
               onChoose={setChosen}
               preference={preference}
               onPreference={setPreference}
+              isPartial={!isComplete}
               empty={<NoAgents isFiltered={isFiltered} tab={tab} isAdmin={isAdmin} />}
             />
           )}

@@ -42,10 +42,12 @@ export function useAgentSelection(agents: readonly Agent[], rows: readonly Agent
 }
 
 /**
- * Returns the sort order in the URL. The object is the same in every render, so that unchanged rows are not sorted
- * again.
+ * Returns the sort order in the URL, also as text. The object is the same in every render, so that unchanged rows are
+ * not sorted again.
  */
-export function useStableSorting(fallback: string): [Sorting, (sorting: Sorting) => void] {
+export function useStableSorting(
+  fallback: string,
+): readonly [sorting: Sorting, onSort: (sorting: Sorting) => void, sort: string] {
   const [sort, setSort] = useUrlState('sort', fallback);
   const sorting = useMemo(
     (): Sorting => ({ column: sort.replace(/^-/, ''), descending: sort.startsWith('-') }),
@@ -55,5 +57,5 @@ export function useStableSorting(fallback: string): [Sorting, (sorting: Sorting)
     ({ column, descending }: Sorting) => setSort(`${descending ? '-' : ''}${column}`),
     [setSort],
   );
-  return [sorting, onSort];
+  return [sorting, onSort, sort];
 }

@@ -109,6 +109,21 @@ test('shows the earlier rows until many new rows are sorted', async () => {
   expect(names(rows()).slice(0, 3)).toEqual(['web-0', 'web-1', 'web-2']);
 });
 
+test('leaves the number of rows open while further rows are loading', async () => {
+  fakeApi();
+  await renderPart(
+    <DataTable
+      label="Machines"
+      rows={machines(3)}
+      columns={columns}
+      rowKey={({ name }) => name}
+      isPartial
+      empty={null}
+    />,
+  );
+  expect(screen.getByRole('grid').getAttribute('aria-rowcount')).toBe('-1');
+});
+
 test('requests more rows if all rows are visible', async () => {
   fakeApi();
   const onNearEnd = vi.fn();

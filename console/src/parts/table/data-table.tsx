@@ -39,6 +39,8 @@ export interface DataTableProps<Row> {
   readonly onPreference?: (preference: ColumnPreference) => void;
   /** Called to load more rows when the last rows come into view. */
   readonly onNearEnd?: () => void;
+  /** Whether further rows are loading without a request from the table. */
+  readonly isPartial?: boolean;
 }
 
 /**
@@ -47,7 +49,7 @@ export interface DataTableProps<Row> {
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { label, rows, columns, rowKey, rowLabel, onOpen, sorting = null, onSort, chosen, onChoose, empty } = props;
-  const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd } = props;
+  const { rowHeight = 40, fill = false, preference, onPreference, onNearEnd, isPartial = false } = props;
   const hidden = preference?.hidden;
   const widths = preference?.widths;
   const { rows: sorted, keys, isSorting } = useSortedRows(rows, columns, { rowKey, sorting });
@@ -67,7 +69,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       <div
         role="grid"
         aria-label={label}
-        aria-rowcount={sorted.length + 1}
+        aria-rowcount={isPartial ? -1 : sorted.length + 1}
         aria-busy={isSorting || undefined}
         aria-multiselectable={choosable || undefined}
         className="w-max min-w-full"

@@ -1,0 +1,104 @@
+import {
+  type Agent,
+  agentExample,
+  getAgent,
+  latestSamples,
+  listAgents,
+  listReconcile,
+  listTags,
+} from '@muster/protocol/http';
+import { screen, waitFor, within } from '@testing-library/react';
+import { expect, test } from 'vitest';
+import { type FakeApi, fakeApi } from '../../../test/fake-api.ts';
+import { renderPage } from '../../../test/render.tsx';
+import { markAgents } from '../../api/live/live-agents.ts';
+import { AgentsPage } from './agents-page.tsx';
+
+const agents: readonly Agent[] = Array.from({ length: 150 }, (_, index) => ({
+  ...agentExample,
+  node_id: index.toString(16).padStart(32, '0'),
+  name: `web-${String(index).padStart(3, '0')}`,
+  connected: index !== 120,
+}));
+
+/** Starts an orchestrator that answers with the first agents at once, and with all of them when `release` is called. */
+function orchestrator(): { readonly api: FakeApi; readonly release: (all?: readonly Agent[]) => void } {
+  const api = fakeApi();
+  api.answerExamples(latestSamples, listReconcile, listTags);
+  const all = Promise.withResolvers<Agent[]>();
+  api.answer(listAgents, ({ query: { limit } }) =>
+    limit === undefined ? all.promise : agents.slice(0, Number(limit)),
+  );
+  return { api, release: (list = agents) => all.resolve([...list]) };
+}
+
+const grid = () => screen.findByRole('grid', { name: 'Agents' });
+const tab = (name: RegExp) => screen.getByRole('button', { name }).textContent;
+
+test('shows the first agents while all agents load, and says so', async () => {
+  const { api, release } = orchestrator();
+  await renderPage(AgentsPage);
+  const table = await grid();
+  expect(within(table).getByText('web-000')).toBeTruthy();
+  expect(api.received(listAgents).map(({ query }) => query)).toEqual(
+    expect.arrayContaining([{ sort: 'name', limit: '100' }, {}]),
+  );
+  expect(screen.getByText('Loading all agents…').getAttribute('role')).toBe('status');
+  expect(table.getAttribute('aria-rowcount')).toBe('-1');
+  expect([tab(/^All/), tab(/^Away/)]).toEqual(['All', 'Away']);
+  release();
+  expect(await screen.findByText('149 connected · 1 away')).toBeTruthy();
+  expect(table.getAttribute('aria-rowcount')).toBe('151');
+  expect([tab(/^All/), tab(/^Away/)]).toEqual(['All150', 'Away1']);
+});
+
+test('keeps the focus on a row when all agents have loaded', async () => {
+  const { release } = orchestrator();
+  const { user } = await renderPage(AgentsPage);
+  const row = within(await grid())
+    .getByText('web-000')
+    .closest<HTMLElement>('[role=row]') as HTMLElement;
+  row.focus();
+  await user.keyboard('{ArrowDown} ');
+  await waitFor(() => expect(document.activeElement?.textContent).toContain('web-001'));
+  release();
+  await screen.findByText('149 connected · 1 away');
+  expect(document.activeElement?.textContent).toContain('web-001');
+  expect(screen.getByText('1 selected')).toBeTruthy();
+});
+
+test('says only that no agent matches when all agents have loaded', async () => {
+  const { release } = orchestrator();
+  await renderPage(AgentsPage, { at: '/?status=away' });
+  expect(await screen.findByRole('status', { name: 'Loading agents' })).toBeTruthy();
+  release(agents.filter(({ connected }) => connected));
+  expect(await screen.findByText('No matching agents')).toBeTruthy();
+});
+
+test('finds an agent that is not among the first', async () => {
+  const { release } = orchestrator();
+  await renderPage(AgentsPage, { at: '/?status=away' });
+  release();
+  expect(within(await grid()).getByText('web-120')).toBeTruthy();
+});
+
+test('requests no first agents in an order that the orchestrator does not offer', async () => {
+  const { api, release } = orchestrator();
+  await renderPage(AgentsPage, { at: '/?sort=-state' });
+  release();
+  await grid();
+  expect(api.received(listAgents).map(({ query }) => query)).toEqual([{}]);
+});
+
+test('shows a change that arrives while all agents load', async () => {
+  const { api, release } = orchestrator();
+  const [first] = agents as [Agent];
+  api.answer(getAgent, { ...first, tags: { site: 'paris' } });
+  await renderPage(AgentsPage);
+  await grid();
+  markAgents({ kind: 'agent', node_id: first.node_id, change: 'tags' });
+  // The orchestrator read the list before the change.
+  release();
+  await screen.findByText('149 connected · 1 away');
+  expect(await screen.findByTitle('site=paris')).toBeTruthy();
+});
