@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Agent, Assignment } from '@muster/protocol/http';
 import {
@@ -122,20 +122,15 @@ export interface Payload {
   verify?: UnfilledVerification[];
 }
 
+/** What resolution may read of an agent. */
+export type Facts = Pick<Agent, 'node_id' | 'name' | 'attributes' | 'tags'>;
+
 /**
  * Resolves a desired set. The caller checks the secrets with `SecretAccess`; dispatch checks them again.
  * @throws MusterError module_unresolved, module_conflict
  */
-export function resolvePayload(
-  documents: readonly ModuleDocument[],
-  desired: DesiredModules,
-  agent: Pick<Agent, 'node_id' | 'name' | 'attributes' | 'tags'>,
-): Payload {
-  const resolved = resolveDesiredSet({
-    modules: [...documents],
-    parameters: desired.parameters,
-    agent: { name: agent.name, node_id: agent.node_id, attributes: agent.attributes, tags: agent.tags },
-  });
+export function resolvePayload(documents: readonly ModuleDocument[], desired: DesiredModules, agent: Facts): Payload {
+  const resolved = resolveDesiredSet({ modules: documents, parameters: desired.parameters, agent });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const { resources, verify } = resolved;
   return { resources, keep_modules: desired.keep, ...(verify.length === 0 ? {} : { verify }) };
@@ -144,16 +139,22 @@ export function resolvePayload(
 /** Maximum size as JSON: the limit of one message on the link, minus space for secrets. */
 const maxPayloadBytes = 48 * 1024 * 1024;
 
+export interface EncodedPayload {
+  /** SHA-256 of the text, in hexadecimal. */
+  readonly digest: string;
+  readonly text: JsonText<Payload>;
+}
+
 /**
  * Encodes a payload as text, and computes its digest.
  * @throws MusterError module_unresolved if the payload is too large to send
  */
-export function encodePayload(payload: Payload): { digest: string; text: JsonText<Payload> } {
+export function encodePayload(payload: Payload): EncodedPayload {
   const text = toJson(payload);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxPayloadBytes) {
     const message = `the desired set has ${Math.ceil(bytes / 1024 / 1024)} MiB, and ${maxPayloadBytes / 1024 / 1024} MiB is the maximum; remove large content from modules`;
     throw new MusterError('module_unresolved', message, [{ path: '/modules', message }]);
   }
-  return { digest: createHash('sha256').update(text).digest('hex'), text };
+  return { digest: hash('sha256', text, 'hex'), text };
 }

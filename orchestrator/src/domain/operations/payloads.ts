@@ -4,7 +4,7 @@ import { fromJson } from '../../store/json-text.ts';
 import { agentById } from '../../store/queries/agents/agents.ts';
 import { payloadByDigest, payloadSeen, putPayload } from '../../store/queries/operations.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
-import type { encodePayload, Payload } from '../modules/desired-set.ts';
+import type { EncodedPayload, Payload } from '../modules/desired-set.ts';
 import { type SentSecret, secretValues } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 
@@ -13,7 +13,7 @@ import type { Context } from '../shared/context.ts';
  * is kept: the statement reads it, so that PostgreSQL aborts either this transaction or a concurrent one that deletes the
  * payload.
  */
-export const keepPayload = ({ digest, text }: ReturnType<typeof encodePayload>): Statement[] => [
+export const keepPayload = ({ digest, text }: EncodedPayload): Statement[] => [
   statement(putPayload, { digest, payload: text }),
   statement(payloadSeen, { digest }, { expect: 'row', else: 'storage_unavailable' }),
 ];

@@ -5,6 +5,7 @@ import {
   type DesiredModules,
   dependsOnWindow,
   desiredModules,
+  type EncodedPayload,
   encodePayload,
   type Payload,
   resolvePayload,
@@ -17,7 +18,7 @@ import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretV
 /** The current desired set of an agent. */
 export interface AgentSet {
   desired: DesiredModules;
-  payload: ReturnType<typeof encodePayload>;
+  payload: EncodedPayload;
   resolved: Payload;
   secrets: SecretVersions;
   /**

@@ -7,7 +7,8 @@ import { jsonRows } from '../../store/params.ts';
 import { failStranded, insertRunOperations, putRunResults, runIsRunning } from '../../store/queries/runs.ts';
 import { statement } from '../../store/transaction.ts';
 import { agentsWithIds } from '../agents/agents.ts';
-import { dependsOnWindow, desiredModules, encodePayload, resolvePayload } from '../modules/desired-set.ts';
+import { dependsOnWindow, desiredModules, type EncodedPayload } from '../modules/desired-set.ts';
+import { createSharedResolution } from '../modules/shared-resolution.ts';
 import { coveredUntil, covers, openWindows } from '../modules/windows.ts';
 import { expiryOf } from '../operations/operations.ts';
 import { keepPayload } from '../operations/payloads.ts';
@@ -25,7 +26,16 @@ const maxPayloadLength = 8 * 1024 * 1024;
 
 const notConnected = 'the agent is not connected';
 
-type Payloads = Map<string, ReturnType<typeof encodePayload>>;
+type Payloads = Map<string, EncodedPayload>;
+
+/** The resolutions of runs in progress. The modules of a run keep their revisions. */
+const resolutions = new WeakMap<RunTerms, ReturnType<typeof createSharedResolution>>();
+
+function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution> {
+  const resolve = resolutions.get(terms) ?? createSharedResolution();
+  resolutions.set(terms, resolve);
+  return resolve;
+}
 
 /** The values that differ between the rows of a run's operations. */
 interface TurnOperation {
@@ -59,6 +69,7 @@ export async function giveTurns(
   const windows = await openWindows(context);
   const plans = terms.plan_run_id === null ? null : await plansIn(context, terms.plan_run_id, wave.queue);
   const load = loader(context.documents, terms);
+  const resolveSet = resolutionOf(terms);
   const access = createSecretAccess(context);
   const note = (agent: Agent) =>
     terms.kind === 'apply' && terms.assignment?.window_only && !covers(windows, agent)
@@ -81,8 +92,7 @@ export async function giveTurns(
         // if it is window-only.
         ...(terms.kind === 'plan' && terms.assignment !== null ? { including: terms.assignment.name } : {}),
       });
-      const resolved = resolvePayload(await load(desired.modules), desired, agent);
-      const payload = encodePayload(resolved);
+      const { payload: resolved, encoded: payload } = resolveSet(await load(desired.modules), desired, agent);
       const secrets = await access.allow(resolved, agent);
       const plan = plans === null ? null : (plans.get(node_id) ?? null);
       if (plans !== null) requireSamePlan(plan, { digest: payload.digest, secrets });

@@ -62,9 +62,15 @@ export interface SecretAccess {
 
 export function createSecretAccess(context: Pick<Context, 'db' | 'secretKeys' | 'now'>): SecretAccess {
   const known = new Map<string, (Terms & { version: number }) | undefined>();
+  const names = new WeakMap<Payload, ReturnType<typeof secretNames>>();
+  const namesIn = (payload: Payload) => {
+    const found = names.get(payload) ?? secretNames([...payload.resources, ...(payload.verify ?? [])]);
+    names.set(payload, found);
+    return found;
+  };
   return {
     async allow(payload, agent) {
-      const { used, required } = secretNames([...payload.resources, ...(payload.verify ?? [])]);
+      const { used, required } = namesIn(payload);
       const missing = used.filter((name) => !known.has(name));
       if (missing.length > 0) {
         for (const name of missing) known.set(name, undefined);

@@ -1,0 +1,110 @@
+import type { ModuleDocument } from '@muster/protocol/module';
+import {
+  type DesiredModules,
+  type EncodedPayload,
+  encodePayload,
+  type Facts,
+  type Payload,
+  resolvePayload,
+} from './desired-set.ts';
+
+/** A desired set with its text. Agents share it, so it must not be changed. */
+export interface SharedSet {
+  readonly payload: Payload;
+  readonly encoded: EncodedPayload;
+}
+
+/** A fact that a resolution read, and the value that it got. */
+interface Read {
+  readonly from: 'attributes' | 'tags';
+  readonly key: string;
+  readonly value: string | undefined;
+}
+
+interface Known {
+  readonly key: string;
+  readonly reads: readonly Read[];
+  readonly set: SharedSet;
+}
+
+/** Maximum number of sets, and of the characters of their texts. The oldest are dropped. */
+const maxSets = 32;
+const maxLength = 16 * 1024 * 1024;
+
+/**
+ * Resolves desired sets once for all agents that are alike. Resolution is a pure function, so agents get the same set if
+ * they have equal desired modules, and equal values of all facts that the resolution read.
+ *
+ * @returns a function with the arguments and the errors of `resolvePayload`. The documents must always be in the same
+ * revisions
+ */
+export function createSharedResolution() {
+  let known: Known[] = [];
+  let length = 0;
+
+  return (documents: readonly ModuleDocument[], desired: DesiredModules, agent: Facts): SharedSet => {
+    const key = JSON.stringify(desired);
+    const found = known.find((one) => one.key === key && one.reads.every((read) => factOf(agent, read) === read.value));
+    if (found) return found.set;
+    const { facts, reads, isOfOne } = watched(agent);
+    const payload = resolvePayload(documents, desired, facts);
+    const set = { payload, encoded: encodePayload(payload) };
+    // No other agent has the same name or id.
+    if (isOfOne()) return set;
+    known.push({ key, reads, set });
+    length += set.encoded.text.length;
+    while (known.length > maxSets || (length > maxLength && known.length > 1)) {
+      length -= known[0]!.set.encoded.text.length;
+      known = known.slice(1);
+    }
+    return set;
+  };
+}
+
+const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
+  Object.hasOwn(values, key) ? values[key] : undefined;
+const factOf = (agent: Facts, { from, key }: Pick<Read, 'from' | 'key'>): string | undefined => own(agent[from], key);
+
+/** Returns the facts of an agent, and records which of them are read. */
+function watched(agent: Facts) {
+  const reads: Read[] = [];
+  let isOfOne = false;
+  const values = (from: Read['from']) => {
+    const record = (key: string | symbol) => {
+      if (typeof key !== 'string') throw new TypeError('a fact has a text as its key');
+      if (!reads.some((read) => read.from === from && read.key === key))
+        reads.push({ from, key, value: own(agent[from], key) });
+    };
+    const handler: ProxyHandler<Readonly<Record<string, string>>> = {
+      getOwnPropertyDescriptor(target, key) {
+        record(key);
+        return Reflect.getOwnPropertyDescriptor(target, key);
+      },
+      get(target, key) {
+        record(key);
+        return Reflect.get(target, key);
+      },
+      has(target, key) {
+        record(key);
+        return Reflect.has(target, key);
+      },
+      ownKeys() {
+        throw new TypeError('facts are read by their keys');
+      },
+    };
+    return new Proxy(agent[from], handler);
+  };
+  const facts: Facts = {
+    get name() {
+      isOfOne = true;
+      return agent.name;
+    },
+    get node_id() {
+      isOfOne = true;
+      return agent.node_id;
+    },
+    attributes: values('attributes'),
+    tags: values('tags'),
+  };
+  return { facts, reads, isOfOne: () => isOfOne };
+}
