@@ -1,3 +1,4 @@
+import type { OperationMessage } from '@muster/protocol/wire';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 import type { AgentLinks } from '../domain/agent-link/agent-link.ts';
@@ -19,6 +20,8 @@ export class Dispatcher {
   private readonly limits: GatewayLimits;
   private readonly log: Log;
   private readonly queue = new Set<Link>();
+  /** The JSON of lists of resources, for as long as the domain keeps the lists. */
+  private readonly resources = new WeakMap<object, Buffer>();
   private inFlight = 0;
   private bufferedBytes = 0;
   /** Bytes of the last operation that was sent: the estimated size of operations that are being read. */
@@ -138,8 +141,8 @@ export class Dispatcher {
     link.sentOperation = operation.operation_id;
     link.sentOperationAt = this.clock.monotonic();
     link.sentOperationAccepted = false;
-    const text = JSON.stringify(operation);
-    const bytes = Buffer.byteLength(text);
+    const encoded = this.encode(operation);
+    const bytes = encoded.length;
     if (bytes > this.limits.orchestratorFrameBytes) {
       this.log.error(
         { node_id: link.nodeId, operation_id: operation.operation_id, bytes },
@@ -150,11 +153,21 @@ export class Dispatcher {
     this.lastBytes = bytes;
     link.operationBytes += bytes;
     this.bufferedBytes += bytes;
-    link.sendOperation(text, () => {
+    link.sendOperation(encoded, () => {
       link.operationBytes -= bytes;
       this.bufferedBytes -= bytes;
       this.schedule();
     });
+  }
+
+  /** Encodes an operation as JSON. Operations of many agents contain the same list of resources, which is encoded once. */
+  private encode({ resources, ...rest }: OperationMessage): Buffer {
+    let encoded = this.resources.get(resources);
+    if (encoded === undefined) {
+      encoded = Buffer.from(`,"resources":${JSON.stringify(resources)}}`);
+      this.resources.set(resources, encoded);
+    }
+    return Buffer.concat([Buffer.from(JSON.stringify(rest).slice(0, -1)), encoded]);
   }
 
   forget(link: Link): void {

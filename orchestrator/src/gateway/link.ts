@@ -204,8 +204,8 @@ export class Link {
    * Sends an operation that is encoded as JSON.
    * @param done called once, when all bytes are written to the network or the link has ended
    */
-  sendOperation(text: string, done: () => void): void {
-    this.ws.send(text, done);
+  sendOperation(json: Buffer, done: () => void): void {
+    this.ws.send(json, { binary: false }, done);
   }
 
   ping(payload?: string): void {
