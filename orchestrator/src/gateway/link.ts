@@ -6,6 +6,7 @@ import {
   encodeTerminalFrame,
   type Hello,
   type HelloProof,
+  isPlainReport,
   messageType,
   type OrchestratorMessage,
   type Report,
@@ -380,6 +381,7 @@ function parse(data: Buffer): unknown {
 function decode(data: Buffer): AgentMessage | string {
   const json = parse(data);
   if (json === undefined) return notJson;
+  if (isPlainReport(json)) return json;
   const parsed = agentMessageSchema.safeParse(json);
   return parsed.success ? parsed.data : faultOf(parsed.error);
 }

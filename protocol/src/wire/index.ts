@@ -7,5 +7,6 @@ export * from './hello-proof.ts';
 export * from './key-statement.ts';
 export * from './limits.ts';
 export * from './orchestrator-message.ts';
+export { isPlainReport } from './plain-report.ts';
 export * from './terminal-frame.ts';
 export * from './version.ts';
