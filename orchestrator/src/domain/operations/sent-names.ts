@@ -5,8 +5,8 @@ import type { SentOperation } from '../../store/queries/operations.ts';
 import type { Payloads } from './payloads.ts';
 
 /**
- * The resources of a dispatched operation, stored as hashes, so that they can be kept for every open operation. Reports are
- * compared with them, so that nothing is stored under a name that the agent invented.
+ * The resources of a dispatched operation. Reports are compared with them, so that nothing is stored under a name that the
+ * agent invented.
  */
 
 export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
@@ -14,27 +14,27 @@ export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 /** Returns 48 bits of a digest. A collision only lets an agent use a name that the orchestrator could have sent anyway. */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
-const resourcePrint = ({ module, type, identity }: Named): number =>
-  printOf(
-    [
-      boundedName(module, nameLengths.module),
-      boundedName(type, nameLengths.type),
-      boundedName(identity, nameLengths.identity),
-    ].join('\0'),
-  );
+/** Returns the names that agents use for a resource. */
+const boundedNames = ({ module, type, identity }: Named): Named => ({
+  module: boundedName(module, nameLengths.module),
+  type: boundedName(type, nameLengths.type),
+  identity: boundedName(identity, nameLengths.identity),
+});
+
+const resourcePrint = ({ module, type, identity }: Named): number => printOf([module, type, identity].join('\0'));
 
 /** Returns the resource name that agents use for an output. */
 export const outputName = ({ module, identity }: Pick<Named, 'module' | 'identity'>): string =>
   boundedName(`${module}/${identity}`, limits.outputResourceLength);
 
 export class SentNames {
-  readonly #resources: readonly number[];
+  readonly #resources: readonly Named[];
   readonly #known: ReadonlySet<number>;
   readonly #outputs: ReadonlySet<number>;
 
   constructor(resources: readonly Named[]) {
-    this.#resources = resources.map(resourcePrint);
-    this.#known = new Set(this.#resources);
+    this.#resources = resources.map(boundedNames);
+    this.#known = new Set(this.#resources.map(resourcePrint));
     this.#outputs = new Set(resources.map((resource) => printOf(outputName(resource))));
   }
 
@@ -42,12 +42,21 @@ export class SentNames {
     return this.#resources.length;
   }
 
-  /** Reports whether the operation has this resource at this position. */
-  isAt(position: number, resource: Named): boolean {
-    return this.#resources[position] === resourcePrint(resource);
+  /** Approximate size in memory, in bytes. */
+  get weight(): number {
+    return this.#resources.reduce(
+      (sum, { module, type, identity }) => sum + resourceBytes + module.length + type.length + identity.length,
+      0,
+    );
   }
 
-  /** Reports whether the operation has this resource at any position. */
+  /** Reports whether the operation has this resource, as agents name it, at this position. */
+  isAt(position: number, { module, type, identity }: Named): boolean {
+    const sent = this.#resources[position];
+    return sent !== undefined && sent.identity === identity && sent.type === type && sent.module === module;
+  }
+
+  /** Reports whether the operation has this resource, as agents name it, at any position. */
   has(resource: Named): boolean {
     return this.#known.has(resourcePrint(resource));
   }
@@ -61,8 +70,10 @@ export class SentNames {
   }
 }
 
-/** Maximum number of resources in all cached sets. Each takes about 100 bytes. */
-const maxCached = 250_000;
+/** Overhead of a resource in bytes. */
+const resourceBytes = 150;
+/** Maximum weight of all cached sets, in bytes. */
+const maxCached = 32 * 1024 * 1024;
 
 /**
  * Returns the names in a dispatched operation, cached by payload.
@@ -71,8 +82,8 @@ const maxCached = 250_000;
 export type SentNamesOf = (sent: SentOperation) => Promise<SentNames | null>;
 
 export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf {
-  const cache = new Map<string, SentNames>();
-  let resources = 0;
+  const cache = new Map<string, { names: SentNames; weight: number }>();
+  let cached = 0;
   return async ({ payload_digest: digest }) => {
     if (digest === null) return null;
     const known = cache.get(digest);
@@ -80,19 +91,20 @@ export function createSentNames(payloads: Pick<Payloads, 'setOf'>): SentNamesOf 
       // Moves the entry to the end, because the first entry is evicted next.
       cache.delete(digest);
       cache.set(digest, known);
-      return known;
+      return known.names;
     }
     const set = await payloads.setOf(digest);
     if (set === null) return null;
-    const found = new SentNames(set.resources);
-    if (cache.has(digest)) return found;
-    cache.set(digest, found);
-    resources += found.count;
-    for (const [oldest, set] of cache) {
-      if (resources <= maxCached || oldest === digest) break;
+    const names = new SentNames(set.resources);
+    if (cache.has(digest)) return names;
+    const { weight } = names;
+    cache.set(digest, { names, weight });
+    cached += weight;
+    for (const [oldest, entry] of cache) {
+      if (cached <= maxCached || oldest === digest) break;
       cache.delete(oldest);
-      resources -= set.count;
+      cached -= entry.weight;
     }
-    return found;
+    return names;
   };
 }
