@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { JsonText } from '../../store/json-text.ts';
-import { canonicalJson, genesis, hashOf } from './audit-chain.ts';
+import { canonicalJson, genesis, hashOf, toAuditEvent } from './audit-chain.ts';
 import { cutOf } from './audit-retention.ts';
 
 describe('canonical JSON', () => {
@@ -52,6 +52,29 @@ test('hashes the previous hash and the export line without its hash', () => {
     '"metadata":{"tags":{"a":"1","b":"2"}},"place":1,"severity":"info","summary":"tagged",' +
     '"target":{"id":"n","name":"wéb-1","type":"agent"},"timestamp":"2026-11-18T11:06:40.123Z"}';
   expect(hashOf(genesis, event)).toBe(createHash('sha256').update(`${genesis}${text}`).digest('hex'));
+});
+
+test('hashes the canonical JSON of the event as the API shows it', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 20 });
+  const names = ['id', 'actor_id', 'actor_name', 'target_type', 'target_id', 'target_name', 'summary'] as const;
+  const texts = fc.record(
+    Object.fromEntries(names.map((name) => [name, text])) as Record<(typeof names)[number], typeof text>,
+  );
+  fc.assert(
+    fc.property(texts, fc.jsonValue(), fc.nat(), fc.nat(), (given, metadata, place, timestamp_ms) => {
+      const event = {
+        ...given,
+        place,
+        timestamp_ms,
+        event_type: 'agent.tagged',
+        severity: 'info',
+        actor_type: 'operator',
+        metadata: JSON.stringify(metadata) as JsonText<Record<string, unknown>>,
+      } as const;
+      const line = canonicalJson({ ...toAuditEvent(event), place });
+      expect(hashOf(genesis, event)).toBe(createHash('sha256').update(genesis).update(line).digest('hex'));
+    }),
+  );
 });
 
 describe('cut for pruning', () => {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AuditEvent } from '@muster/protocol/http';
 import { fromJson } from '../../store/json-text.ts';
 import type { PlacedEvent } from './placed-event.ts';
@@ -25,7 +25,10 @@ export function toAuditEvent(row: Omit<PlacedEvent, 'place' | 'hash' | 'category
   };
 }
 
-export const categoryOf = (type: string): string => type.split('.', 1)[0] as string;
+export function categoryOf(type: string): string {
+  const end = type.indexOf('.');
+  return end === -1 ? type : type.slice(0, end);
+}
 
 /**
  * Returns the canonical JSON of RFC 8785: no white space, keys sorted by UTF-16 code units, numbers and strings as in
@@ -35,10 +38,25 @@ export const categoryOf = (type: string): string => type.split('.', 1)[0] as str
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
-    const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-    return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`).join(',')}}`;
+    const fields = value as Readonly<Record<string, unknown>>;
+    let members = '';
+    for (const key of Object.keys(fields).sort())
+      members += `${members === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(fields[key])}`;
+    return `{${members}}`;
   }
   return JSON.stringify(value);
+}
+
+const party = (type: string, id: string, name: string): string =>
+  `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"type":${JSON.stringify(type)}}`;
+
+/** Returns the {@link canonicalJson} of an event with its place. Written out, because every event is hashed. */
+function canonicalEvent(row: Omit<PlacedEvent, 'hash' | 'category'>): string {
+  const actor = party(row.actor_type, row.actor_id, row.actor_name);
+  const target = party(row.target_type, row.target_id, row.target_name);
+  const metadata = canonicalJson(fromJson(row.metadata));
+  const timestamp = new Date(row.timestamp_ms).toISOString();
+  return `{"actor":${actor},"event_type":${JSON.stringify(row.event_type)},"id":${JSON.stringify(row.id)},"metadata":${metadata},"place":${row.place},"severity":${JSON.stringify(row.severity)},"summary":${JSON.stringify(row.summary)},"target":${target},"timestamp":"${timestamp}"}`;
 }
 
 /**
@@ -47,6 +65,5 @@ export function canonicalJson(value: unknown): string {
  * @throws if the row does not contain a valid event
  */
 export function hashOf(previous: string, event: Omit<PlacedEvent, 'hash' | 'category'>): string {
-  const text = canonicalJson({ ...toAuditEvent(event), place: event.place });
-  return createHash('sha256').update(previous).update(text).digest('hex');
+  return hash('sha256', previous + canonicalEvent(event), 'hex');
 }
