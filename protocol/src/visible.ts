@@ -16,9 +16,11 @@ const escapeOf = (character: string): string => {
 /** Escapes text of several lines. Keeps newlines and tabs. */
 export const visible = (text: string): string => text.replace(unsafe, escapeOf);
 
+const printable = /^[ -~]*$/;
+
 /** Escapes text of one line, including newlines and tabs, so that the text cannot imitate another line. */
 export const visibleLine = (text: string): string =>
-  visible(text).replace(/[\n\t]/g, (character) => (character === '\n' ? '\\n' : '\\t'));
+  printable.test(text) ? text : visible(text).replace(/[\n\t]/g, (character) => (character === '\n' ? '\\n' : '\\t'));
 
 const unitsOf = (character: string): string =>
   [...Array(character.length).keys()]
