@@ -39,6 +39,29 @@ export const insert = (path: string, ...anchors: readonly (readonly [before: str
   },
 });
 
+/**
+ * Adds a line at the end of a section of the first release in the change log, and the section if it is missing.
+ * @throws Error if the file has no release
+ */
+export const addChange = (section: string, line: string): Edit => ({
+  path: 'CHANGELOG.md',
+  after(before) {
+    const [introduction, release, ...older] = (before ?? '').split(/^(?=## )/m);
+    if (release === undefined) throw new Error('CHANGELOG.md has no release; correct tools/new');
+    const sections = release.trimEnd().split(/\n+(?=### )/);
+    const at = sections.findIndex((text) => text.startsWith(`### ${section}\n`));
+    const changed =
+      at === -1
+        ? [...sections, `### ${section}\n${line}`]
+        : sections.map((text, i) => (i === at ? `${text}\n${line}` : text));
+    const end = older.length > 0 ? '\n\n' : release.endsWith('\n') ? '\n' : '';
+    return [introduction, changed.join('\n\n'), end, ...older].join('');
+  },
+});
+
+/** Returns a text as a string literal. */
+export const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 /** Converts `dnf-module` to `dnfModule`. */
 export const camelCase = (name: string): string => name.replaceAll(/-(.)/g, (_, char: string) => char.toUpperCase());
 /** Converts `dnf-module` to `DnfModule`. */

@@ -1,12 +1,19 @@
-import { camelCase, create, insert, pascalCase, type Skeleton } from './edit.ts';
+import { addChange, camelCase, capital, create, insert, pascalCase, quoted, type Skeleton } from './edit.ts';
 
-/** Returns the skeleton of a kind of resource: its schema, provider, tests, contract subject, and example. */
-export function kindSkeleton(name: string): Skeleton {
+export interface KindOptions {
+  /** What one resource is, such as `a file, or a symbolic link`. Appears in the module language and the documentation. */
+  readonly about: string;
+  /** The counterparts in Salt, Puppet, and Ansible, separated by `|`. */
+  readonly like: string;
+}
+
+/** Returns the skeleton of a kind of resource: its schema, provider, tests, contract subject, example, and entries in pages. */
+export function kindSkeleton(name: string, { about, like }: KindOptions): Skeleton {
   const camel = camelCase(name);
   const pascal = pascalCase(name);
   return {
     edits: [
-      create(`protocol/src/module/kinds/${name}.ts`, schemaOf(name, camel)),
+      create(`protocol/src/module/kinds/${name}.ts`, schemaOf(name, camel, about)),
       insert(
         'protocol/src/module/kinds.ts',
         ['import { packageKinds }', `import { ${camel}Kind } from './kinds/${name}.ts';\n`],
@@ -25,25 +32,42 @@ export function kindSkeleton(name: string): Skeleton {
         ['import type { Subject }', `import { ${camel}Subjects } from './${name}.ts';\n`],
         ['];\n', `  ...${camel}Subjects,\n`],
       ),
+      insert('README.md', ['; and `script` for everything else', `, \`${name}\``]),
+      insert('docs/coming-from.md', [
+        '| `service.running` for a timer |',
+        `| ${like.split('|').map(counterpart).join(' | ')} | \`${name}\` |\n`,
+      ]),
+      addChange(
+        'Modules and the command line',
+        `- The kind \`${name}\` manages ${about}. Update agents before modules use it.`,
+      ),
     ],
     next: [
-      `protocol/src/module/kinds/${name}.ts: describe the kind and its fields, and write a useful example`,
+      `protocol/src/module/kinds/${name}.ts: the fields, and a useful example with all of them except \`ensure\``,
       `agent/src/resources/${name}.ts: repeat the fields, then write each method that throws "fill in"`,
       `agent/src/resources/${name}.test.ts: replace each "fill in"`,
       `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
       'node tools/checks/docs.ts --write: regenerates docs/module-kinds.md',
-      'docs/coming-from.md: name the counterparts in Ansible, Puppet, and Salt',
+      'docs/modules.md: what the kind keeps, which fields drift names, and what removal restores',
     ],
   };
 }
 
-const schemaOf = (name: string, camel: string): string => `import { formatted } from './field.ts';
+/** Formats the names of a counterpart as code. */
+const counterpart = (names: string): string =>
+  names
+    .split(',')
+    .map((text) => text.trim())
+    .map((text) => (text === '' ? '' : `\`${text}\``))
+    .join(', ');
+
+const schemaOf = (name: string, camel: string, about: string): string => `import { formatted } from './field.ts';
 import * as format from './format.ts';
 import { defineKind, ensure } from './kind.ts';
 
 export const ${camel}Kind = {
   '${name}': defineKind({
-    description: 'fill in: one noun phrase',
+    description: ${quoted(capital(about))},
     platforms: ['linux'],
     example: 'name: example',
     required: { name: formatted('fill in: the field that identifies it', format.plainName) },

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../suite/cli.ts';
-import { insert } from './edit.ts';
+import { addChange, insert } from './edit.ts';
 import { skeletonOf, write } from './new.ts';
 
 const run = promisify(execFile);
@@ -18,14 +18,16 @@ let nounWithoutTable: string[];
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'muster-new-'));
-  for (const name of [...workspaces, 'tools', 'docs', 'tsconfig.json', 'biome.json', 'package.json'])
+  const others = ['tools', 'docs', 'tsconfig.json', 'biome.json', 'package.json', 'README.md', 'CHANGELOG.md'];
+  for (const name of [...workspaces, ...others])
     cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !skipped.has(basename(path)) });
   // The copy uses the third-party packages of this tree but its own workspaces.
   mkdirSync(join(copy, 'node_modules/@muster'), { recursive: true });
   for (const name of readdirSync(join(root, 'node_modules')).filter((name) => name !== '@muster'))
     symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
   for (const name of workspaces) symlinkSync(join(copy, name), join(copy, 'node_modules/@muster', name));
-  kind = write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never);
+  const about = ['--about', "a module of the machine's kernel", '--like', 'kmod.present | | modprobe, persistent'];
+  kind = write(copy, skeletonOf(copy, ['kind', 'kernel-module', ...about]) as never);
   noun = write(copy, skeletonOf(copy, ['noun', 'gadget-kits']) as never);
   const words = ['widgets', '--no-table', '--about', "a machine's widgets", '--example', 'left-cog'];
   nounWithoutTable = write(copy, skeletonOf(copy, ['noun', ...words]) as never);
@@ -143,6 +145,27 @@ test('writes the description, the example, and the menu position of a noun', () 
   );
 });
 
+test('names a kind, its description, and its counterparts in the pages that list kinds', () => {
+  const text = (file: string) => readFileSync(join(copy, file), 'utf8');
+  expect(text('protocol/src/module/kinds/kernel-module.ts')).toContain(`"A module of the machine's kernel"`);
+  expect(text('README.md')).toContain(', `kernel-module`; and `script` for everything else');
+  expect(text('docs/coming-from.md')).toContain('| `kmod.present` |  | `modprobe`, `persistent` | `kernel-module` |\n');
+  expect(text('CHANGELOG.md')).toContain(
+    "\n- The kind `kernel-module` manages a module of the machine's kernel. Update agents before modules use it.\n\n### ",
+  );
+});
+
+test('adds a change to the first release, and its section if it is missing', () => {
+  const { after } = addChange('Added', '- b');
+  const older = '## 0.1\n\n### Added\n- old\n';
+  expect(after(`# Log\n\n## Unreleased\n\n### Added\n- a\n\n### Fixed\n- c\n\n${older}`)).toBe(
+    `# Log\n\n## Unreleased\n\n### Added\n- a\n- b\n\n### Fixed\n- c\n\n${older}`,
+  );
+  expect(after(`# Log\n\n## Unreleased\n\n${older}`)).toBe(`# Log\n\n## Unreleased\n\n### Added\n- b\n\n${older}`);
+  expect(after('# Log\n\n## Unreleased\n\n### Added\n- a')).toBe('# Log\n\n## Unreleased\n\n### Added\n- a\n- b');
+  expect(() => after('# Log\n')).toThrow('CHANGELOG.md has no release');
+});
+
 test('refuses a name that exists, and writes nothing', () => {
   const before = readFileSync(join(copy, 'agent/src/resources/provider/registry.ts'), 'utf8');
   expect(() => write(copy, skeletonOf(copy, ['kind', 'kernel-module']) as never)).toThrow(
@@ -159,6 +182,8 @@ test.each([
   [['page', 'gadgets']],
   [['noun', 'gadgets', '--icon', 'x']],
   [['kind', 'x', '--no-table']],
+  [['kind', 'x', '--like', 'a | b']],
+  [['noun', 'gadgets', '--like', 'a | b | c']],
   [['noun', 'gadgets', '--example', "'"]],
 ])('refuses the arguments %j', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());
 

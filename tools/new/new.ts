@@ -12,6 +12,8 @@ import { nounSkeleton } from './noun.ts';
 
 const usage = `Usage:
   npm run new -- kind NAME   schema, provider, tests, and contract subject of a kind of resources
+    --about TEXT     what one resource is, for the documentation, such as "a file, or a symbolic link"
+    --like TEXT      counterparts in Salt, Puppet, and Ansible, such as "file.managed | file | copy, template"
   npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
     --about TEXT     completes "see …" in help texts and documentation, such as "the tags in use"
     --example NAME   name of an example object, for documentation and tests
@@ -21,6 +23,7 @@ NAME has lower-case words joined by hyphens, such as dnf-module. The generated t
 
 const options = {
   about: { type: 'string' },
+  like: { type: 'string' },
   example: { type: 'string', default: 'example' },
   table: { type: 'boolean', default: true },
 } as const;
@@ -60,9 +63,13 @@ export function skeletonOf(root: string, args: readonly string[]): Skeleton | nu
   const { values, positionals } = given;
   const [what, name = '', ...rest] = positionals;
   if (rest.length > 0 || !namePattern.test(name) || !namePattern.test(values.example)) return null;
-  if (what === 'kind') return positionals.length === args.length ? kindSkeleton(name) : null;
-  if (what !== 'noun' || !name.endsWith('s')) return null;
-  return nounSkeleton(root, name, { about: `fill in: what ${name} are`, ...values });
+  const { about, like, ...ofNoun } = values;
+  if (what === 'kind') {
+    if (args.some((arg) => /^--(no-table|example)\b/.test(arg)) || (like ?? '||').split('|').length !== 3) return null;
+    return kindSkeleton(name, { about: about ?? 'fill in: what one resource is', like: like ?? 'fill in | |' });
+  }
+  if (what !== 'noun' || !name.endsWith('s') || like !== undefined) return null;
+  return nounSkeleton(root, name, { about: about ?? `fill in: what ${name} are`, ...ofNoun });
 }
 
 const parse = (args: readonly string[]) =>

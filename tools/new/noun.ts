@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { camelCase, create, type Edit, insert, pascalCase, type Skeleton } from './edit.ts';
+import { camelCase, capital, create, type Edit, insert, pascalCase, quoted, type Skeleton } from './edit.ts';
 
 export interface NounOptions {
   /**
@@ -72,11 +72,6 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
     ],
   };
 }
-
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** Returns a text as a string literal. */
-const quoted = (text: string): string => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 
 const checkEdits = ({ name, table }: Names): Edit[] => [
   insert(

@@ -73,11 +73,15 @@ const complete: Partial<Record<ResourceType, Complete>> = {
   ],
 };
 
-/** For a kind without an entry, the example has every field except `ensure`, and its first field is the identity. */
+/**
+ * For a kind without an entry, the example has every field except `ensure`, and the values of the identifying fields,
+ * joined with `/`, are the identity.
+ */
 function completeOf(type: ResourceType): Complete {
-  const { example } = kinds[type];
-  const [, identity] = /^\w+: (.*)/.exec(example) ?? [];
-  return complete[type] ?? [`${example.replaceAll('\n', ', ')}, ensure: present`, `${type}:${identity}`];
+  const { example, identifiedBy } = kinds[type];
+  const values = new Map([...example.matchAll(/^(\w+): (.*)$/gm)].map(([, field = '', value = '']) => [field, value]));
+  const identity = identifiedBy({}).map((field) => values.get(field));
+  return complete[type] ?? [`${example.replaceAll('\n', ', ')}, ensure: present`, `${type}:${identity.join('/')}`];
 }
 
 const source = (type: string, fields: string): string => `name: m
