@@ -2,6 +2,7 @@ import { accountKinds } from './kinds/accounts.ts';
 import { alternativesKind } from './kinds/alternatives.ts';
 import { fileKinds, scriptKinds } from './kinds/files.ts';
 import type { BodyOf, Kind } from './kinds/kind.ts';
+import { knownHostKind } from './kinds/known-host.ts';
 import { packageKinds } from './kinds/packages.ts';
 import { serviceKinds } from './kinds/services.ts';
 import { systemKinds } from './kinds/system.ts';
@@ -15,6 +16,7 @@ const table = {
   ...serviceKinds,
   ...scriptKinds,
   ...alternativesKind,
+  ...knownHostKind,
   ...systemKinds,
 };
 

@@ -7,6 +7,7 @@ import { directoryUnix } from '../directory-unix.ts';
 import { fileUnix } from '../file-unix.ts';
 import { groupUnix } from '../group-unix.ts';
 import { hostname } from '../hostname.ts';
+import { knownHost } from '../known-host.ts';
 import { lineUnix } from '../line-unix.ts';
 import { packageApt } from '../package-apt.ts';
 import { packageDnf } from '../package-dnf.ts';
@@ -42,6 +43,7 @@ const providers: ReadonlyMap<string, Provider> = new Map(
     aptRepository,
     packageDnf,
     alternatives,
+    knownHost,
   ].map((provider) => [provider.type, guarded(provider as unknown as Provider)]),
 );
 
