@@ -101,5 +101,5 @@ test('accepts nothing that the schema refuses or changes', () => {
     ),
     { numRuns: 2_000 },
   );
-  expect(plain).toBeGreaterThan(100);
+  expect(plain).toBeGreaterThan(20);
 });
