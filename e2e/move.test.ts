@@ -79,7 +79,7 @@ describe('export and import of a database', () => {
       writeFileSync(cut, readFileSync(file).subarray(0, -500));
       const refused = await run(stage, 'import', ...into, cut);
       expect(refused).toMatchObject({ code: 1, stdout: '' });
-      expect(refused.stderr).toMatch(/cut off/);
+      expect(refused.stderr).toMatch(/truncated/);
       const read = await run(stage, 'import', ...into, '--json', file);
       expect(read, read.stderr).toMatchObject({ code: 0 });
       expect(tablesOf(read)).toEqual(tablesOf(written));

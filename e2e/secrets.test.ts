@@ -128,7 +128,7 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   await expect(call(createSecret, { body: { name: 'one', value: one } })).rejects.toThrow();
   await expect(call(createSecret, { body: { name: '1', value: one, description: 7 } as never })).rejects.toThrow();
 
-  // Resources that fail with a secret in their text or output.
+  // Resources that fail, and whose text or output contains a secret.
   await upload([
     file('conf', 'conf', 'user=a\npassword=${{ secrets.one }}\n'),
     file('key', 'key', '${{ secrets.three }}'),
@@ -161,9 +161,9 @@ async function expectSecretsContained(stage: Stage, end: FarEnd, { url, dump }: 
   for (const id of ['reader', 'encoder', 'dumper'])
     expect(output[`site/${id}`]).toMatchObject({ stdout: expect.stringContaining('(sensitive)'), exit_code: 1 });
 
-  // An apply on an agent that the restriction of the secret excludes is refused.
+  // An apply is refused on an agent that the restriction of the secret excludes.
   const refused = call(applyAgent, { params: { node_id: other.nodeId }, body: { modules: ['site'] } });
-  await expect(refused).rejects.toThrow('may not go to this agent');
+  await expect(refused).rejects.toThrow('is not allowed for this agent');
 
   // Applies the module, changes a file and secrets, and applies again.
   await upload([

@@ -140,7 +140,7 @@ describe('candidates from the orchestrator', () => {
     ['the certificate is unknown', { MUSTER_FINGERPRINT: '', XDG_CONFIG_HOME: '/nonexistent' }],
     ['there is no key', { MUSTER_KEY_FILE: '/nonexistent' }],
     ['a variable is wrong', { MUSTER_URL: 'ftp://x' }],
-  ])('prints nothing if %s', async (_, variables) => {
+  ])('completes nothing if %s', async (_, variables) => {
     const MUSTER_KEY_FILE = join(home.path, 'config', 'muster', 'operator.key');
     expect(await complete({ ...(await own('silent')), MUSTER_KEY_FILE, ...variables }, 'agents', 'show', '')).toEqual({
       exit: 0,

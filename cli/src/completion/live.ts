@@ -9,7 +9,7 @@ import type { Candidate, Source } from './completion.ts';
 
 /** Maximum age of a cached answer that is used without a request, in seconds. */
 const freshSecs = 20;
-/** Page size. Keeps the answer small, because the user is waiting for the completion. */
+/** Page size. Small, because the user waits for the completion. */
 const maxCandidates = '500';
 
 const named = (value: string, about = ''): Candidate => ({ value, about });

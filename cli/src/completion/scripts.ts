@@ -12,7 +12,7 @@ _muster() {
       return
     fi
     line="\${line%%$'\\t'*}"
-    # bash takes --flag=value apart, and has the value alone.
+    # bash splits --flag=value, and completes only the value.
     [[ $current != --*=* && $line == --*=* ]] && line="\${line#*=}"
     COMPREPLY+=("$line")
   done < <(muster __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)

@@ -18,7 +18,7 @@ import type { HereFacts } from './here.ts';
 import type { MachineFacts } from './machine.ts';
 import type { FleetFacts, ReachFacts } from './orchestrator.ts';
 
-/** Collects facts; here.ts, machine.ts, and orchestrator.ts judge them. */
+/** Collects facts, which here.ts, machine.ts, and orchestrator.ts evaluate. */
 
 const limitMs = 5_000;
 

@@ -90,7 +90,7 @@ describe('findings about this client', () => {
     [100 * 1024 ** 3, 1024 ** 3, 'warning'],
     [1024 ** 3, 400 * 1024 ** 2, 'warning'],
     [1024 ** 3, 10 * 1024 ** 2, 'problem'],
-  ])('judges a disk of %i bytes with %i bytes free as %s', (size, free, verdict) => {
+  ])('reports a disk of %i bytes with %i bytes free as %s', (size, free, verdict) => {
     expect(judgeDisk('machine', { path: '/x', size, free }).verdict).toBe(verdict);
   });
 });

@@ -87,7 +87,7 @@ export function judgeDisk(area: Area, { path, size, free }: Disk): Finding {
   const mib = Math.floor(free / 1024 ** 2);
   const message = `${mib} MiB of ${Math.floor(size / 1024 ** 2)} MiB are free on the disk of ${path}`;
   const remedy = `To see what uses the space: du -xh ${path} | sort -h | tail`;
-  const why = 'A full disk stops all writes, also of other programs.';
+  const why = 'On a full disk, all writes fail, including those of other programs.';
   if (mib < 64) return problem('disk', message, why, remedy);
   return mib < 512 || free < size / 50 ? warning('disk', message, why, remedy) : ok('disk', message);
 }

@@ -4,7 +4,7 @@ import { type Disk, type Finding, findingsOf, judgeDisk, judgePermissions, type 
 export interface MachineFacts {
   program: 'agent' | 'orchestrator';
   directory: string;
-  /** The uid of this process. Only root and the owner can read the data directory. */
+  /** The uid of this process. Only root and the owner of the data directory can read it. */
   uid: number;
   readable: boolean;
   /** Whether this user may not search for the data directory, for example below a directory of another user. */

@@ -39,7 +39,10 @@ const sent = (id: string) => all(id)[0];
 const widest = (text: string) =>
   Math.max(...text.split('\n').map((line) => stringWidth(line.replace(/\u001b\[\d+m/g, ''))));
 
-/** A terminal of this width with a prompter that answers every question alike and records the questions. */
+/**
+ * Simulates a terminal of this width, with a prompter that gives every question the same answer and records the
+ * questions.
+ */
 function person(columns: number, answer: boolean) {
   const questions: string[] = [];
   const prompt: Prompter = {

@@ -178,7 +178,7 @@ describe('the configuration', () => {
     expect(refused('url: "ftp://u:s3cret@a.example"')).not.toThrow(/s3cret/);
     expect(refused('urk: "x"')).toThrow(/metrics\.remote_write\.urk .* did you mean url/);
     expect(refused('username: ada, password_file: /p')).toThrow(/url is missing/);
-    expect(refused(`${url}, username: ada`)).toThrow(/must be given together/);
+    expect(refused(`${url}, username: ada`)).toThrow(/must be set together/);
     expect(refused(`${url}, username: ada, password_file: /p, bearer_token_file: /t`)).toThrow(/not both/);
     expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(/already contains a user/);
   });

@@ -58,9 +58,9 @@ export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDa
   if (!parsed.success) throw new ConfigError(explain(parsed.error, valueLocator(file, lineOf, [fromEnv, fromFlags])));
   const config = parsed.data;
   if ((config.tls_cert === null) !== (config.tls_key === null))
-    throw new ConfigError('tls_cert and tls_key must be given together');
+    throw new ConfigError('tls_cert and tls_key must be set together');
   if ((config.bootstrap_key === null) !== (config.bootstrap_username === null))
-    throw new ConfigError('bootstrap_key and bootstrap_username must be given together');
+    throw new ConfigError('bootstrap_key and bootstrap_username must be set together');
   checkRemoteWrite(config.metrics.remote_write);
   return {
     help: false,
@@ -89,9 +89,8 @@ function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
   const { url, bearer_token_file, username, password_file } = given;
   const within = (text: string) => new ConfigError(`metrics.remote_write: ${text}`);
   if (bearer_token_file !== null && (username !== null || password_file !== null))
-    throw within('give bearer_token_file, or username and password_file, not both');
-  if ((username === null) !== (password_file === null))
-    throw within('username and password_file must be given together');
+    throw within('set either bearer_token_file, or username and password_file, but not both');
+  if ((username === null) !== (password_file === null)) throw within('username and password_file must be set together');
   if (url === null && (bearer_token_file !== null || username !== null)) throw within('url is missing');
   if (url !== null && (bearer_token_file !== null || username !== null) && /^[^/]*\/\/[^/]*@/.test(url))
     throw within('the url already contains a user: specify its name and password either there or in separate settings');
@@ -101,7 +100,7 @@ function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
 function withDatabaseUrl(config: Config): Config {
   const { database_url, database_url_file: file } = config;
   if (file === null) return config;
-  if (database_url !== null) throw new ConfigError('give database_url or database_url_file, not both');
+  if (database_url !== null) throw new ConfigError('set either database_url or database_url_file, but not both');
   let text: string;
   try {
     text = readFileSync(file, 'utf8').trim();

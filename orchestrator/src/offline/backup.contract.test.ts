@@ -242,7 +242,7 @@ describeDatabases('backup and restore', (fixture) => {
     db.exec(`update audit_events set summary = 'nothing happened' where summary = 'it happened 7'`);
     db.close();
     await expect(verifyBackup(bytesOf(await backupOf(from)), nobody)).rejects.toThrow(
-      /at place \d+, the hash does not match the event/,
+      /at position \d+, the hash does not match the event/,
     );
   });
 });

@@ -35,7 +35,7 @@ export class ChainCheck {
     if (this.#early.size > 0) throw broken(place + 1, 'the event at this position is missing');
     const head = this.#head;
     if (head !== null && (head.place !== place || head.hash !== hash))
-      throw broken(Math.min(head.place, place) + 1, 'the chain does not end at its recorded place');
+      throw broken(Math.min(head.place, place) + 1, 'the chain does not end at its recorded position');
     return this.#checked;
   }
 
@@ -67,4 +67,4 @@ export class ChainCheck {
 }
 
 const broken = (place: number, why: string) =>
-  new TransferRefused(`the audit log in the backup was modified: at place ${place}, ${why}`);
+  new TransferRefused(`the audit log in the backup was modified: at position ${place}, ${why}`);

@@ -54,7 +54,7 @@ describe('a restored data directory', () => {
   test('prevents starts after the database was committed, until the restore is complete', async () => {
     await startRestore();
     await markDatabase(directory, 'muster_before');
-    // The restore fails twice, and the second failure does not forget that the database was committed.
+    // The restore fails twice. After the second failure, the commit of the database is still recorded.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');

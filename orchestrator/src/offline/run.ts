@@ -16,7 +16,7 @@ export async function runOffline(command: string, args: readonly string[], defau
   const say = (text: string) => void stderr.write(`${visible(text)}\n`);
   const fail = (error: Error, more: string | null = null): number => {
     const exit = error instanceof ConfigError ? 2 : 1;
-    // The error format of all other commands.
+    // The error format of all Muster commands.
     const body = {
       code: exit === 2 ? 'usage' : 'failed',
       status: null,

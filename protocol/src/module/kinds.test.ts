@@ -214,7 +214,7 @@ describe('kinds', () => {
     expect(parsed.ok ? [] : parsed.faults.map(({ message }) => message)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test('gives both spellings of a kernel parameter the same key', () => {
+  test('gives both spellings of a kernel parameter the same resource key', () => {
     const key = (name: string) => identify('sysctl', { key: name, value: '1' }).key;
     expect(key('net/ipv4/conf/eth0.1/mtu')).toBe(key('net.ipv4.conf.eth0/1.mtu'));
     expect(key('net/ipv4/ip_forward')).toBe('sysctl:net.ipv4.ip_forward');

@@ -471,12 +471,13 @@ describe('certain and possible conflicts', () => {
     const exclusive = [
       withResources(`{ when: { distro: debian }, ${motd} }`, `{ when: { distro: fedora }, ${motd} }`),
       withResources(`{ variants: [{ when: { arch: armv7 }, ${motd} }, { when: { arch: x86_64 }, ${motd} }] }`),
-      // The first file never applies to an agent of the second one, because the other variant has more keys there.
+      // The first file never applies to an agent to which the second one applies, because the other variant has more
+      // keys there.
       withResources(
         `{ variants: [{ when: { platform: linux }, ${motd} }, { when: { platform: linux, distro: debian }, resource: { hostname: { name: a } } }] }`,
         `{ when: { distro: debian }, ${motd} }`,
       ),
-      // No agent that matches the clause gets the first file.
+      // The first file does not apply to any agent that matches the clause.
       withResources(`{ when: { platform: windows }, ${motd} }`, `{ ${motd} }`),
     ];
     for (const source of exclusive) expect(faultsOf(source)).toEqual([]);

@@ -510,7 +510,7 @@ describe('resolution of secrets', () => {
       faults: [
         {
           path: '/modules/m/f/content',
-          message: 'path:/f of module m: the secret "a" is missing, has expired, or may not go to this agent',
+          message: 'path:/f of module m: the secret "a" is missing, has expired, or is not allowed for this agent',
         },
       ],
     });

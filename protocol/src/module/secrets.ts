@@ -120,7 +120,7 @@ function fillBody(
       const value = lookup(part.secret) ?? part.default;
       if (value === null) {
         missing = true;
-        fault(path, `the secret "${part.secret}" is missing, has expired, or may not go to this agent`);
+        fault(path, `the secret "${part.secret}" is missing, has expired, or is not allowed for this agent`);
       }
       text += value ?? '';
     }

@@ -154,7 +154,7 @@ async function show(context: Context, namesOrIds: string[]): Promise<Exit> {
 async function keyOf(context: Context, key: string | undefined, fromSsh: string | undefined): Promise<string> {
   if ((key === undefined) === (fromSsh === undefined))
     throw usageError(
-      'give one public key',
+      'specify exactly one public key',
       'Specify 64 hexadecimal characters, or an OpenSSH key: --from-ssh id_ed25519.pub',
     );
   if (key !== undefined) {
@@ -233,7 +233,7 @@ async function remove(context: Context, namesOrIds: string[], { yes }: { yes?: b
       if (added !== '')
         out.note(`${sanitiseLine(username)} had added ${added}, who can still sign in. Remove those who should not.`);
       const left = leftText(answer);
-      if (left !== '') out.note(`Objects of ${sanitiseLine(username)} that remain; check them:\n${left}`);
+      if (left !== '') out.note(`Check the remaining objects of ${sanitiseLine(username)}:\n${left}`);
     },
   );
   if (out.json) out.data({ removed, ended });

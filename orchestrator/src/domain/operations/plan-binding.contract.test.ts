@@ -158,7 +158,7 @@ describeDatabases('plan binding', (fixture) => {
     }
     const ended = await listOperations(context, { kind: 'apply', status: 'failed' });
     expect(ended.operations.map(({ error }) => error)).toEqual([
-      'the secret "x" may not go to this agent',
+      'the secret "x" is not allowed for this agent',
       'plan_stale: the secret x has changed since this was planned',
     ]);
   });

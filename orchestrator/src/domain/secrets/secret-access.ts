@@ -41,7 +41,7 @@ function denial(
   if (terms === undefined) return `there is no secret "${name}"`;
   if (terms.expires_at_ms !== null && terms.expires_at_ms <= now())
     return `the secret "${name}" expired at ${new Date(terms.expires_at_ms).toISOString()}`;
-  if (!mayHave(fromJson(terms.restriction), agent)) return `the secret "${name}" may not go to this agent`;
+  if (!mayHave(fromJson(terms.restriction), agent)) return `the secret "${name}" is not allowed for this agent`;
   if (secretKeys.find(terms.key_id) === null) return lost(name);
   return null;
 }

@@ -208,7 +208,7 @@ describeDatabases('secrets', (fixture) => {
     await createSecret(context, actor, { name: 'y', value: 'v', restriction: { node_ids: [agent.id] } });
     await submit(['s', 't']);
     await changeSecret(context, actor, 'y', { restriction: { node_ids: ['00'.repeat(16)] } });
-    await expect(submit(['s', 't'])).rejects.toThrow('the secret "y" may not go to this agent');
+    await expect(submit(['s', 't'])).rejects.toThrow('the secret "y" is not allowed for this agent');
     await domain.clock.advance(hour);
     await expect(submit()).rejects.toThrow('the secret "x" expired at');
     // A secret with a default is not required.
@@ -246,12 +246,12 @@ describeDatabases('secrets', (fixture) => {
     [
       'forbidden',
       ({ context, actor }) => changeSecret(context, actor, 'x', { restriction: { tags: 'role=db' } }),
-      'may not go to this agent',
+      'is not allowed for this agent',
     ],
     [
       'forbidden by a tag that changed',
       async ({ context, actor }) => putOneTag(context, actor, 'web-1', 'role', 'db'),
-      'may not go to this agent',
+      'is not allowed for this agent',
     ],
   ])('fails a queued operation when its secret is %s before dispatch', async (_, meanwhile, error) => {
     const all = await open(fixture);
@@ -284,7 +284,7 @@ describeDatabases('secrets', (fixture) => {
     const { results } = await getRun(context, runId);
     expect(results.find(({ node_id }) => node_id === other.id)).toMatchObject({
       status: 'failed',
-      error: 'the secret "x" may not go to this agent',
+      error: 'the secret "x" is not allowed for this agent',
     });
     expect((await domain.links.nextOperation(agent.id))?.operation.resources[0]?.body).toMatchObject({
       content: 'hunter2',

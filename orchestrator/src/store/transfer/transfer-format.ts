@@ -104,7 +104,7 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
       throw new TransferRefused(
         count === 1
           ? 'this is not a Muster export'
-          : `line ${count} cannot be parsed: the export is damaged or cut off`,
+          : `line ${count} cannot be parsed: the export is damaged or truncated`,
       );
     }
     if (count === 1) refuseHeader(value);
@@ -120,7 +120,7 @@ export async function* readExport(bytes: AsyncIterable<Uint8Array>): AsyncGenera
     else if ('end' in value) tables++;
     yield value;
   }
-  if (!complete) throw new TransferRefused(`the export ends after line ${count} without its trailer: it is cut off`);
+  if (!complete) throw new TransferRefused(`the export ends after line ${count} without its trailer: it is truncated`);
 }
 
 function refuseHeader(value: Line): void {
@@ -146,6 +146,6 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer
     if (length > maxLineBytes) throw new TransferRefused(`a line exceeds ${maxLineBytes} bytes: the export is damaged`);
     pieces.push(rest);
   }
-  // Without its line end, the last line was cut off, even if it is valid JSON.
-  if (pieces.length > 0) throw new TransferRefused('the last line has no end: the export is cut off');
+  // Without its line end, the last line is truncated, even if it is valid JSON.
+  if (pieces.length > 0) throw new TransferRefused('the last line has no line break: the export is truncated');
 }

@@ -191,10 +191,10 @@ describe('a transfer between databases', () => {
     const lines = () => text.split('\n').slice(0, -1);
     const joined = (parts: string[]) => parts.map((line) => `${line}\n`).join('');
     const broken: [string, () => string | Buffer, RegExp][] = [
-      ['is cut off between lines', () => joined(lines().slice(0, 30)), /without its trailer: it is cut off/],
-      ['lacks only its trailer', () => joined(lines().slice(0, -1)), /cut off/],
-      ['is cut off within a line', () => text.slice(0, text.length / 2), /cut off/],
-      ['lacks only the last end of line', () => text.slice(0, -1), /cut off/],
+      ['is truncated between lines', () => joined(lines().slice(0, 30)), /without its trailer: it is truncated/],
+      ['lacks only its trailer', () => joined(lines().slice(0, -1)), /truncated/],
+      ['is truncated within a line', () => text.slice(0, text.length / 2), /truncated/],
+      ['lacks only the last end of line', () => text.slice(0, -1), /truncated/],
       ['lacks a row', () => joined(lines().toSpliced(3, 1)), /differ from the exported/],
       [
         'has a row twice',
@@ -208,7 +208,7 @@ describe('a transfer between databases', () => {
       ],
       ['lacks a table', () => withoutTable('settings'), /digest or its counts do not match|lacks tables/],
       ['has more after its end', () => `${text}{"table":"settings"}\n`, /after the end/],
-      ['is empty', () => '', /cut off/],
+      ['is empty', () => '', /truncated/],
       ['is something else', () => 'PGDMP\u0001\u000e\n', /not a Muster export/],
       ['is a JSON document', () => '{"a":1}\n', /not a Muster export/],
       ['has another form', () => text.replace('"muster_export":1', '"muster_export":2'), /reads version 1/],

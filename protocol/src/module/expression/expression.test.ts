@@ -41,7 +41,7 @@ describe('parseExpressions', () => {
     expect(parseExpressions(text)).toEqual({ parts: [part], faults: [] });
   });
 
-  test('splits text with expressions into its parts', () => {
+  test('splits a text into plain text and expressions', () => {
     expect(parseExpressions('a ${{ tag.b }}c$${{ d }} $${{{')).toEqual({
       parts: [{ kind: 'text', text: 'a ' }, expression('tag', 'b', 2), { kind: 'text', text: 'c${{ d }} ${{{' }],
       faults: [],
@@ -92,7 +92,7 @@ const tricky = fc
   .map((pieces) => pieces.join(''));
 
 describe('parseExpressions with any text', () => {
-  test('an escaped text parses to the original text', () => {
+  test('an escaped text is parsed to the original text', () => {
     fc.assert(
       fc.property(tricky, (text) => {
         const { parts, faults } = parseExpressions(escapeExpressions(text));
