@@ -1,4 +1,4 @@
 import packageJson from '../package.json' with { type: 'json' };
 
-/** Version of this release. */
+/** The version of this release. */
 export const version = packageJson.version;

@@ -45,7 +45,7 @@ export function testApp(handlers: Partial<Handlers> = {}, options: Partial<AppOp
   });
 }
 
-/** The address of a route, with the parameters of its example. */
+/** Returns the URL of a route, with the parameters of its example. */
 export const addressOf = (route: Route): string =>
   apiPrefix +
   route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(route.example.params?.[name] ?? 'x'));

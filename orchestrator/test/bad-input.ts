@@ -6,16 +6,16 @@ import { codePoint } from '../../protocol/test/code-point.ts';
 /** Requests with one fault each, derived from a route's declaration. */
 
 export interface BadRequest {
-  /** The fault. */
+  /** What is wrong with the request. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** The query as it appears in the address; the example's if undefined. */
+  /** The query as it appears in the URL; undefined for the query of the example. */
   readonly query?: string;
   readonly payload?: string | Buffer;
   readonly type?: string;
-  /** The required status; undefined: any 4xx, or success if the route allows the text. */
+  /** The required status. If undefined, the answer is any 4xx, or success if the route allows the text. */
   readonly status?: number;
-  /** The expected path of the fault. */
+  /** The expected JSON pointer of the fault. */
   readonly path?: string;
 }
 
@@ -42,12 +42,12 @@ const wrongTypes: Readonly<Record<string, unknown>> = {
 };
 const deep = (levels: number) => `${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-/** A time in the year 10,000, which also exceeds the maximum of all numbers. */
+/** A time in the year 10,000. As a number, it also exceeds the maximum of all numeric fields. */
 const farOut = '253402300800000';
 /** Routes that accept numbers of any size. */
 const farTaken = new Set(['setAuditRetention']);
 
-/** Invalid bodies: every field of every kind. */
+/** Returns invalid bodies, which cover every field of every kind. */
 export function* badBodies(route: Route): Generator<BadRequest> {
   if (route.method === 'GET') return;
   const example = (route.example.body ?? {}) as Record<string, unknown>;
@@ -91,7 +91,7 @@ export function* badBodies(route: Route): Generator<BadRequest> {
   }
 }
 
-/** Requests with invalid queries. */
+/** Returns requests with invalid queries. */
 export function* badQueries(route: Route): Generator<BadRequest> {
   const example = new URLSearchParams(route.example.query ?? {}).toString();
   const and = (more: string) => (example === '' ? more : `${example}&${more}`);
@@ -109,7 +109,7 @@ export function* badQueries(route: Route): Generator<BadRequest> {
       yield { why: `${name}=${text}`, query: and(`${name}=${text}`), status: 400, path: `/${name}` };
 }
 
-/** Path parameters of missing records, as they appear in the address. */
+/** Path parameters of missing records, as they appear in the URL. */
 export function* badParams(route: Route): Generator<BadRequest> {
   const names = Object.keys(route.params?.shape ?? {});
   for (const name of names) {
@@ -142,7 +142,7 @@ const oddValue = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** Any request to a route: its example with parts replaced, or a different one. */
+/** Generates requests to a route: the example with some parts replaced, or a different request. */
 export function anyRequest(route: Route) {
   const example = (route.example.body ?? {}) as Record<string, unknown>;
   const fields = [...Object.keys(route.body ? (shapeOf(route.body).properties ?? {}) : {}), 'x', 'constructor'];
@@ -162,7 +162,7 @@ export function anyRequest(route: Route) {
       query.map((values) => new URLSearchParams(values).toString()),
       { nil: undefined },
     ),
-    /** Replaces an existing value of a path parameter. */
+    /** Replaces a path parameter with the id of an existing record. */
     param: fc.option(oddText, { nil: undefined }),
   });
 }

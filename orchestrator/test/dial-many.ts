@@ -1,4 +1,4 @@
-// A thread with many agents: on request, connects, disconnects, and reconnects all of them together.
+// A thread with many agents, which it connects, disconnects, and reconnects together on request.
 import { parentPort, workerData } from 'node:worker_threads';
 import { dialAsAgent, newAgentKey, type TestAgent } from './test-agent.ts';
 

@@ -55,7 +55,7 @@ export async function openDomain(
     bus,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),
-    // Returns different bytes at each call, and equal bytes in each test run.
+    // Returns different bytes at each call, but the same sequence in each test run.
     randomBytes: (length) =>
       Buffer.concat([createHash('sha512').update(`${++drawn}`).digest(), Buffer.alloc(64)]).subarray(0, length),
     documents: createModuleDocuments(db),
@@ -120,7 +120,7 @@ export async function newKey(): Promise<Key> {
   };
 }
 
-/** Creates an admin with a key, as whom the test acts. */
+/** Creates an admin with a key, as which the test acts. */
 export async function newAdmin({ context }: Domain, username = 'ada'): Promise<{ key: Key; actor: Actor }> {
   const key = await newKey();
   await addOperator(context, { type: 'system', id: '', name: '' }, { public_key: key.hex, username, role: 'admin' });
@@ -183,7 +183,7 @@ export function resultOf(more: Partial<ResourceResult> = {}): ResourceResult {
   };
 }
 
-/** The reports of an agent for a whole operation. */
+/** Returns the reports of an agent for a whole operation. */
 export function reportsOf(
   operationId: string,
   results: ResourceResult[],

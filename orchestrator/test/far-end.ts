@@ -13,7 +13,7 @@ export interface Arrived {
 /** Behavior of the server: a status to answer with, or a function. */
 export type Behaviour = number | ((response: ServerResponse, arrived: Arrived, socket: Socket) => void);
 
-/** A real server on loopback that records requests and behaves as told. */
+/** A real server on loopback that records requests and answers as the test configures. */
 export async function farEnd(behaviour: Behaviour = 200) {
   const arrived: Arrived[] = [];
   const sockets = new Set<Socket>();

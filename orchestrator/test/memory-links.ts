@@ -15,7 +15,7 @@ interface Row {
   cancellations: string[];
 }
 
-/** The domain for the gateway, in memory: enough of its rules to test the gateway. */
+/** An in-memory domain for the gateway, with only the rules that tests of the gateway need. */
 export class MemoryLinks implements AgentLinks {
   readonly rows = new Map<string, Row>();
   readonly calls: string[] = [];
@@ -38,7 +38,7 @@ export class MemoryLinks implements AgentLinks {
     this.owners.set(operation.operation_id, nodeId);
   }
 
-  /** Keys that are not of the agent whose id they yield, by hex. */
+  /** Owners of keys whose owner's id is not the hash of the key, by key in hex. */
   readonly keys = new Map<string, KeyOf | { refusal: Refusal; node_id: string }>();
 
   async keyOf(hello: Hello) {

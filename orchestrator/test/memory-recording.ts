@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Recording, TranscriptDigest } from '../src/store/transcripts/transcript-writer.ts';
 
-/** A recording in memory that writes on demand, or at once. */
+/** A recording in memory that writes on request, or immediately. */
 export class MemoryRecording implements Recording {
   text = '';
   finished = false;

@@ -38,7 +38,7 @@ import { type Domain, type Key, newAdmin, newAgent, openDomain } from './domain.
 import { MemoryAnnouncer } from './memory-announcer.ts';
 import { MemoryShells, terminalsFixture } from './terminals.ts';
 
-/** The whole API with the real domain and a real database; every answer is validated against its schema. */
+/** The whole API with the real domain and a real database. Every answer is validated against its schema. */
 
 export const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
@@ -48,7 +48,10 @@ export async function tokenOf({ signIn }: Domain, key: Key): Promise<string> {
   return (await signIn.verify(key.hex, key.sign(Buffer.from(nonce, 'hex')))).token;
 }
 
-/** Call while defining a suite. @returns opens the API with an admin, an agent, a module and an assignment */
+/**
+ * Call while defining a suite.
+ * @returns a function that opens the API with an admin, an agent, a module, and an assignment
+ */
 export function realApiFixture() {
   const openTerminals = terminalsFixture();
   return async (fixture: DatabaseFixture, samples: SampleStore, options: Partial<AppOptions> = {}) => {
@@ -58,7 +61,7 @@ export function realApiFixture() {
     const shells = new MemoryShells();
     const { terminals, directory } = await openTerminals(domain, { shells });
     const announcer = new MemoryAnnouncer();
-    /** Channels that received something. */
+    /** Channels that received a message. */
     const sentTo: string[] = [];
     const { key, actor } = await newAdmin(domain);
     const agent = await newAgent(domain, actor, 'web-1');

@@ -5,7 +5,10 @@ import { openPostgresSamples } from '../src/store/samples/samples-postgres.ts';
 import { openSqliteSamples } from '../src/store/samples/samples-sqlite.ts';
 import type { DatabaseAddress, DatabaseFixture } from './databases/databases.ts';
 
-/** Call while defining a suite. @returns opens sample stores, which are closed after the test */
+/**
+ * Call while defining a suite.
+ * @returns a function that opens sample stores, which are closed after the test
+ */
 export function samplesFixture(fixture: DatabaseFixture) {
   const open: SampleStore[] = [];
   afterEach(async () => {
@@ -15,7 +18,7 @@ export function samplesFixture(fixture: DatabaseFixture) {
     /** A location for a sample store. */
     async place(): Promise<DatabaseAddress> {
       const at = await fixture.newAddress();
-      // On PostgreSQL samples are in the database, which must exist.
+      // On PostgreSQL, samples are in the database, which must exist.
       if (fixture.kind === 'postgres') await (await fixture.open({ at })).close();
       return at;
     },
@@ -43,7 +46,7 @@ export function samplesFixture(fixture: DatabaseFixture) {
   };
 }
 
-/** A sample with only the given measures. */
+/** Returns a sample with only the given measures. */
 export const sampleAt = (collected_at: number, more: Partial<Sample> = {}): Sample => ({
   collected_at,
   cpu_usage: null,

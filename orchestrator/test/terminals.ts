@@ -11,7 +11,7 @@ import { openTranscripts } from '../src/store/transcripts/transcripts.ts';
 import type { Domain } from './domain.ts';
 import { scratchDirectory } from './scratch.ts';
 
-/** A shell controlled by the test: it records its input; the test sends output through `events`. */
+/** A shell that the test controls. Records its input. The test sends output through `events`. */
 export class MemoryShell implements Shell {
   readonly program = '/bin/bash';
   readonly user = 'root';
@@ -19,7 +19,7 @@ export class MemoryShell implements Shell {
   readonly events: ShellEvents;
   typed = '';
   sizes: string[] = [];
-  /** Bytes acknowledged in its flow-control window. */
+  /** Bytes that were released to the shell's flow-control window. */
   given = 0;
   closed: string | null = null;
   /** The result of `write`. */
@@ -47,7 +47,7 @@ export class MemoryShell implements Shell {
     this.closed ??= reason;
   }
 
-  /** Sends output. */
+  /** Sends output of the shell. */
   says(text: string | Uint8Array): void {
     this.events.output(Buffer.from(text as string));
   }
@@ -73,14 +73,14 @@ export class MemoryShells implements Shells {
   }
 }
 
-/** A client whose network accepts everything at once, unless `stuck` is set. */
+/** A client whose network accepts all data immediately, unless `stuck` is set. */
 export class MemoryClient implements TerminalClient {
-  /** In order: output as text, and notices. */
+  /** Received output as text and notices, in order. */
   readonly seen: (string | TerminalNotice)[] = [];
   readonly bytes: Uint8Array[] = [];
   paused = false;
   over: 'closed' | 'cut' | null = null;
-  /** Accepts nothing while set. */
+  /** Whether the network accepts no data. */
   stuck = false;
   readonly #untaken: (() => void)[] = [];
 
@@ -119,12 +119,12 @@ export class MemoryClient implements TerminalClient {
     for (const sent of this.#untaken.splice(0)) sent();
   }
 
-  /** All output. */
+  /** Returns all received output. */
   get shown(): string {
     return Buffer.concat(this.bytes).toString();
   }
 
-  /** Code of the last error notice, if any. */
+  /** Returns the code of the last error notice, if any. */
   get code(): string | null {
     const last = this.seen.findLast((one) => typeof one === 'object' && one.type === 'error');
     return typeof last === 'object' && last.type === 'error' ? last.code : null;
@@ -147,7 +147,10 @@ export const refusingShells: Shells = {
   },
 };
 
-/** Call while defining a suite. @returns opens terminals with a domain, with transcripts in a new directory */
+/**
+ * Call while defining a suite.
+ * @returns a function that opens terminals with a domain, with transcripts in a new directory
+ */
 export function terminalsFixture() {
   const root = scratchDirectory('muster-terminals-');
   let count = 0;

@@ -34,7 +34,7 @@ export class TestAgent {
   readonly key: AgentKey;
   readonly closed: Promise<{ code: number; reason: string }>;
   private readonly inbox: OrchestratorMessage[] = [];
-  /** Received input by channel, and its longest piece. */
+  /** Input received by channel, and the longest piece of it. */
   readonly typed = new Map<number, Buffer>();
   longestPiece = 0;
   private readonly waiting = new Set<() => void>();
@@ -59,7 +59,7 @@ export class TestAgent {
     });
   }
 
-  /** The next message of this type; others stay in the inbox. */
+  /** Resolves with the next message of this type. Others stay in the inbox. */
   async next<T extends OrchestratorMessage['type']>(type: T): Promise<Of<T>> {
     for (;;) {
       const index = this.inbox.findIndex((message) => message.type === type);
@@ -105,7 +105,7 @@ export class TestAgent {
     this.ws.send(JSON.stringify(message));
   }
 
-  /** A valid hello, except for changes that the test makes before or after signing. */
+  /** Builds a valid hello, except for changes that the test makes before or after signing. */
   async hello(changes: Partial<Hello> = {}, signedVersions = changes.versions ?? [1]): Promise<Hello> {
     const challenge = await this.next('challenge');
     const bytes = handshakeBytes({

@@ -19,7 +19,7 @@ const sql =
   /^\s*(?:select\b.*\bfrom\b|insert (?:or \w+ )?into|update \S+ set|delete from|(?:create|alter|drop) (?:unlogged |unique )?(?:table|index|trigger|view|database|role|schema|sequence)\b|pragma|with \w+ as \()/is;
 const className = /^(?:-?[a-z]+(?:-[a-z0-9]|:\S)|\[|\w+-\[)\S*$/;
 
-/** Whether a literal has at least three words and is neither SQL nor a list of CSS classes. */
+/** Reports whether a literal has at least three words and is neither SQL nor a list of CSS classes. */
 function isSentence(text: string): boolean {
   const words = text.trim().split(/\s+/);
   if (words.length < 3 || !/[a-z]{2}/.test(text) || sql.test(text)) return false;

@@ -15,7 +15,7 @@ type Rank = (typeof ranks)[number];
 export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
-  /** Maximum number of connections. */
+  /** Maximum number of open connections. */
   readonly connections: number;
   /** Maximum number of exposed connections of one network. */
   readonly exposedOfNetwork: number;

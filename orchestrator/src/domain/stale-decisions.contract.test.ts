@@ -50,7 +50,7 @@ describeDatabases('decisions on rows that change before the write', (fixture) =>
       (await listAudit(context, { limit: 100 })).events.filter(({ event_type }) => event_type === type);
     return { domain, context, actor, agent, submit, sent, report, statusOf, events };
   };
-  /** Calls `action` just before the first transaction with this name. */
+  /** Calls `action` immediately before the first transaction with this name. */
   const before = ({ context }: Domain, name: string, action: () => Promise<unknown>) => {
     const write = context.db.write.bind(context.db);
     let done = false;

@@ -91,7 +91,7 @@ describeDatabases('web sign-in', (fixture) => {
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  test('applies the renewal limit of a session to those opened with its codes', async () => {
+  test('limits the renewal of sessions that were opened with codes like that of the session that created the codes', async () => {
     const lifeSecs = 1800;
     const { domain, signIn } = await open(lifeSecs);
     let token = await signIn();

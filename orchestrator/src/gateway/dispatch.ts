@@ -24,7 +24,7 @@ export class Dispatcher {
   private readonly resources = new WeakMap<object, Buffer>();
   private inFlight = 0;
   private bufferedBytes = 0;
-  /** Bytes of the last operation that was sent: the estimated size of operations that are being read. */
+  /** Size of the last operation that was sent, in bytes. Used as the estimate for operations that are being read. */
   private lastBytes = bytesExpected;
   private scheduled = false;
 

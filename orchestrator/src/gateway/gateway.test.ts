@@ -663,7 +663,7 @@ describe('live output of programs', () => {
 });
 
 describe('operations', () => {
-  test('dispatches one operation at a time, the next after the end of the previous one is committed', async () => {
+  test('dispatches one operation at a time, each after the end of the previous one is committed', async () => {
     await start();
     const agent = await dial();
     await agent.join();

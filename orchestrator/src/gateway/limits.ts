@@ -41,7 +41,7 @@ export const defaultGatewayLimits = {
   reassemblyLength: 64 * 1024 * 1024,
   /** Minimum rate of a large report, in characters per second. A slower report would hold its budget too long. */
   reportLengthPerSecond: 512,
-  /** Maximum time for a large report to be complete. */
+  /** Maximum time to receive a complete large report. */
   reportDeadlineMs: 15 * 60_000,
   /** Minimum interval between commits of changed attributes. The newest values are committed. */
   attributesIntervalMs: 5_000,

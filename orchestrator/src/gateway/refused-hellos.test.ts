@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RefusedHellos } from './refused-hellos.ts';
 
-test('delays a network that has used its burst, and then allows one hello per refilled token', () => {
+test('delays a network that has used its burst, and then allows one hello for each refilled token', () => {
   const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
   for (let at = 0; at < 3; at++) {
     expect(hellos.mayBegin('A', 0)).toBe(true);

@@ -24,7 +24,7 @@ const refusalCodes = {
 /** Maximum number of input frames not yet written to the network. Further input is joined into larger frames. */
 const maxUnsent = 8;
 
-/** Maximum number of characters of a name from an agent. Half of the wire limit, which counts UTF-16 code units. */
+/** Maximum length of a name from an agent, in characters. Half of the wire limit, which counts UTF-16 code units. */
 const maxTextLength = 128;
 const maxMessageLength = 500;
 

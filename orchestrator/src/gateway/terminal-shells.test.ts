@@ -133,7 +133,7 @@ describe('opening', () => {
     expect(recorded.events).toEqual([]);
   });
 
-  test('reports no event before the caller has the shell, and then all events in order', async () => {
+  test('reports no event before the caller receives the shell, and then reports all events in order', async () => {
     await start();
     const agent = await connected();
     const recorded = new RecordedEvents();

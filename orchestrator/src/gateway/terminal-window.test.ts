@@ -56,7 +56,7 @@ describe('the output window of a terminal', () => {
 });
 
 describe('pieces of terminal output', () => {
-  test('passes on at most one piece more than the maximum, and neither loses nor stalls output', () => {
+  test('passes on at most one piece more than the maximum, loses no output, and never stalls', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (maxPieces, steps) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TokenBucket } from './token-bucket.ts';
 
-test('returns the time until borrowed tokens are refilled', () => {
+test('returns the milliseconds until borrowed tokens are refilled', () => {
   const bucket = new TokenBucket(2, 0);
   const owe = (now: number) => bucket.owe(now, 10, 2);
   expect([owe(0), owe(0), owe(0), owe(0)]).toEqual([0, 0, 100, 200]);

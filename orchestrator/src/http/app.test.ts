@@ -13,7 +13,7 @@ const post = (url: string, payload: string, headers: Record<string, string> = {}
   ({ method: 'POST', url, payload, headers: { ...admin, 'content-type': 'application/json', ...headers } }) as const;
 
 describe('sessions and roles', () => {
-  test('passes the session that belongs to the token to the handler', async () => {
+  test('passes the session of the token to the handler', async () => {
     let seen: CallOf<'getAgent'> | undefined;
     const app = testApp({
       getAgent: (call) => {

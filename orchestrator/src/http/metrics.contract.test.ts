@@ -23,7 +23,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     await metrics.record(agent.id, [
       sampleAt(at, { cpu_usage: 10, net_rx_bytes: 100, uptime: 50 }),
       sampleAt(at + 60, { net_rx_bytes: 900, uptime: 110 }),
-      // Include a restart of the machine, a gap, and samples without network values.
+      // The samples include a restart of the machine, a gap, and samples without network values.
       sampleAt(at + 120, { cpu_usage: 40, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
@@ -113,7 +113,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     expect(longest[0].collected_at % 31_536_000).toBe(0);
   });
 
-  test('answers 204 for an agent without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
+  test('answers 204 for an agent without samples and 404 for an unknown agent, and leaves out both when it lists the latest samples', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
     const removed = await newAgent(domain, actor, 'gone');

@@ -48,7 +48,7 @@ describeDatabases('recorded refusals', (fixture) => {
     return { ...api, post, refusals, anOperator };
   };
 
-  test('records a refused sign-in once by operator, address, and reason; repeats become an hourly count', async () => {
+  test('records a refused sign-in once by operator, address, and reason, and repetitions as an hourly count', async () => {
     const { domain, key, post, refusals } = await open();
     const verify = (from: string) =>
       post('/auth/verify', { public_key: key.hex, signature: wrongSignature }, from).then(
@@ -157,7 +157,7 @@ describeDatabases('recorded refusals', (fixture) => {
         { node_id: at.toString(16).padStart(32, '0'), remote_ip: ip(at) },
       );
     }
-    // 50 refusals without an operator, 20 with the operator, and two counts of further refusals.
+    // There are 50 refusals without an operator, 20 with the operator, and two counts of further refusals.
     expect(await refusals()).toHaveLength(72);
     expect((await listAudit(domain.context, { event_type: 'agent.refused', limit: 500 })).events).toHaveLength(51);
     domain.clock.advance(refusalsEveryMs);

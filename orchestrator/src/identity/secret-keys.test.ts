@@ -50,7 +50,7 @@ describe('sources of keys', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
 
-  test('changes only the keys in its own file', async () => {
+  test('changes only the keys in the file of the data directory', async () => {
     put('secrets.keys', hex(5));
     expect((await load()).canAdd).toBe(true);
     const given = await load({ env: { MUSTER_SECRETS_KEY: hex(1) } });
@@ -135,7 +135,7 @@ describe('refused keys', () => {
       expect((await load({ file: put(`given-${mode}.key`, hex(1), mode) })).ids).toEqual(ids(1));
   });
 
-  test.each([0o640, 0o604, 0o644])('refuses its own file with mode %o', async (mode) => {
+  test.each([0o640, 0o604, 0o644])('refuses the key file in the data directory if it has the mode %o', async (mode) => {
     put('secrets.keys', hex(1), mode);
     await expect(load()).rejects.toThrow('chmod 0600');
     await expect(load({ env: { MUSTER_SECRETS_KEY: hex(2) } })).rejects.toThrow('chmod 0600');

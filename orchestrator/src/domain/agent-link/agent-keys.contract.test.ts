@@ -219,7 +219,7 @@ describeDatabases('agent keys', (fixture) => {
     expect(await hello(latest, ...statements)).toBe(first.id);
     expect(await hello(latest)).toBe(first.id);
     expect(await rotations()).toMatchObject([{ metadata: { key: latest.hex, former_key: first.hex } }]);
-    // The last statement still lets the previous key connect. Earlier keys ended at their stated times.
+    // The last statement still lets the previous key connect. Earlier keys are no longer valid.
     expect(await hello(keys[2]!)).toBe(first.id);
     expect(await hello(keys[1]!)).toBe('key_replaced');
     expect(await hello(first)).toBe('key_replaced');

@@ -102,7 +102,7 @@ export function judgeKey(
     return { node_id, valid_until, succession: null };
   }
   const firstId = idOfRawKey(Buffer.from(public_key, 'hex'));
-  // The agent's record no longer has its first key. Statements about that key do not matter.
+  // The agent's record no longer contains its first key. Statements about that key have no effect.
   if (idTaken) return replaced(firstId, 'another key has replaced this one');
   const statements = statementsOf(shown);
   if (statements.length === 0) return { node_id: firstId, valid_until: null, succession: null };

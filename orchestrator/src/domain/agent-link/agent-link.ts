@@ -54,7 +54,7 @@ export interface AgentLinks {
   refused(refusal: Refusal, from: { node_id: string | null; remote_ip: string }): Promise<void>;
 }
 
-/** The sender of a hello: its key, its address, and when the hello arrived (Unix seconds). */
+/** The sender of a hello: its key, its address, and the time of arrival (Unix seconds). */
 export interface Caller extends KeyOf {
   remote_ip: string;
   now: number;

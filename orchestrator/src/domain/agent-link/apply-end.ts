@@ -77,7 +77,7 @@ export async function applyEnd(
   return { statements, unchanged: succeeded && unchanged ? payload_digest : null };
 }
 
-/** Stands for the sent set of an operation whose payload is no longer stored. */
+/** Used for an operation whose payload is no longer stored. */
 const nothingSent: SentSet = { resources: [], keep_modules: [] };
 
 const isUnchanged = ({ resources }: SentSet, results: ReadonlyMap<number, ResourceResult>): boolean =>

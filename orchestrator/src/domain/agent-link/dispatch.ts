@@ -93,7 +93,7 @@ async function loaded(
   const unknown = found.ok ? unknownTo(version, 'verify' in verify, found.resources) : null;
   const payload = unknown === null ? found : await tooOld(context, row, version, unknown);
   if (!payload.ok) {
-    // Only the agent can end a dispatched operation. If the message was lost, the agent's next hello shows it.
+    // Only the agent can end a dispatched operation. If the message was lost, the agent's next hello shows that.
     if (dispatched_at !== null) return 'sent already';
     // The payload was deleted. This operation ends, and the next one follows.
     await endUnresolved(context, row, payload.error);

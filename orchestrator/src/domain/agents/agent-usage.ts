@@ -7,8 +7,8 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 
 /**
- * Enforces daily limits of each agent: stored bytes, events, and drift checks caused by its hints. Days are UTC. The first
- * use beyond a limit causes one event. The caller decides on further consequences.
+ * Enforces daily limits of each agent: stored bytes, events, and drift checks caused by its hints. Days are UTC. The
+ * first use beyond a limit causes one event. The caller decides what else follows.
  */
 
 export interface Usage {

@@ -42,7 +42,7 @@ export interface DiscoveryOptions {
   agents: () => { host: string | null; port: number };
   /** The orchestrator key, 32 bytes. */
   publicKey: Uint8Array;
-  /** Signs an encoded announcement; returns 64 bytes. */
+  /** Signs an encoded announcement. Returns 64 bytes. */
   sign: (encoded: Uint8Array) => Uint8Array;
 }
 

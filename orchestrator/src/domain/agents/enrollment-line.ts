@@ -26,7 +26,7 @@ export interface EnrolmentEndpoints {
   /** The orchestrator key, hex. */
   publicKey: string;
   install?: InstallSource | { refused: string };
-  /** A note on these addresses. */
+  /** A note about these addresses. */
   note?: string | null;
 }
 
@@ -62,7 +62,7 @@ const loopback = /^(127(\.\d+){3}|::1|localhost)$/i;
 
 /**
  * Returns a note if other machines may not reach the address that agents dial.
- * @param agentHost null means all addresses
+ * @param agentHost host that agents dial; null means all addresses
  * @param own hostname of the orchestrator's machine
  */
 export function noteOnAgents(agentHost: string | null, advertisedHost: string | null, own: string): string | null {

@@ -109,7 +109,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await verdictOf(domain)).ok).toBe(true);
     });
 
-    test('writes the consequences of events once, in the transaction that chains the events', async () => {
+    test('writes the results of consumers once, in the transaction that chains the events', async () => {
       const domain = await openDomain(fixture);
       const put = defineQuery('test/follow', (db, p: { key: string }) =>
         db.insertInto('settings').values({ key: p.key, value: '' }),
@@ -161,7 +161,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(away).toBe(8);
     });
 
-    test('drops only the consequences of the event on which a consumer fails', async () => {
+    test("drops only the consumer's results for the event on which it fails", async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       const followed: number[] = [];
@@ -315,7 +315,7 @@ describeDatabases('the audit log', (fixture) => {
     });
   });
 
-  test('runs one verification at a time, and returns no verdict of one that began before the request', async () => {
+  test('runs one verification at a time, and starts a new one for a request during a verification', async () => {
     const domain = await openWith(fixture, 270);
     const verifier = createVerifier(domain.context);
     const first = verifier.verify(never);

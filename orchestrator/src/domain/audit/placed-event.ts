@@ -9,7 +9,7 @@ export interface PlacedEvent extends Omit<AuditEventsTable, 'seq' | 'place' | 'h
 }
 
 /**
- * Returns rows to write in the transaction that adds the events to the chain. Each consequence therefore happens exactly
+ * Returns rows to write in the transaction that adds the events to the chain. The rows are therefore written exactly
  * once, even if the process dies.
  * @param events in the order of their positions
  */

@@ -12,9 +12,9 @@ import type { Deviation, Verdict } from './drift-findings.ts';
 import { fingerprintsOf, otherThan } from './drift-fingerprint.ts';
 
 /**
- * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field that is
- * not in the set causes one event, no matter how many checks find it again. A set that becomes empty also causes one event.
- * A set that only shrinks causes none.
+ * Decides when drift causes an event. The state of a machine is the set of drifted fields of each resource. A field
+ * that is not in the set causes one event, no matter how many checks find it again. A set that becomes empty also
+ * causes one event. A set that shrinks but is not empty causes none.
  */
 
 /** Drifted fields by resource key. */

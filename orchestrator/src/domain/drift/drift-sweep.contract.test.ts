@@ -310,7 +310,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(items.map(({ trigger, status }) => `${trigger} ${status}`)).toEqual(['watch drifted', 'watch drifted']);
   });
 
-  test('brings a check forward only after an apply that may have corrected drift', async () => {
+  test('brings the next check forward only after an apply that may have corrected drift', async () => {
     const { context, clock, actor, agents, sweep, answer, apply, due, domain } = await open(['a', 'b']);
     const [a, b] = agents as [Key, Key];
     const one = sweep();
@@ -347,7 +347,8 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await latest()).toBe('in_sync');
     await one.turn();
     expect(await answer()).toEqual([]);
-    // An apply without changes brings it forward after a failed check, or after one with drift that applies do not observe.
+    // An apply without changes brings the next check forward after a failed check, or after one with drift that applies
+    // do not observe.
     await apply(a);
     await apply(a);
     await checkBy([], 'failed');

@@ -36,7 +36,10 @@ const maxAtOnce = 500;
 /** Random fraction of the interval that is added or subtracted, so that checks that are due together spread over time. */
 const spread = 0.2;
 
-/** The decision on an agent that is due: check it, or reschedule it. A null `due` waits for the agent's next connection. */
+/**
+ * The decision about an agent that is due: check it, or reschedule it. A null `due` waits for the agent's next
+ * connection.
+ */
 export type Decision = 'check' | { due: number | null };
 
 interface Due {
@@ -64,8 +67,8 @@ const isOutdated = ({ snapshot_operation_id, latest_status, latest_snapshot }: D
 export function decide(row: Due, connected: boolean, now: number, rules: SweepRules): Decision {
   if (row.snapshot_operation_id === null) return { due: null };
   if (row.status !== 'approved') return { due: null };
-  // A disconnected machine misses its check and gets one when it reconnects. An agent that is just connecting gets one
-  // soon.
+  // A disconnected machine misses its check and gets one when it reconnects. The check of an agent that has just
+  // connected is postponed briefly.
   if (!connected) return { due: Math.abs(now - (row.connected_at ?? 0)) < connectingSecs ? now + busySecs : null };
   // The apply may have been recorded with a wrong clock, in the future.
   const skipUntil = Math.min(row.updated_at, now) + rules.skipRecentlyApplied;

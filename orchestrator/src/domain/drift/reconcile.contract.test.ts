@@ -186,7 +186,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
         expect.objectContaining({ drift_id: first, reason: 'known', count: 2, assignment: null }),
       ]);
       expect(await events('drift.detected')).toHaveLength(1);
-      // Drift that was corrected and occurs again is different drift.
+      // Drift that was corrected and occurs again is new drift.
       await check('a1', [moved('a'), other('b')]);
       expect((await listed()).reasons).toEqual({ a1: ['drifted'] });
       expect(await events('drift.detected')).toHaveLength(2);

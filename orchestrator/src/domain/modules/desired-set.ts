@@ -15,7 +15,7 @@ import { type JsonText, toJson } from '../../store/json-text.ts';
 
 export interface DesiredModules {
   /**
-   * The modules in order of precedence, without duplicates: first those of the assignments by assignment name, then
+   * The modules in order of precedence, without duplicates. Modules of assignments come first, by assignment name, then
    * requested ones.
    */
   modules: string[];

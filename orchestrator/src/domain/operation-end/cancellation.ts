@@ -32,7 +32,7 @@ export async function cancelOperation(context: Context, actor: Actor, operationI
       else await askToCancel(context, actor, operation, label);
       return;
     } catch (error) {
-      // The operation was dispatched, undispatched, or ended after it was read.
+      // Another request changed the state of the operation after it was read.
       if (attempt === maxAttempts) throw error;
       ignoreFinished(error);
     }

@@ -46,7 +46,7 @@ export function endStatements(
   // Only the drift record of a drift check is kept. The operation itself is deleted.
   if (kind === 'drift') {
     const deletion = statement(deleteOpenOperation, { operation_id }, precondition);
-    // The check did not run, so the machine becomes due again.
+    // The check did not run, so the machine is due again.
     const missed = status === 'expired' || status === 'interrupted';
     return missed ? [deletion, statement(driftDueAgain, { node_id, now: finished_at })] : [deletion];
   }

@@ -14,7 +14,7 @@ import { submitOperation } from './operations.ts';
 const instance = '01'.repeat(16);
 const file = (path: string) => `  - resource: { file-unix: { path: ${path}, content: "x" } }\n`;
 const script = (name: string) => `  - id: ${name}\n    resource: { script: { program: sh, apply: "true" } }\n`;
-/** `a` and `b` share a file, which `d` declares as a directory. */
+/** `a` and `b` share a file. `d` declares its path as a directory. */
 const modules: Readonly<Record<string, string>> = {
   a: file('/a') + file('/shared') + script('once-a'),
   b: file('/b') + file('/shared'),
@@ -191,7 +191,7 @@ interface Step {
   names: string[];
   /** Modules of audit assignments, which are kept unless they are requested. */
   audits: string[];
-  /** Status of the resources, repeated as often as needed. */
+  /** Statuses of the resources, repeated as often as needed. */
   fates: Fate[];
   /** How the apply ends: completely, cancelled after some resources, or aborted by the agent after some. */
   end: { how: 'whole' | 'cancelled' | 'given up'; after: number };
@@ -234,7 +234,7 @@ interface Recorded {
 
 /** A model of the agent's engine, and of the expected applied state. */
 class Model {
-  /** The agent's record. */
+  /** Record of managed resources that the agent keeps. */
   #record = new Map<string, Recorded>();
   /** Expected applied state by key. */
   #rows = new Map<string, { state: 'applied' | 'pending_removal' | 'unapplied'; identity: string }>();

@@ -120,7 +120,7 @@ export function createAppliedChanges(
     const well = isHealthy(result);
     if (result.status === 'unchanged') unchanged++;
     if (ending !== 'cancelled' && isUnmet(sent, result, failed)) {
-      // A resource that is in place keeps its state. A resource that was never in place is not desired now.
+      // A resource that is in place keeps its state. A resource that was never in place is not desired by this apply.
       if (earlier?.in_place === 0) removed.add(key);
       else if (earlier !== undefined && earlier.state !== 'applied')
         put.set(key, { ...earlier, operation_id: operationId, since: now, state: 'applied', reason: null });

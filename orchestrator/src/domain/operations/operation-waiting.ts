@@ -1,6 +1,6 @@
 import type { Context } from '../shared/context.ts';
 
-/** Lets requests wait for the end of an operation or a run. */
+/** Lets requests wait until an operation or a run has ended. */
 export interface Waiting {
   /**
    * Resolves at a hint of the end, at the timeout, or when the signal aborts. The caller then reads the rows.

@@ -186,7 +186,7 @@ async function addedBy({ db }: Context, operatorId: string) {
 }
 const idOf = ({ operator_id }: { operator_id: string }): string => operator_id;
 
-/** Returns the objects of the given operators that remain effective without them. */
+/** Returns the objects that these operators created and that remain in effect after their removal. */
 async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed['left']> {
   const [modules, assignments, channels, runs, operations] = await Promise.all([
     db.all(modulesUploadedBy, { ids }),
@@ -205,7 +205,7 @@ async function leftBy({ db }: Context, ids: readonly string[]): Promise<Removed[
 }
 
 const maxOperationsListed = 500;
-/** Maximum number of revoked tokens listed in the event. With more tokens, the event has only their number. */
+/** Maximum number of revoked tokens that the event lists. With more tokens, the event contains only their number. */
 const maxTokensListed = 500;
 
 async function remove(context: Context, actor: Actor, operator: Operator): Promise<Removed['ended']> {
@@ -240,7 +240,7 @@ async function remove(context: Context, actor: Actor, operator: Operator): Promi
         ),
         // Checked after the removal in the same transaction, so that two admins who remove each other cannot both succeed.
         statement(liveAdmin, {}, { expect: 'row', else: 'last_admin' }),
-        // The event counts the revoked tokens. If a token was created after the count, the removal starts again.
+        // The event counts the revoked tokens. If a token was created after the count, the removal is retried.
         statement(
           newerEnrolmentTokenOf,
           { operator_id, now, newest: newest ?? '' },

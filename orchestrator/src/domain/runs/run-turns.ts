@@ -78,7 +78,7 @@ export async function giveTurns(
   const expiresAt = seconds(context.now()) + terms.ttl;
   let length = 0;
   for (const node_id of wave.queue) {
-    // Resolving uses the CPU, so it yields to requests now and then.
+    // Yields to other requests now and then, because resolving uses the CPU for long.
     if (turns.length % 100 === 99) await new Promise((resolve) => setImmediate(resolve));
     if (length > maxPayloadLength) break;
     try {

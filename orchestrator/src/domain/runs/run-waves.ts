@@ -11,7 +11,7 @@ export interface WaveRules {
   /** Maximum number of failures. The run is halted when it is exceeded. Null means no limit. */
   readonly maxFailures: number | null;
   /**
-   * What happens to an agent that is not connected at its turn. `report` ends its turn as not connected, but only when no
+   * How to handle an agent that is not connected at its turn. `report` ends its turn as not connected, but only when no
    * connected agent waits. `queue` queues an operation that takes no slot. `hold` skips the agent until it connects.
    */
   readonly absent: 'report' | 'queue' | 'hold';

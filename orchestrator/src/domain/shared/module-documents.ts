@@ -10,7 +10,7 @@ export type Revisions = ReadonlyMap<string, number>;
 export interface ModuleDocuments {
   /**
    * Loads modules in the given order.
-   * @param at revisions; a module without one is loaded in its newest revision
+   * @param at revisions by name; other modules are loaded in their newest revision
    * @throws MusterError module_not_found, naming the missing modules
    */
   load(names: readonly string[], at?: Revisions): Promise<ModuleDocument[]>;

@@ -94,7 +94,7 @@ test('records output, then shows it to all clients, then releases the window', (
   ada.stuck = true;
   shell.says('two');
   recording.write();
-  // Only the controlling connection determines the flow control.
+  // Only the controlling connection causes backpressure.
   expect([ada.shown, eve.shown, shell.given]).toEqual(['onetwo', 'onetwo', 3]);
   ada.take();
   expect(shell.given).toBe(6);
@@ -444,7 +444,7 @@ test('builds a screen from the end of a recording, with the size and modes at it
   expect(recording.text[source.from - 1]).toBe('\n');
 });
 
-test('makes the program redraw the alternate screen, unnoticed by clients', async () => {
+test('makes the program redraw the alternate screen without showing clients the temporary size', async () => {
   const { shell, join, recording, screen, clock } = startTerminal();
   const much = () => {
     for (let n = 0; n < 100; n++) shell.says('x'.repeat(16 * 1024));

@@ -91,7 +91,8 @@ const redrawMs = 100;
 /** Maximum number of typed bytes that wait to be recorded. Reading of input pauses beyond it. */
 const maxUnrecorded = 64 * 1024;
 /**
- * Milliseconds for which a shell that ended before any client connected is kept, so that its output can explain the end.
+ * Milliseconds for which a shell that ended before any client connected is kept, so that a client can still read its
+ * output.
  */
 const unseenMs = 10_000;
 
@@ -131,7 +132,7 @@ export class LiveTerminal implements ShellEvents {
   #sizing: (() => void) | null = null;
   readonly #modes = new TerminalModes();
   readonly #startingPoints: StartingPoint[] = [];
-  /** Bytes to return to the shell's flow-control window once no connection waits for its first screen. */
+  /** Bytes to return to the shell's flow-control window when no connection waits for its first screen. */
   #owed = 0;
   /** Position in the transcript up to which clients received output. */
   #shownTo = 0;

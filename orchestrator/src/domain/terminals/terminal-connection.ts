@@ -84,7 +84,7 @@ export class TerminalConnection {
   }
 
   /**
-   * Shows a screen before all later output.
+   * Shows a screen. Later output follows it.
    * @param started called after the screen was shown
    */
   begin(screen: Promise<Uint8Array>, started: () => void): void {

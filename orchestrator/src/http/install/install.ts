@@ -16,7 +16,7 @@ interface TransferLimits {
   readonly transfers: number;
   /** Maximum number of simultaneous transfers to one IPv4 address or IPv6 network. */
   readonly perAddress: number;
-  /** Minimum number of bytes in each period of `checkMs`; a slower transfer is aborted. */
+  /** Minimum number of bytes in each interval of `checkMs`. A slower transfer is aborted. */
   readonly minBytes: number;
   readonly checkMs: number;
 }

@@ -64,7 +64,7 @@ describe('long answers', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('reads the source at the pace of the client, with and without compression, and closes it on disconnect', async () => {
+  test('reads the source of an answer at the pace of the client, with and without compression, and closes it on disconnect', async () => {
     let read = 0;
     let letGo = false;
     // Random data, which cannot be compressed.

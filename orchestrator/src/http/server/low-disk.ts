@@ -18,7 +18,7 @@ const spared: ReadonlySet<string> = new Set([
   'cancelOperation',
   'cancelRun',
   'attachTerminal',
-  // Access must always be revocable.
+  // Operators must always be able to revoke access.
   'setAgentStatus',
   'removeOperatorReporting',
   // Only notifications that were read can be deleted.

@@ -55,7 +55,7 @@ describe('isForeign', () => {
     'NULL',
     '',
     '*',
-  ])('refuses an Origin of %j', (origin) => {
+  ])('refuses a request with the Origin %j', (origin) => {
     expect(isForeign({ ...page, origin }, own, true)).toBe(true);
     expect(isForeign({ ...page, origin, site: 'same-origin' }, own, false)).toBe(true);
     expect(isForeign({ ...page, origin, site: 'none', mode: 'navigate' }, own, true)).toBe(true);

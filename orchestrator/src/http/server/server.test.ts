@@ -302,7 +302,7 @@ describe('disconnects and shutdown', () => {
     client.destroy();
   });
 
-  test('on shutdown, notifies waiting handlers, refuses new requests, and completes answers in progress', async () => {
+  test('notifies waiting handlers, refuses new requests, and completes answers in progress on shutdown', async () => {
     const arrived = Promise.withResolvers<void>();
     const proceed = Promise.withResolvers<void>();
     const { app, port } = await listening({
@@ -331,7 +331,7 @@ describe('disconnects and shutdown', () => {
     await closed;
   });
 
-  test('on shutdown, completes an answer in progress without waiting for its idle connection', async () => {
+  test('completes an answer in progress on shutdown without waiting for its idle connection', async () => {
     const proceed = Promise.withResolvers<void>();
     // Large enough to be sent in pieces.
     const started = Array.from({ length: 1_000 }, () => agentExample);

@@ -334,7 +334,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.at(-1)?.events.includes('left') === true);
   });
 
-  test('reports that the client has left if its connection breaks before or after the opening', async () => {
+  test('reports that the client has left if its connection breaks before or after the socket opens', async () => {
     await start();
     const partial = connect(port, '127.0.0.1');
     partial.write(`GET ${path()} HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`);
@@ -348,7 +348,7 @@ describe('opening a terminal socket', () => {
     await until(() => terminals.joined.slice(0, -1).every(({ events }) => events.includes('left')));
   });
 
-  test('reports that the client has left if its connection breaks during the opening, and completes its frames', async () => {
+  test('reports that the client has left if its connection breaks while the socket opens, and completes its frames', async () => {
     await start();
     const over: string[] = [];
     app.server.once('upgrade', (_request, socket) => {
@@ -575,7 +575,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('on shutdown, notifies all sockets and does not wait for them', async () => {
+  test('notifies all sockets on shutdown, and does not wait for them', async () => {
     await start();
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();

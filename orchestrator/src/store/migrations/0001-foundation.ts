@@ -236,7 +236,8 @@ export const foundation: Migration = {
       index('agents_status', 'agents', ['status', 'node_id']),
       index('agent_tags_value', 'agent_tags', ['key', 'value']),
       index('agent_keys_node', 'agent_keys', ['node_id']),
-      // Index for the operations of an agent, newest first when read backward (ids are ULIDs).
+      // Index for the operations of an agent. ULIDs increase with time, so reading it backward returns the newest
+      // operations first.
       index('operations_node', 'operations', ['node_id', 'operation_id']),
       index('operations_status', 'operations', ['status', 'operation_id']),
       index('operations_run', 'operations', ['run_id', 'operation_id']).where('run_id', 'is not', null),

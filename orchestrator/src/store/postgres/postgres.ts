@@ -225,7 +225,7 @@ class PostgresDatabase implements Database {
         broken = error as Error;
         if (committing) throw new OutcomeUnknown(unit.name, messageOf(error));
       } else if (!committing)
-        // A connection that cannot roll back is discarded. The server rolls back when it ends.
+        // A connection that cannot roll back is discarded, because the server rolls back when the connection ends.
         await client.query('rollback').catch((failure: Error) => {
           broken = failure;
         });

@@ -23,7 +23,7 @@ export type ToSampleWriter =
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
 
-/** An answer with the chunks that exist after the request. */
+/** Contains the chunks that exist after the request. */
 export type FromSampleWriter = { readonly id: number; readonly chunks: readonly Chunk[] } & (
   | object
   | { readonly code: string | undefined; readonly message: string }

@@ -75,7 +75,7 @@ function averageOf(bucket: number, rows: readonly BucketRow[]): Sample {
     let count = 0;
     for (const row of rows) {
       if (countingMeasures.has(name)) {
-        // The rows are in order of time, so the last value wins.
+        // The rows are ordered by time, so the last value wins.
         if (row[`${name}_count`] > 0) sum = row[`${name}_value`] ?? 0;
         count ||= Math.min(1, row[`${name}_count`]);
         continue;

@@ -43,7 +43,7 @@ export function sqliteFailure(error: unknown): SqliteFailure {
   if (code.startsWith('SQLITE_CONSTRAINT')) return { kind: 'constraint', constraint: constraints[code] ?? 'other' };
   if (code === 'SQLITE_FULL') return { kind: 'full' };
   if (code === 'SQLITE_IOERR_FSYNC' || code === 'SQLITE_IOERR_DIR_FSYNC') return { kind: 'lost_sync' };
-  // An extended code is the primary code with a suffix, such as SQLITE_IOERR_WRITE.
+  // An extended code consists of the primary code and a suffix, such as SQLITE_IOERR_WRITE.
   const primary = code.split('_').slice(0, 2).join('_');
   return { kind: unavailable.has(primary) ? 'unavailable' : 'bug' };
 }
