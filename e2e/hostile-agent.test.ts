@@ -42,7 +42,7 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
   // A report with a name or position that is not in the operation ends the link. The orchestrator stores nothing of it.
   for (const name of ['long-names', 'other-positions'] as const)
     await eventually(`links of the agent "${name}" were ended`, () => until(() => countsOf(name).ended > 3));
-  // The orchestrator accepts the end of these operations, however much the agents sent before.
+  // The orchestrator accepts the end of these operations, regardless of how much the agents sent before.
   for (const name of ['huge-results', 'many-results'] as const)
     await eventually(
       `the agent "${name}" has finished an operation`,

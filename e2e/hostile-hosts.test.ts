@@ -27,7 +27,7 @@ const holdLock = `
 interface Hostile {
   id: string;
   resource: object;
-  /** Expected message of the failure; null if the resource succeeds. */
+  /** Expected message of the failure; null if the resource must succeed. */
   says: RegExp | null;
 }
 

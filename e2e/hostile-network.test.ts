@@ -8,7 +8,7 @@ import { expect } from 'vitest';
 import { dialAsAgent, type TestAgent } from '../orchestrator/test/test-agent.ts';
 import { test } from './harness.ts';
 
-/** Tests how unauthenticated clients affect other clients. Prints times but does not judge them. */
+/** Tests how unauthenticated clients affect other clients. Prints times but does not compare them with limits. */
 
 /** Returns the milliseconds until `/healthz` responds on a new connection. */
 async function healthMs(port: number, localAddress: string): Promise<number> {

@@ -88,7 +88,7 @@ dpkg-deb --build /tmp/fan /tmp/fan.deb > /dev/null; dpkg --install /tmp/fan.deb 
     expect(ends(removal)).toEqual([['changed', expect.stringContaining('/etc/sample-data/mine.conf was added')]]);
   });
 
-  test('a removal keeps files on another file system, mounted before or after the installation', async () => {
+  test('a removal keeps files on another file system that is mounted before or after the installation', async () => {
     for (const mounted of ['before', 'after']) {
       await clear();
       const mount =

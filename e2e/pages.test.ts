@@ -68,7 +68,7 @@ describe('commands in the documentation', () => {
 });
 
 describe('configurations in the documentation', () => {
-  /** First keys of configurations for other programs. */
+  /** First keys of configurations of other programs. */
   const others = new Set(['scrape_configs']);
   const shown = pages.flatMap((page) =>
     blocksOf(readFileSync(join(root, page), 'utf8'))

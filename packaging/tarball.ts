@@ -7,7 +7,7 @@ export interface Tarball {
   readonly name: string;
   /** Files by their path in that folder: the path of a file to copy, or the content. */
   readonly files: Readonly<Record<string, { copy: string; mode?: number } | { content: string; mode?: number }>>;
-  /** Unix seconds: modification time of all files. */
+  /** Modification time of all files, in Unix seconds. */
   readonly epoch: number;
   /** Gzip level, 1 to 9. */
   readonly level: number;

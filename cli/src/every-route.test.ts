@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, type Seen, type Standing, standIn } from '../test/orchestrator.ts';
 import { makeHome, musterHere, type Ran } from '../test/process.ts';
 
-// Runs every command line of the table, which must call its route. The server validates the request.
+// Runs every command line of the table and expects it to call its route. The server validates the request.
 
 const ulid = '01KAGZ4D3E5F6G7H8J9K0M1N2P';
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';

@@ -130,7 +130,7 @@ const causes: Record<string, Cause> = {
 };
 
 describe.each(Object.entries(causes))('%s', (_, cause) => {
-  test('returns its exit code, and prints its error as JSON with --json', async () => {
+  test('exits with the documented code, and prints the error as JSON with --json', async () => {
     Object.assign(answers, cause.answers);
     try {
       const typed = { ...env, ...cause.env };

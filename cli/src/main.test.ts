@@ -265,7 +265,7 @@ describe('agents', () => {
     expect((await muster('enrolment-tokens', 'list')).stderr).toContain('muster agents enroll');
   });
 
-  test('requires a name for the first approval, as a flag if there is no terminal', async () => {
+  test('requires a name for the first approval of an agent, and without a terminal requires it as a flag', async () => {
     const pending = agent({ name: null, status: 'pending' });
     answers.getAgent = () => ({ body: pending });
     answers.listAgents = () => ({ body: [pending] });
@@ -1225,7 +1225,7 @@ describe('the program', () => {
     expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('exits with 5 and questions the address if another server answers', async () => {
+  test('exits with 5 and suggests a wrong address if another server answers', async () => {
     answers.getStatus = () => ({ status: 404, body: 'hello' });
     expect((await muster('status')).exit).toBe(5);
   });

@@ -27,7 +27,7 @@ export type Answer =
 
 export interface Standing {
   url: string;
-  /** All requests in order. */
+  /** All received requests, in order. */
   seen: Seen[];
   /** Returns the number of TCP connections that were opened. */
   connections: () => number;

@@ -29,8 +29,8 @@ export async function makeHome(): Promise<{ path: string; env: Record<string, st
 }
 
 /**
- * Files whose writes fail like those of such disks. The second is this process's memory, which is not mapped at address
- * 0.
+ * Files whose writes fail as on a full or broken disk. The second is the memory of this process, in which no page is
+ * mapped at address 0.
  */
 const disks = { 'full disk': '/dev/full', 'broken disk': '/proc/self/mem' };
 

@@ -19,7 +19,7 @@ test.each([
   [401, 'ticket_invalid', false],
   [429, 'rate_limited', false],
   [503, 'unavailable', false],
-])('decides whether the refusal %i %s is permanent', (status, code, isFinal) => {
+])('reports whether the refusal %i %s is permanent', (status, code, isFinal) => {
   expect(isFinalRefusal(refusal(status, code))).toBe(isFinal);
 });
 

@@ -8,7 +8,7 @@ interface FleetOptions {
   machines: Readonly<Record<string, MachineOptions & { agent?: AgentOptions }>>;
   /** Additional environment variables of the orchestrator. */
   env?: NodeJS.ProcessEnv;
-  /** Whether the machines have the test repository as their apt source. */
+  /** Whether the machines use the test repository as their apt source. */
   packages?: boolean;
 }
 

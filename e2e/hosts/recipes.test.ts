@@ -120,7 +120,7 @@ describe.skipIf(reason !== null)(`the recipes${reason === null ? '' : ` (${reaso
     expect(await drift()).toMatchObject({ status: 'in_sync' });
   });
 
-  test('each applied recipe works as its page describes', async () => {
+  test('each applied recipe has the effect that its page describes', async () => {
     report();
     // SSH accepts the key, shows the message of the day, and refuses passwords. An admin can become root.
     const session = await machine.sh(`echo exit | ${ssh} -tt ada@127.0.0.1 2>&1`);

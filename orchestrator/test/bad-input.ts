@@ -6,7 +6,7 @@ import { codePoint } from '../../protocol/test/code-point.ts';
 /** Requests with one fault each, derived from a route's declaration. */
 
 export interface BadRequest {
-  /** What is wrong with the request. */
+  /** The fault of the request. */
   readonly why: string;
   readonly params?: Readonly<Record<string, string>>;
   /** The query as it appears in the URL; undefined for the query of the example. */

@@ -46,7 +46,7 @@ export function canBuild(): boolean {
 
 /**
  * Writes a package.
- * @param epoch Unix seconds: modification time of all files in the package
+ * @param epoch modification time of all files in the package, in Unix seconds
  * @throws Error with the output of dpkg-deb
  */
 export function writePackage(contents: DebianPackage, path: string, epoch: number, compression: Compression): void {

@@ -19,7 +19,7 @@ export interface PackageOptions {
   architecture: string;
   /** Output folder. */
   out: string;
-  /** Unix seconds: modification time of all files in the packages. */
+  /** Modification time of all files in the packages, in Unix seconds. */
   epoch: number;
   /** Licenses of third-party components, to include in the package. */
   licences: string;

@@ -60,7 +60,7 @@ describe('protection of a folder', () => {
       'a folder below one that only the private group of the user can write to',
       under({ uid: user, gid: user, mode: 0o40775 }),
     ],
-  ])('accepts a cache folder: %s', (_, steps) => {
+  ])('accepts %s as a cache folder', (_, steps) => {
     expect(unguarded(steps, user)).toBe(null);
   });
 
@@ -76,7 +76,7 @@ describe('protection of a folder', () => {
     ['a folder below one that the group of root can write to', under({ mode: 0o40775 }), '/x can be written by others'],
     ['a folder of another user', under({}, { uid: 1001 }), '/x/own belongs to another user (1001)'],
     ['a folder below one of another user', under({ uid: 1001 }), '/x belongs to another user (1001)'],
-  ])('refuses %s', (_, steps, says) => {
+  ])('refuses %s as a cache folder', (_, steps, says) => {
     expect(unguarded(steps, user)).toContain(says);
   });
 });

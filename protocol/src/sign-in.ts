@@ -2,7 +2,7 @@ import { signedContexts } from './signed-contexts.ts';
 
 /**
  * The bytes that an operator's key signs to sign in. They name the server that the client sees, so that a server cannot
- * relay the challenge of another one: the other one refuses a signature that does not name it.
+ * relay the challenge of another one, which refuses signatures that do not name it.
  */
 
 export interface SignInBinding {

@@ -17,7 +17,8 @@ const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInn
 export const isNetwork = (name: string): boolean => network.includes(name);
 
 /**
- * Finds every use of the given names in a source file. Ignores the same names in types and names of our own functions.
+ * Finds every use of the given names in a source file. Ignores the same names in types, and functions with these names
+ * that the file declares.
  */
 export function browserCallsOf(file: string, text: string): BrowserCall[] {
   const { program } = parseSync(file, text);

@@ -3,7 +3,7 @@ import { layers, nounFaults } from './nouns.ts';
 
 const list = ['agents'];
 const routes = 'orchestrator/src/http/routes';
-/** Returns layers that contain the noun, except for those that `names` lists: they contain the listed names. */
+/** Returns layers that contain the noun. Layers in `names` contain the listed names instead. */
 const layersWith = (names: Record<string, string[]> = {}) =>
   (({ folder, others = [] }) => new Set(names[folder] ?? ['agents', ...others])) as Parameters<typeof nounFaults>[0];
 

@@ -69,7 +69,7 @@ describe('comparison of the output with the page', () => {
       ['a', 'b', '', 'c'],
     ],
     [['BY 3 of PLANNED'], ['BY 3 of PLANNED']],
-  ])('matches the lines %j of a page with the output %j', (expected, shown) => {
+  ])('matches the page lines %j with the output %j', (expected, shown) => {
     expect(faultOf(expected, shown)).toBeNull();
   });
 
@@ -82,7 +82,7 @@ describe('comparison of the output with the page', () => {
     [['a'], ['a', 'b'], 'more lines than the page: "b"'],
     [['run 01KAGZ4D3E5F6G7H8J9K0M1N2P'], ['run it'], 'but the output has "run it"'],
     [['KG4V7EM1 KG4V7EM1'], ['AAAA0000 AAAA0001'], 'but the output has "AAAA0000 AAAA0001"'],
-  ])('does not match the lines %j of a page with the output %j', (expected, shown, fault) => {
+  ])('does not match the page lines %j with the output %j', (expected, shown, fault) => {
     expect(faultOf(expected, shown)).toContain(fault);
   });
 

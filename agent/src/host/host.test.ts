@@ -80,7 +80,7 @@ describe('running programs', () => {
   test('reads all output, even if this process was busy when the program ended', async () => {
     const block = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
     const busy = () => {
-      // Blocks while the tested program ends, so that Node.js reports its exit before its output.
+      // Blocks while the program ends, so that Node.js reports its exit before its output.
       spawn('sh', ['-c', 'sleep 0.1; echo']).stdout.once('data', () => block(700));
       spawn('sleep', ['0.1']).once('exit', () => block(300));
       block(300);

@@ -157,8 +157,8 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
 }
 
 /**
- * A resource keeps its ordinal as long as it fits the order of the set. Resources that are not in this set, or that
- * failed before, then keep their position relative to their neighbors.
+ * A resource keeps its ordinal if it fits the order of the set. Resources that are not in this set, or that failed
+ * before, therefore keep their position relative to their neighbors.
  */
 function ordinalFor(
   state: JournalState,
@@ -177,7 +177,8 @@ function recordEnd(state: JournalState, event: EventOf<'ended'>): void {
   if (event.snapshot) {
     const { resources, keep_modules } = operation.message;
     const desired = new Set(resources.map(({ key }) => key));
-    // The snapshot contains a resource that was skipped because of its condition as it was last applied, if ever.
+    // A resource that was skipped because of its condition stays in the snapshot as last applied, if it was ever
+    // applied.
     const applied = resources.flatMap((resource, position) =>
       operation.results[position]?.status === 'skipped'
         ? (state.managed.get(resource.key)?.succeeded ?? [])

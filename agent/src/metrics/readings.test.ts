@@ -67,7 +67,7 @@ describe('memory', () => {
     expect(parseMemory(text)).toEqual({ total: 24684096 * 1024, used: 1283496 * 1024, swapUsed: 1024 * 1024 });
   });
 
-  test('reads null for each missing or impossible memory value separately', () => {
+  test('returns null only for memory values that are missing or impossible', () => {
     const without = (name: string) => parseMemory(text.replace(new RegExp(`^${name}:.*\n`, 'm'), ''));
     expect(without('MemAvailable')).toEqual({ total: 24684096 * 1024, used: null, swapUsed: 1024 * 1024 });
     expect(without('MemTotal')).toMatchObject({ total: null, used: null, swapUsed: 1024 * 1024 });

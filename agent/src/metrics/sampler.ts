@@ -28,9 +28,9 @@ export const defaultMetrics: MetricsSettings = { enabled: true, collection_inter
 /** Milliseconds until the first sample: short for waiting users, but long enough to measure the CPU usage. */
 const firstMs = 5_000;
 /**
- * If the clock was set back by at most this, the sampler waits until the clock has caught up, because that time already
- * has samples. After a start, it waits for this long however far the clock is behind, because some machines set their
- * clock only after booting.
+ * If the clock was set back by at most this many seconds, the sampler waits until the clock has caught up, because that
+ * time already has samples. After a start, it waits for this time regardless of the difference, because some machines
+ * set their clock only after booting.
  */
 const maxClockWaitSecs = 300;
 

@@ -432,7 +432,7 @@ const deeds: ((path: string) => void)[] = [
 ];
 
 test.runIf(process.geteuid?.() === 0)(
-  "never leaves a file of root writable by a user, or with that user's content",
+  'never lets a user write to a file of root, or gives a file of root content of that user',
   async () => {
     await fc.assert(
       fc.asyncProperty(

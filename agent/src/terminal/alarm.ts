@@ -27,7 +27,7 @@ export class Alarm<Sleeper extends { wake(): void }> {
   #arm(time: number): void {
     this.#cancelTimer();
     this.#next = time;
-    // Rounded up, because a timer that fires too early would wake no one.
+    // Rounds up, because a timer that fires too early would wake no sleeper.
     this.#cancelTimer = this.#clock.after(Math.max(1, Math.ceil(time - this.#clock.monotonic())), () => this.#ring());
   }
 

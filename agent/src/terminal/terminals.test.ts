@@ -201,7 +201,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       await link.until('more', () => shell.shownBytes > shown);
     });
 
-    test('passes on a paste of 10 MB unchanged', async () => {
+    test('passes 10 MB of pasted text on unchanged', async () => {
       const shell = await link.open();
       const paste = randomBytes(10 * 1024 * 1024);
       await shell.type(`stty raw -echo; echo rea"dy"; head -c ${paste.length} | sha256sum; stty sane; echo d"one"\r`);
@@ -211,7 +211,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shell.text).toContain(createHash('sha256').update(paste).digest('hex'));
     });
 
-    test('passes on a paste of many lines', async () => {
+    test('passes many pasted lines on without blocking', async () => {
       const shell = await link.open();
       await shell.type('stty -echo; echo rea"dy"; wc -c; echo d"one"\r');
       await shell.shows('ready');
@@ -263,7 +263,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(JSON.stringify(link.logged)).not.toContain('kill -KILL');
     });
 
-    test('kills all processes of an ended terminal, even those that ignore SIGHUP, but no detached ones', async () => {
+    test('kills all processes of an ended terminal, even those that ignore SIGHUP, except detached ones', async () => {
       const shell = await link.open({ shell: '/bin/bash' });
       const shown = await shell.run(
         'sleep 1001 & echo plain=$!; sh -c "trap \'\' HUP; exec sleep 1002" & echo deaf=$!; setsid sh -c "echo apart=\\$\\$; exec sleep 1003" & sleep 0.1; echo own=$$',
@@ -339,7 +339,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(second.answer).toMatchObject({ type: 'terminal_refused', code: 'limit' });
       first.close();
       await first.ended();
-      // The remaining processes of the terminal count until they have ended.
+      // The terminal counts toward the maximum until its remaining processes have ended.
       await expect.poll(async () => (await link.open()).answer?.type, { interval: 20 }).toBe('terminal_opened');
     });
 

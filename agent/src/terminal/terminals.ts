@@ -257,7 +257,7 @@ export class Terminals {
   }
 
   /**
-   * Records the shell for a later cleanup. A failure is not fatal, because terminals are most useful when a disk is
+   * Records the shell for a later cleanup. A failure is not fatal, because operators need a terminal when the disk is
    * full.
    */
   #record(shell: LoginShell): void {

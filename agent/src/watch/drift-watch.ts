@@ -6,7 +6,7 @@ import { PathWatch } from '../host/files/path-watch.ts';
 /**
  * Detects changes of applied resources within seconds. Watches their paths, observes a resource after an event as a
  * drift check would, and sends a hint if its state differs from the state that the orchestrator knows. Observes nothing
- * while an operation runs. Afterwards, changes that the operation made match the applied state.
+ * while an operation runs. Changes that the operation made then match the applied state.
  */
 
 export interface DriftWatchOptions {

@@ -277,7 +277,7 @@ export const targets: Readonly<Record<string, FuzzTarget>> = {
   http: { examples: requests, maxBytes: 1024 * 1024, cpuMs: defaultCpuMs, run: request },
   modules: {
     ...{ examples: [...modules, ...moduleAsJson], maxBytes: 3 * 1024 * 1024, run: readModule },
-    // As in `hostile.test.ts`: about the time for six valid modules of the maximum size.
+    // As in `hostile.test.ts`: about six times the cost of a valid module of the maximum size.
     cpuMs: 500,
     // The largest valid module allocates 155 MiB of short-lived tokens.
     allocatedBytes: 384 * 1024 ** 2,

@@ -1,4 +1,4 @@
-// A process with many simulated agents that executes orders of its parent.
+// A process with many simulated agents that executes commands of its parent.
 import { SimulatedAgent, type SimulatedTarget } from './simulated-agent.ts';
 
 export type WorkerOrder =

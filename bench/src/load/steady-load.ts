@@ -22,7 +22,10 @@ export interface SteadyLoadSeen {
   latencies: number[];
   /** Number of requests whose connection was reset before a response. */
   resets: number;
-  /** Message of the first failure: an error other than a reset, or a status other than 2xx; null if there was none. */
+  /**
+   * Message of the first failure, which is an error other than a reset, or a status other than 2xx; null if there was
+   * none.
+   */
   failed: string | null;
 }
 

@@ -7,7 +7,7 @@ export interface Verdict {
   value: number;
   /** The bar as readable text, such as `≤ 1.4 ×`. */
   bar: string;
-  /** Whether the value meets the bar; null if it could not be judged. */
+  /** Whether the value meets the bar; null if it was not compared with the bar. */
   met: boolean | null;
   detail?: string;
 }
@@ -67,12 +67,15 @@ export function atLeast(name: string, value: number, limit: number, unit: string
   return { name, value, bar: `≥ ${formatNumber(limit)} ${unit}`, met: value >= limit };
 }
 
-/** Returns the verdict for a bar that could not be judged. @param detail the reason */
+/**
+ * Returns the verdict for a bar that could not be applied.
+ * @param detail the reason
+ */
 export function notJudged(name: string, bar: string, detail: string): Verdict {
   return { name, value: Number.NaN, bar, met: null, detail };
 }
 
-/** Returns a verdict that is not judged, because the sizes of a smoke run are too small. */
+/** Returns a verdict without a result, because the sizes of a smoke run are too small. */
 const ofSmoke = (verdict: Verdict): Verdict => ({ ...verdict, met: null, detail: verdict.detail ?? 'smoke run' });
 
 export function verdictLine(verdict: Verdict): string {
@@ -82,7 +85,7 @@ export function verdictLine(verdict: Verdict): string {
 }
 
 /**
- * Prints the verdicts, with `--json` also as one line of JSON. With `--smoke`, judges no bar.
+ * Prints the verdicts, with `--json` also as one line of JSON. With `--smoke`, compares no value with its bar.
  * @returns the exit code: 1 if a bar was missed, else 0
  */
 export function conclude(bench: string, found: readonly Verdict[], argv: readonly string[] = process.argv): number {

@@ -48,7 +48,7 @@ export function preciseUsageOf(pid: number): Usage & { pss: number } {
 export type ServerOrder = { type: 'collect' } | { type: 'fan_out'; text: string };
 
 /**
- * Connects a server's process with its parent: sends the address, executes orders, and ends when the parent ends.
+ * Connects a server's process with its parent: sends the address, executes commands, and ends when the parent ends.
  * @param fanOut sends the text to all agents, and resolves when all of them have answered
  */
 export function answerParent(address: ServerAddress, fanOut?: (text: string) => Promise<void>): void {
@@ -87,7 +87,7 @@ export class ServerProcess {
     return this.usage;
   }
 
-  /** Sends an order. Resolves when the server has executed it. */
+  /** Sends a command. Resolves when the server has executed it. */
   async order(order: ServerOrder): Promise<void> {
     const answered = nextMessage(this.child);
     this.child.send(order);

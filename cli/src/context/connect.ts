@@ -31,7 +31,7 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   };
   let link = open(policy);
   /**
-   * Use a new link after the operator has trusted a certificate: tokens of the old link must not reach the new server.
+   * Use a new link after the operator has trusted a certificate: tokens of the old link must not reach another server.
    */
   const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
     const used = link;

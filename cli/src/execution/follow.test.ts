@@ -92,7 +92,7 @@ test('fails immediately for permanent errors, and prints the command that shows 
   ).rejects.toMatchObject({ exit: exits.signIn, remedy: expect.stringContaining('To see it: muster runs show R') });
 });
 
-test('reports that the run may have started if the connection was lost during the request', async () => {
+test('reports that the run may have started if the connection is lost during the request', async () => {
   const cut = Object.assign(away(), { cause: Object.assign(new Error('cut'), { code: 'ECONNRESET' }) });
   await expect(watching([1], { begun: cut }).ended).rejects.toMatchObject({
     remedy: expect.stringMatching(/may have started.*muster runs list/),

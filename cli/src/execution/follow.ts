@@ -38,7 +38,7 @@ export interface Followed<T> {
   changeLines: (now: T) => string[];
   see: (now: T | null) => string;
   end: (now: T) => string;
-  /** Null if the operation or run changes nothing and needs no cancel. */
+  /** Null for a plan, which needs no cancellation. */
   cancel: ((now: T) => Promise<void>) | null;
 }
 

@@ -10,7 +10,7 @@ interface Work {
   see: () => string;
   /** Returns the command that cancels the operation or run; null before it has started. */
   end: () => string | null;
-  /** Cancels the operation or run; null if it changes nothing. */
+  /** Cancels the operation or run; null for a plan, which needs no cancellation. */
   cancel: (() => Promise<void>) | null;
   /** Pauses drawing while a question is on the screen. */
   pause: () => void;
@@ -43,7 +43,7 @@ export function onCtrlC(context: Pick<Context, 'out' | 'prompt' | 'onInterrupt'>
       over,
     );
     question = null;
-    // The work ended while the question was open.
+    // The operation or run ended while the question was open.
     if (over.aborted) return;
     if (answer === 'cancel') {
       isCancelled = true;

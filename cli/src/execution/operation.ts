@@ -21,7 +21,7 @@ import { stalePlanRemedy } from '../transport/explain.ts';
 import { operationLines } from './apply-view.ts';
 import { follow } from './follow.ts';
 
-/** Plans on one agent and waits for the end. An interrupt is safe, because a plan changes nothing. */
+/** Plans on one agent and waits for the end. An interrupt is harmless, because a plan changes nothing. */
 export async function planThrough(
   context: Context,
   call: Client,

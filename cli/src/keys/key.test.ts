@@ -124,7 +124,7 @@ describe('keys with a passphrase', () => {
     expect(isSignedBy(key.publicKey, await read.sign(message))).toBe(true);
   });
 
-  test('refuses three wrong passphrases, a missing terminal, and a wrong passphrase of the environment', async () => {
+  test('refuses a wrong passphrase after three attempts, without a terminal, or from the environment', async () => {
     await makeKey(path, { replace: false, now, passphrase: 'correct horse' });
     const wrong = await readKey(path, { answers: ['a', 'b', 'c'] });
     await expect(wrong.sign(message)).rejects.toMatchObject({ code: 'passphrase_wrong', exit: exits.signIn });
@@ -224,7 +224,7 @@ describe('OpenSSH keys', () => {
       execFileSync('ssh-add', ['-q', file], { env: { ...process.env, ...env }, stdio: 'ignore' });
       expect(await keysOfAgent(socket)).toEqual([{ key: Buffer.from(publicKey, 'hex'), comment: 'ada@home' }]);
       expect(isSignedBy(publicKey, await read.sign(message))).toBe(true);
-      // The file has a passphrase, but ssh-agent has the key, so there is no prompt.
+      // ssh-agent has the key, so the program does not ask for the passphrase of the file.
       execFileSync('ssh-keygen', ['-q', '-p', '-a', '1', '-P', '', '-N', 'staple it', '-f', file]);
       const sealed = await readKey(file, { env });
       expect(isSignedBy(publicKey, await sealed.sign(message))).toBe(true);

@@ -52,7 +52,7 @@ test.each(['confirm', 'ask', 'choose', 'secret'] as const)(
   },
 );
 
-test('draws nothing while a question is open', () => {
+test('pauses the progress display while a question is open', () => {
   const { output } = terminal();
   const written: string[] = [];
   const stderr = Object.assign(output, { write: (text: string) => written.push(text) > 0 });

@@ -27,7 +27,7 @@ const damaged = (line: number, what: string): CliError =>
   );
 
 /**
- * Parses a recording as it arrives. Skips events other than output and resizes.
+ * Parses a recording as it arrives. Skips events except output and resizes.
  * @returns the header first, then events in ascending order of time
  */
 export async function* readCast(source: AsyncIterable<Uint8Array>): AsyncGenerator<CastHeader | CastEvent> {

@@ -291,7 +291,7 @@ test('does not reset the time limit for connections that are lost immediately', 
     },
     onOpen: ({ socket }) => socket.terminate(),
   });
-  // Every attempt to attach succeeded, but there must be an error to report.
+  // Every attempt to attach succeeded, but the client must still report an error.
   expect(await ending).toMatchObject({ kind: 'lost', error: expect.objectContaining({ code: 'unreachable' }) });
   expect(far.length).toBeLessThan(40);
 });

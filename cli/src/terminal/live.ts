@@ -39,11 +39,11 @@ export interface LiveOptions {
   readonly terminal: LocalTerminal;
   readonly mode: 'control' | 'view';
   readonly first: Ticket;
-  /** Requests a ticket for a further connection. */
+  /** Requests a ticket for another connection. */
   attach(): Promise<Ticket>;
   /**
    * Opens a connection.
-   * @returns it paused, so that no data arrives before it is expected
+   * @returns the connection, paused so that no data arrives before the caller listens
    * @throws if the orchestrator does not answer or refuses
    */
   dial(address: string, events: WireEvents): Promise<Wire>;

@@ -34,8 +34,8 @@ export interface LocalTerminal {
   say(lines: string): Promise<void>;
   onSignal(listener: (signal: EndSignal) => void): void;
   /**
-   * Registers a function that returns the text that restores the screen. It is called when the program ends, even after
-   * an error.
+   * Registers a function that returns the text with which the program restores the screen when it ends, even after an
+   * error.
    */
   beforeExit(text: () => string): void;
   /** Restores the terminal. Drops pending output. */

@@ -12,7 +12,7 @@ describe('output that is polled', () => {
     expect(newText(before, now)).toBe(lines.slice(300).join(''));
   });
 
-  test('newText marks a gap', () => {
+  test('newText marks a gap between the shown and the new output', () => {
     expect(newText('one', 'three')).toBe('\n[…]\nthree');
     expect(newText('one\n', 'three')).toBe('[…]\nthree');
   });

@@ -241,9 +241,7 @@ class PinnedAgent extends Agent {
     return socket;
   }
 
-  /**
-   * Connects with a certificate that Node's built-in authorities accept or, if they do not, the machine's authorities.
-   */
+  /** Connects with a certificate that Node's built-in authorities or the machine's authorities have signed. */
   async #vouched(host: string, port: number): Promise<TLSSocket> {
     try {
       return await this.#handshake(host, port, { rejectUnauthorized: true });

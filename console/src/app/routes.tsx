@@ -26,7 +26,7 @@ const page = <const Path extends string>(path: Path, load: () => Promise<Record<
 
 const routeTree = root.addChildren([
   page('/', () => import('../pages/overview/overview-page.tsx'), 'OverviewPage'),
-  // The gate redirects signed-in operators. The empty page sends no queries that the destination would repeat.
+  // The gate redirects signed-in operators. Until then, the page is empty and sends no queries.
   page('/login', async () => ({ EmptyPage: () => null }), 'EmptyPage'),
   page('/agents', () => import('../pages/agents/agents-page.tsx'), 'AgentsPage'),
   page('/agents/$agent', () => import('../pages/agents/agent-page.tsx'), 'AgentPage'),

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent, useState } from 'react';
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
 
 /**
- * Accepts a file that is dropped anywhere on the page. Without this, the browser would leave the page to show the file.
+ * Accepts a file that is dropped anywhere on the page. Otherwise, the browser would replace the page with the file.
  * @returns whether a file is being dragged over the page
  */
 export function useFileDrop(onFile: (file: File | undefined) => void): boolean {

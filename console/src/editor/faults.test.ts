@@ -59,7 +59,7 @@ describe('validating a text', () => {
   const verdict = { text, faults: [fault(4, 5)], warnings: [] };
   test('reports the state "checking" before the first verdict', () =>
     expect(judge(text, null)).toEqual({ marks: [], state: 'checking' }));
-  test('shows the verdict on the current text', () =>
+  test('shows the verdict for the current text', () =>
     expect(judge(text, verdict)).toMatchObject({ state: 'faulty', marks: [{ line: 4 }] }));
   test('reports the state "valid" if there are only warnings', () =>
     expect(judge(text, { text, faults: [], warnings: [fault(1, 1)] })).toMatchObject({

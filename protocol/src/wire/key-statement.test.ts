@@ -12,7 +12,7 @@ const text = (part: Partial<KeyStatement> = {}) =>
   Buffer.from(keyStatementBytes({ ...statement, ...part })).toString('hex');
 
 describe('key statement', () => {
-  test('encodes a key statement with its tag first, and differently for each difference of a field', () => {
+  test('encodes a key statement with its tag first, and encodes different fields differently', () => {
     expect(Buffer.from(text(), 'hex').toString('latin1')).toMatch(/^muster agent key v1\0/);
     const all = [
       text(),

@@ -25,7 +25,7 @@ export const limits = {
   pingIntervalMs: 30_000,
   /** Number of unanswered pings after which the link is lost. */
   missedPings: 3,
-  /** Maximum number of control messages from an agent per second, on average. */
+  /** Maximum average number of control messages from an agent per second. */
   agentMessagesPerSecond: 500,
   agentMessageBurst: 2_000,
   reconnectBaseMs: 500,

@@ -62,7 +62,7 @@ export class LineFile {
 
   /**
    * Appends lines. They are on disk when the promise resolves.
-   * @returns false if the file has changed since the last write; nothing is appended then, and the caller must replace it
+   * @returns false, without appending, if the file has changed since the last write; the caller must then replace it
    * @throws HostFailure if the lines cannot be written
    */
   async append(values: Iterable<unknown>): Promise<boolean> {

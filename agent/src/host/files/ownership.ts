@@ -127,7 +127,8 @@ export async function setDirectoryOwnership(
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     const now = fstatSync(fd);
-    // A user who may rename entries here can swap in a directory that root owns. Only an empty one is harmless.
+    // A user who may rename entries here can put a directory that root owns in its place. Only an empty one is
+    // harmless.
     const isTheOne =
       seen === 'new' ? now.uid === process.geteuid?.() && readdirSync(directory.self).length === 0 : isStill(now, seen);
     if (!isTheOne) throw replaced(directory.path);

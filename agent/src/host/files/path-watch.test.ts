@@ -54,7 +54,7 @@ describe('a path watch', () => {
     expect([...reported].sort()).toEqual([...paths].sort());
   };
 
-  test('reports every kind of change at the watched paths, and no change of another file', async () => {
+  test('reports every kind of change at the watched paths, but no change of another file', async () => {
     mkdirSync(`${root}/d`);
     writeFileSync(`${root}/d/f`, 'x');
     set('/d/f', '/d', '/marker');

@@ -9,7 +9,7 @@ export interface AptPolicy {
 
 /**
  * @param text of `apt-cache policy NAME…`
- * @returns policies by name, without the machine's own architecture; lacks names that no source knows
+ * @returns policies by name, without the machine's own architecture. Names that no source knows are missing.
  */
 export function parsePolicy(text: string): Map<string, AptPolicy> {
   const policies = new Map<string, AptPolicy>();

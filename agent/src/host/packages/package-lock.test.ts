@@ -44,7 +44,7 @@ test('returns the last result if the lock is held for longer than the limit', as
 test.each([
   ['the operation is cancelled', 'cancel' as const, /because the operation was cancelled/],
   ['the agent stops', 'stop' as const, /because the agent is stopping/],
-])('makes no further attempt after %s', async (_, how, message) => {
+])('does not retry after %s', async (_, how, message) => {
   const wait = waiting(60_000);
   await expect(
     wait.run((count) => {

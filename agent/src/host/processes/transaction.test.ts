@@ -33,7 +33,7 @@ describe('a transaction', () => {
     expect(long).toMatchObject({ output: '999\n1000\n', truncated: true });
   });
 
-  test('a transaction continues when the agent stops, and its output never blocks', async () => {
+  test('lets a transaction continue when the agent stops, and never blocks its output', async () => {
     const stop = new AbortController();
     let process: ProcessIdentity | null = null;
     const text = `echo begun > ${home}/begun; sleep 0.4; seq 1 100000; echo done > ${home}/done`;
@@ -49,7 +49,7 @@ describe('a transaction', () => {
     expect(readFileSync(`${home}/done`, 'utf8')).toBe('done\n');
   });
 
-  test('a transaction does nothing before it is recorded', async () => {
+  test('starts the work of a transaction only after it is recorded', async () => {
     const text = `touch ${home}/did`;
     const started = (): void => {
       throw new Error('the journal does not take it');

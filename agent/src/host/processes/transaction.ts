@@ -44,7 +44,7 @@ export interface TransactionResult {
   timedOut: boolean;
 }
 
-/** The agent stops while the transaction continues. The next start of the agent finds out the result. */
+/** The agent stops while the transaction continues. The next start of the agent determines the result. */
 export class LeftRunning extends HostFailure {
   constructor(program: string) {
     super(`${program} was left running because the agent is stopping`);

@@ -51,7 +51,7 @@ export class OpenTerminals {
     try {
       rmSync(path, { force: true });
     } catch {
-      // The disk rejects the removal. The next start finds no processes of this terminal.
+      // The disk rejects the removal. The record is harmless, because no processes of this terminal remain.
     }
   }
 

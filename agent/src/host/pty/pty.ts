@@ -19,7 +19,10 @@ export interface Pty {
   giveTo(uid: number, gid: number, mode: number): void;
   /** Resumes reading after `output` returned false. */
   resume(): void;
-  /** Ends the terminal once the buffered output is read, because background jobs could write forever. */
+  /**
+   * Ends the terminal once the buffered output is read, and not at the end of all output, because background jobs could
+   * write forever.
+   */
   finish(): void;
   /** @returns the number of accepted bytes: 0 if the buffer is full, all if no process reads the terminal */
   write(bytes: Uint8Array): number;

@@ -71,7 +71,7 @@ export async function rememberFile(
 /** Maximum bytes. The record has no hash of a larger file, so the file is not given back to a previous owner. */
 const maxRecorded = 256 * 1024 * 1024;
 
-/** Returns the state to record, or null if the content is not needed or is too large. */
+/** Returns the state to record, or null if the content is not recorded or is too large. */
 async function stateOf(
   resource: ResolvedResource,
   found: Extract<Inspected, { type: 'file' }>,

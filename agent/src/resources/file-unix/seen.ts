@@ -63,7 +63,7 @@ export const ownershipToKeep = (found: Inspected, body: Body): Ownership | null 
 const writingFields = new Set(['content', 'ensure', 'symlink']);
 
 /**
- * Reports whether the file is rewritten completely. Either its content changes, or its content is declared and a former
+ * Reports whether the file is rewritten completely: either its content changes, or its content is declared and a former
  * writer may have the file open, because it changes owner, loses group or world write permission, or gets a set-ID bit.
  * @param changes known changes
  */

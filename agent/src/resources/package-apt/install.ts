@@ -32,7 +32,7 @@ export async function installAll(
   let stuck = false;
   const attempt = async (some: readonly RequestedPackage[]): Promise<void> => {
     const result = await install(some, machine);
-    // A transaction that hangs would hang again.
+    // Packages whose transaction timed out are not retried, because they would time out again.
     stuck = result.timedOut;
     if (!stuck) await repairInterrupted(machine);
     const database = await machine.database(dpkgDatabase);
@@ -44,7 +44,7 @@ export async function installAll(
   };
   await attempt(left);
   if (left.length === 0 || requested.length === 1 || stuck) return failures;
-  // A package that apt refuses on its own is not retried.
+  // A package that apt refuses individually is not retried.
   const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await simulate(installArguments([one]), machine);

@@ -31,7 +31,7 @@ export async function removeAll(removals: readonly PackageRemoval[], machine: Ma
   const before = await machine.database(dpkgDatabase);
   const present = removals.filter(({ name }) => isThere(seenIn(before, name).state));
   const going = await unneeded(removals, present, before, machine, outcomes);
-  // Judged before the removal starts, so that changes by the packages' own scripts do not count as changes by others.
+  // Decided before the removal starts, so that changes by the packages' own scripts do not count as changes by others.
   const judged = new Map<PackageRemoval, Judgement>();
   const footprint = removals.some(({ trace }) => trace !== null) ? await takeFootprint() : null;
   for (const removal of removals) {

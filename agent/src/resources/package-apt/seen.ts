@@ -57,7 +57,7 @@ export const knownOffers: Database<Offers> = {
 
 export const isDeclaredAbsent = (resource: ResolvedResource): boolean => bodyOf(resource).ensure === 'absent';
 
-/** Reports whether the decision depends on the packages that the sources offer. */
+/** Reports whether the decision about the package depends on the offers of the sources. */
 function needsOffer(body: Body, found: Pick<SeenPackage, 'state' | 'version'>): boolean {
   if (body.ensure === 'absent') return false;
   if (!isThere(found.state) || body.version === 'latest') return true;

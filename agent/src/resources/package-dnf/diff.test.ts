@@ -96,7 +96,7 @@ describe('changes of an rpm package', () => {
     expect(diff({}, locked).action).toBe('none');
   });
 
-  test('a second apply changes nothing', () => {
+  test('changes nothing in a second apply', () => {
     const some = fc.constantFrom(...offered, '0.1-1', '3:0-1');
     fc.assert(
       fc.property(

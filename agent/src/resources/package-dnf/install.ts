@@ -50,7 +50,7 @@ export async function installAll(
   };
   await attempt(left);
   if (left.length === 0 || requested.length === 1) return outcomes;
-  // A package that dnf refuses on its own is not retried.
+  // A package that dnf refuses individually is not retried.
   const possible: RequestedPackage[] = [];
   for (const one of left.slice(0, maxAlone)) {
     const alone = await dnfWould(['install', '--', specOf(one)], machine);

@@ -60,7 +60,7 @@ describe('an OpenRC service', () => {
     expect(fields(seen, { enabled: true, runlevel: 'nonetwork' })).toEqual(['enabled false true']);
   });
 
-  test('restarts a running service on a trigger, unless it is declared stopped', () => {
+  test('restarts a running service when triggered, unless it is declared stopped', () => {
     const restartBy = ['conf'];
     const action = (seen: SeenRc, body: object) => diffRc(service(body), seen, { ...circumstances, restartBy }).action;
     expect(action(started, {})).toBe('restart');

@@ -65,7 +65,7 @@ test('assigns the output of systemctl to units in the order of their names in th
 describe('a trigger', () => {
   const due = fc.subarray(['conf', 'package']);
 
-  test('a trigger restarts a unit rather than reloading it, and does not start a stopped unit', () => {
+  test('restarts rather than reloads a triggered unit, and does not start a stopped unit', () => {
     fc.assert(
       fc.property(
         due,
@@ -128,7 +128,7 @@ describe('enablement of a unit', () => {
   );
 });
 
-test('starts a oneshot unit once, and again only if its declaration changes or it failed', () => {
+test('starts a oneshot unit once, and again only after a failure or a change of its declaration', () => {
   const once = { ...stopped, Type: 'oneshot' };
   const action = (values: Record<string, string>, succeeded: ResolvedResource | null = null) =>
     diffService(service({ running: true }), seen({ ...once, ...values }), { ...circumstances, succeeded }).action;

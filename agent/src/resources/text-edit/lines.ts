@@ -111,7 +111,9 @@ export function insertLines(
   return [...before, ...added, ...lines.slice(index)];
 }
 
-/** Returns a line. After a text that ends in a carriage return, a line feed would combine with it to CRLF. */
+/**
+ * Returns a line. If the text ends in a carriage return, a line feed would form CRLF with it, so the ending is CRLF.
+ */
 const ended = (text: string, end: LineEnd): TextLine => ({ text, end: text.endsWith('\r') ? '\r\n' : end });
 
 /** Removes lines. A missing final line break stays missing, unless an empty last line would disappear without it. */

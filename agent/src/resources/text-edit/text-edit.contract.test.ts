@@ -90,7 +90,7 @@ describe('an added line', () => {
 });
 
 describe('captures', () => {
-  test('inserts captured groups into the line, and restores the original line', async () => {
+  test('expands captured groups in the line, and restores the original line', async () => {
     write('GRUB_CMDLINE="quiet"\nend\n');
     const declared = line(path(), '\\1"\\g<value> audit=1"\\\\', {
       match: '^(GRUB_CMDLINE=)"(?<value>(?:(?! audit).)*)"$',

@@ -94,7 +94,7 @@ export const bitsLost = ({ ownership }: Pick<SeenText, 'ownership'>): FieldChang
 /**
  * Edits the current text of the file instead of the observed one, because another resource may have changed it since
  * the observation. Keeps the owner, and all permissions except set-ID bits.
- * @param edit     returns the wanted lines; null to keep them
+ * @param edit returns the resulting lines; null to keep the current ones
  * @param validate command that must succeed on the new content
  */
 export async function rewrite(

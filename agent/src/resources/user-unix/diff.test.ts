@@ -86,7 +86,7 @@ describe('the declaration of an account', () => {
     expect(change([])).toEqual([{ field: 'additional_groups', from: 'audio,games', to: '' }]);
   });
 
-  test('an account waits for groups that an earlier resource may create', () => {
+  test('waits for groups that an earlier resource of the operation may create', () => {
     const { awaits } = diff(null, { primary_group: 'later', additional_groups: ['audio', 'too'] });
     expect(awaits).toEqual([
       { kind: 'accounts', message: 'there is no group later' },

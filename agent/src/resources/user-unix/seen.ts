@@ -24,7 +24,7 @@ export type User = {
 
 export interface SeenUser {
   user: User | null;
-  /** The other name-service sources if only they know the user; otherwise null. */
+  /** The name-service sources other than the files, if only they know the user; otherwise null. */
   elsewhere: string[] | null;
   /** The declared groups under their local names. Null for a group that does not exist. */
   primary: { name: string; gid: number } | null;

@@ -105,7 +105,7 @@ export class TestShell {
   readonly channel: number;
   answer: TerminalReport | null = null;
   exit: Extract<AgentMessage, { type: 'terminal_exited' }> | null = null;
-  /** Total bytes of output. */
+  /** Total bytes of received output. */
   shownBytes = 0;
   /** Whether output is acknowledged immediately. */
   isTaking = true;
@@ -169,7 +169,7 @@ export class TestShell {
   /** Runs a line and waits for its end. @returns the output, including the echoed line */
   async run(line: string): Promise<string> {
     this.text = '';
-    // The echo of the line does not contain the mark as the command prints it.
+    // The mark appears only in the output, because the echoed line contains it in another form.
     await this.type(`${line}; echo __END$((40+2))\r`);
     await this.shows('__END42');
     return this.text;

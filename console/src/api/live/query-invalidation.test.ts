@@ -4,7 +4,7 @@ import { createStaleMarker, newestFirst, refetchDelay } from './query-invalidati
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-/** Returns a query whose pending fetches the test resolves. */
+/** Returns a query whose pending fetches the test completes. */
 function underTest() {
   const client = new QueryClient({
     defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY, retry: false } },

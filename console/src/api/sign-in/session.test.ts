@@ -128,7 +128,7 @@ test('renews the token soon after the computer wakes up', async () => {
   expect(renewals).toHaveLength(1);
 });
 
-test('resumes waiting requests once when the same operator signs in again', async () => {
+test('resumes waiting requests once, when the same operator signs in again', async () => {
   const { session, token } = underTest();
   await session.begin(token('ada-1'));
   let forgotten = 0;

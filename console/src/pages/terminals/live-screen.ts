@@ -111,7 +111,7 @@ export class LiveScreen {
     this.#events.ctrlChanged(held);
   }
 
-  /** Reattaches in this mode. */
+  /** Attaches again, as a viewer or as the controller. */
   take(mode: TerminalMode): void {
     this.#link.take(mode);
     if (mode === 'control') this.screen.focus();

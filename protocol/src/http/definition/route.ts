@@ -76,7 +76,7 @@ export function mediaOf(route: Route, status: number): readonly string[] {
   return route.answers[status] ? ['application/json'] : [];
 }
 
-/** Whether the response with a status is not JSON. */
+/** Reports whether the response with a status is not JSON. */
 export type IsStreamed<R extends Route, S> = R extends { media: infer M } ? (S extends keyof M ? true : false) : false;
 
 /** An unchanged response that is not JSON. */
