@@ -61,7 +61,7 @@ interface HostLine {
 }
 
 /** Parses a line. Returns null for a comment, a line with a marker such as `@revoked`, and a line with a hashed name. */
-export function parseHostLine(text: string): HostLine | null {
+function parseHostLine(text: string): HostLine | null {
   const found = /^[ \t]*([^ \t#@|][^ \t]*)[ \t]+([^ \t]+)[ \t]+([^ \t]+)(?:[ \t]+(.*))?$/.exec(text);
   if (found === null) return null;
   const [, names = '', type = '', key = '', comment = ''] = found;

@@ -74,7 +74,7 @@ test.each([false, true])('sorts rows in one step if their order is known (descen
   expect(again.keys).toEqual(descending ? keys.toReversed() : keys);
 });
 
-test('is not misled by an outdated order', () => {
+test('ignores an outdated order', () => {
   const cpus = ({ cpus }: Machine) => cpus;
   const { keys } = sorted(machines(3_000), { sortValue: cpus });
   const changed = [

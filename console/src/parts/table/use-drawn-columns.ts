@@ -20,7 +20,7 @@ const hiddenFrom = (): string =>
     .map(({ from }) => from)
     .join(' ');
 
-/** Returns the columns that fit the screen, so that rows have no cells that nobody sees. */
+/** Returns the columns that fit the screen, so that rows have no invisible cells. */
 export function useDrawnColumns<Row>(columns: readonly Column<Row>[]): readonly Column<Row>[] {
   const hidden = useSyncExternalStore(subscribe, hiddenFrom);
   return useMemo(() => {
