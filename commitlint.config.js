@@ -10,7 +10,7 @@ bump bundle cache call cancel cap change check clean close collect compare compl
 count cover create cut date deduplicate define delete deny deprecate describe detect divide do document download draw drop
 enable encode encrypt end enforce ensure escape exit expect explain export expose extend extract fail fetch fill filter find fix
 flush follow format free generate give group guard handle hide hold honor ignore implement import improve include index inline
-insert install introduce isolate join journal keep leave let lift limit link lint list load lock log look lower make map mark match
+insert install introduce isolate join journal judge keep leave let lift limit link lint list load lock log look lower make map mark match
 measure merge migrate mount move mute name narrow normalize note notify observe open order parse pass pin plan play poll post
 prefer prepare prevent print probe protect prove publish put quarantine quote raise read rebuild receive reconnect record redirect
 reduce refer refuse regenerate register reject release reload rely remove rename render renew reorder repair repeat replace report request require

@@ -56,11 +56,10 @@ export async function signIn(anyone: Client, operator: Operator): Promise<string
 
 /**
  * Creates a client that signs in as an operator at the first request that needs it.
- * @param url          called for each request, because a restarted orchestrator may have another port
- * @param certificate  PEM of the API's certificate
+ * @param url       called for each request, because a restarted orchestrator may have another port
+ * @param transport sends the requests, such as one of `transportTo`
  */
-export function operatorClient(url: () => string, certificate: () => string, operator: Operator): Client {
-  const transport = transportTo(certificate);
+export function operatorClient(url: () => string, transport: Transport, operator: Operator): Client {
   let session: Promise<string> | null = null;
   const token = () => {
     session ??= signIn(createClient({ url: url(), transport }), operator).catch((error: unknown) => {

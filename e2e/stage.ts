@@ -5,7 +5,7 @@ import type { Client } from '@muster/protocol/client';
 import { createEnrolmentToken } from '@muster/protocol/http';
 import { muster, root } from '../tools/suite/cli.ts';
 import { type Ending, Program } from '../tools/suite/program.ts';
-import { newOperator, type Operator, operatorClient } from './client.ts';
+import { newOperator, type Operator, operatorClient, transportTo } from './client.ts';
 
 interface RunOptions {
   flags?: readonly string[];
@@ -74,7 +74,7 @@ export class Orchestrator extends Restartable {
 
   clientFor(operator: Operator): Client {
     const certificate = () => readFileSync(join(this.dataDir, 'api.crt'), 'utf8');
-    return operatorClient(() => this.url, certificate, operator);
+    return operatorClient(() => this.url, transportTo(certificate), operator);
   }
 
   /** Starts the orchestrator: the first time on free ports, later on the same ports. Resolves when it is ready. */

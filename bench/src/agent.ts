@@ -7,8 +7,11 @@ import { WebSocket } from 'ws';
 import { root } from '../../tools/suite/cli.ts';
 import { endingWithStarter } from '../../tools/suite/program.ts';
 import { RealAgent, type RealAgentOptions } from './load/real-agent.ts';
+import { conclude } from './run/conclude.ts';
+import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
-import { atMost, conclude, notJudged, table, type Verdict } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { preciseUsageOf } from './servers/server-process.ts';
@@ -51,6 +54,7 @@ async function agent(
 ): Promise<Idler> {
   const real = await RealAgent.start(orchestrator, name.replaceAll(/\W+/g, '-'), start);
   await work(real);
+  printProgress(`${name}: connected and prepared`);
   return { name, pid: real.pid, end: () => real.stop() };
 }
 
@@ -126,16 +130,18 @@ async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {
 const outOfTheBox: RealAgentOptions = { config: null };
 const orchestrator = await OrchestratorProcess.start();
 const bare = idleNode();
-const agents = [
-  await agent(orchestrator, 'agent', outOfTheBox),
-  await agent(orchestrator, 'after a terminal session', {}, (real) => useTerminal(orchestrator, real)),
-];
-if (files > 0)
-  agents.push(
-    await agent(orchestrator, `watching ${files} files`, outOfTheBox, (real) => applyFiles(orchestrator, real)),
-  );
-if (existsSync(executable))
-  agents.push(await agent(orchestrator, 'executable', { ...outOfTheBox, command: executable }));
+const idleAgent = await agent(orchestrator, 'agent', outOfTheBox);
+const afterTerminal = await agent(orchestrator, 'after a terminal session', {}, (real) =>
+  useTerminal(orchestrator, real),
+);
+const watching =
+  files > 0
+    ? await agent(orchestrator, `watching ${files} files`, outOfTheBox, (real) => applyFiles(orchestrator, real))
+    : null;
+const ofExecutable = existsSync(executable)
+  ? await agent(orchestrator, 'executable', { ...outOfTheBox, command: executable })
+  : null;
+const agents = [idleAgent, afterTerminal, watching, ofExecutable].filter((idler) => idler !== null);
 
 try {
   console.log(`measured for ${secs} s, starting ${settle} s after the last connection; Node ${process.version}\n`);
@@ -153,22 +159,25 @@ try {
     ),
   );
   console.log('');
-  const verdicts: Verdict[] = agents.flatMap((idler) => {
-    const { rss, cpu } = found.get(idler)!;
-    return [
-      atMost(`memory of an idle agent, ${idler.name}`, rss / base.rss, 2, '× bare Node'),
-      atMost(`CPU time of an idle agent, ${idler.name}`, 100 * cpu, 0.3, '% of a core'),
-    ];
+  const memory = (idler: Idler | null, reason = ''): Figure =>
+    idler === null ? notJudged(reason) : found.get(idler)!.rss / base.rss;
+  const cpu = (idler: Idler | null, reason = ''): Figure =>
+    idler === null ? notJudged(reason) : 100 * found.get(idler)!.cpu;
+  const noFiles = '--files 0 omits it';
+  const noExecutable = 'dist/muster does not exist; run `npm run build`';
+  process.exitCode = conclude('agent', {
+    sizes: `${secs} s after ${settle} s, ${files} watched files`,
+    figures: {
+      memory: memory(idleAgent),
+      cpu: cpu(idleAgent),
+      memoryAfterTerminal: memory(afterTerminal),
+      cpuAfterTerminal: cpu(afterTerminal),
+      memoryWatching: memory(watching, noFiles),
+      cpuWatching: cpu(watching, noFiles),
+      memoryExecutable: memory(ofExecutable, noExecutable),
+      cpuExecutable: cpu(ofExecutable, noExecutable),
+    },
   });
-  if (!existsSync(executable))
-    verdicts.push(
-      notJudged(
-        'memory of an idle agent, executable',
-        '≤ 2 × bare Node',
-        'dist/muster does not exist; run `npm run build`',
-      ),
-    );
-  process.exitCode = conclude('agent', verdicts);
 } finally {
   await bare.end();
   await Promise.all(agents.map((idler) => idler.end()));

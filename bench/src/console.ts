@@ -8,8 +8,11 @@ import { openBrowser, openBrowserApart } from '../../e2e/browser/chromium.ts';
 import { eventually } from '../../e2e/eventually.ts';
 import { builtConsole } from '../../tools/build/build-console.ts';
 import { seedAgents } from './load/seed-agents.ts';
+import { conclude, type Measured } from './run/conclude.ts';
+import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
-import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { ratioLine, table } from './run/report.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
@@ -27,6 +30,7 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
  */
 const options = benchOptions({ numbers: { agents: [10_000, 50], rounds: [3, 1], minutes: [10, 0], rate: [50, 50] } });
 const { rounds } = options;
+type Figures = Measured<'console'>['figures'];
 const rowHeight = 38;
 /** Milliseconds. Long, because a page may take minutes on a busy machine: only actions that hang reach the limit. */
 const hangMs = 300_000;
@@ -228,6 +232,7 @@ async function memory(
   const step = Math.min(0.5, minutes / 10);
   while (performance.now() - began < minutes * 60_000) {
     await sleep(step * 60_000);
+    printProgress(`${((performance.now() - began) / 60_000).toFixed(1)} of ${minutes} min under events`);
     for (const { session, held } of tabs) {
       const bytes = await heapOf(session);
       const { metrics } = await session.send('Performance.getMetrics');
@@ -241,23 +246,23 @@ async function memory(
   return new Map(tabs.map(({ path, held }) => [path, held]));
 }
 
-async function measure(browser: Browser, orchestrator: OrchestratorProcess): Promise<Verdict[]> {
-  const verdicts: Verdict[] = [];
+async function measure(browser: Browser, orchestrator: OrchestratorProcess): Promise<Figures> {
   const sizes = await firstLoad(browser, orchestrator);
   const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
   console.log(`${table(['file', 'bytes compressed'], [...sizes.entries()])}\n`);
-  verdicts.push(atMost('first load', bytes / 1000, 200, 'kB compressed'));
 
   // From the second round on, the browser reuses compiled code, as with a warm cache.
   const opened: Opened[] = [];
-  for (let round = 0; round < rounds; round++) opened.push(await opening(browser, orchestrator));
+  for (let round = 0; round < rounds; round++) {
+    opened.push(await opening(browser, orchestrator));
+    printProgress(`agents page opened, round ${round + 1} of ${rounds}`);
+  }
   console.log(
     `${table(
       ['agents page', 'rows painted ms', 'click handled ms', 'all agents ms'],
       opened.map(({ painted, answered, complete }, round) => [`round ${round + 1}`, painted, answered, complete]),
     )}\n`,
   );
-  verdicts.push(atMost('agents page interactive', median(opened.map(({ answered }) => answered)) / 1000, 1, 's'));
 
   const plain = await staticPage(options.agents);
   const page = await open(browser, orchestrator, '/agents');
@@ -270,6 +275,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
     const ofPlain = await scroll(other);
     await page.bringToFront();
     scrolled.push({ plain: ofPlain, console: await scroll(page) });
+    printProgress(`scrolled, round ${round + 1} of ${rounds}`);
   }
   plain.close();
   console.log(
@@ -285,27 +291,37 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
     )}\n`,
   );
   const more = median(scrolled.map(({ console, plain }) => (console.dropped - plain.dropped) * 100));
-  verdicts.push(atMost('frames dropped beyond the static page', Math.max(0, more), 5, '%'));
   await page.context().close();
   await other.context().close();
 
-  if (options.minutes === 0) return [...verdicts, notJudged('memory under events', '≤ 1.10 ×', '--minutes 0 omits it')];
-  for (const [path, held] of await memory(browser, orchestrator, ['/', '/agents'])) {
-    console.log(
-      `${table(
-        [`minute at ${path}`, 'heap MB', 'DOM nodes'],
-        held.map(({ minute, bytes, nodes }) => [minute, bytes / 1e6, nodes]),
-      )}\n`,
-    );
-    // Omits the first tenth, in which caches fill.
-    const settled = held.slice(Math.ceil(held.length / 10));
-    const third = Math.max(1, Math.floor(settled.length / 3));
-    const first = median(settled.slice(0, third).map(({ bytes }) => bytes));
-    const last = median(settled.slice(-third).map(({ bytes }) => bytes));
-    console.log(ratioLine(`heap at ${path}, last third against first third`, last / 1e6, first / 1e6, 'MB'));
-    verdicts.push(atMost(`heap at ${path} under ${options.rate} events a second`, last / first, 1.1, '×'));
-  }
-  return verdicts;
+  const heaps = options.minutes === 0 ? null : await memory(browser, orchestrator, ['/', '/agents']);
+  const growthAt = (path: string): Figure =>
+    heaps === null ? notJudged('--minutes 0 omits it') : heapGrowth(path, heaps.get(path)!);
+  return {
+    firstLoad: bytes / 1000,
+    rows: median(opened.map(({ painted }) => painted)) / 1000,
+    interactive: median(opened.map(({ answered }) => answered)) / 1000,
+    dropped: Math.max(0, more),
+    heapOverview: growthAt('/'),
+    heapAgents: growthAt('/agents'),
+  };
+}
+
+/** Prints the memory of a page over time. @returns the ratio of its last third to its first third */
+function heapGrowth(path: string, held: readonly Held[]): number {
+  console.log(
+    `${table(
+      [`minute at ${path}`, 'heap MB', 'DOM nodes'],
+      held.map(({ minute, bytes, nodes }) => [minute, bytes / 1e6, nodes]),
+    )}\n`,
+  );
+  // Omits the first tenth, in which caches fill.
+  const settled = held.slice(Math.ceil(held.length / 10));
+  const third = Math.max(1, Math.floor(settled.length / 3));
+  const first = median(settled.slice(0, third).map(({ bytes }) => bytes));
+  const last = median(settled.slice(-third).map(({ bytes }) => bytes));
+  console.log(ratioLine(`heap at ${path}, last third against first third`, last / 1e6, first / 1e6, 'MB'));
+  return last / first;
 }
 
 await builtConsole();
@@ -315,7 +331,9 @@ const orchestrator = await OrchestratorProcess.start({
 // The smoke form runs at the same time as test hosts, whose network interfaces would abort requests of the browser.
 const browser = await (options.smoke ? openBrowserApart() : openBrowser());
 try {
-  process.exitCode = conclude('console', await measure(browser, orchestrator));
+  const figures = await measure(browser, orchestrator);
+  const sizes = `${options.agents} agents, ${rounds} rounds, ${options.rate} events/s for ${options.minutes} min`;
+  process.exitCode = conclude('console', { sizes, figures });
 } finally {
   await browser.close();
   await orchestrator.stop();

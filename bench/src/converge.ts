@@ -1,4 +1,3 @@
-import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { repositoryInside } from '../../e2e/hosts/machine.ts';
 
@@ -8,8 +7,11 @@ import type { Measured } from './peers/converge-session.ts';
 import type { Workload } from './peers/converge-workload.ts';
 import { peers } from './peers/peers.ts';
 import { peersRoot } from './peers/peers-root.ts';
+import { bars } from './run/bars.ts';
+import { conclude } from './run/conclude.ts';
+import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
-import { type Cell, conclude, notJudged, table, type Verdict } from './run/report.ts';
+import { type Cell, table } from './run/report.ts';
 
 /**
  * Measures how long Muster, CFEngine, Puppet, and Ansible take to reach the same desired state on a test host with Debian
@@ -40,10 +42,14 @@ const workloads: readonly { workload: Workload; title: string }[] = [
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-function judged(title: string, measured: Readonly<Record<string, Measured>>): Verdict[] {
+/** Prints the durations of a workload. @returns the ratio of Muster to each peer, by the name of the bar */
+function figuresOf(
+  { workload, title }: (typeof workloads)[number],
+  measured: Readonly<Record<string, Measured>>,
+): Record<string, Figure> {
   const own = measured.Muster as Measured;
   const rows: Cell[][] = [];
-  const verdicts: Verdict[] = [];
+  const figures: Record<string, Figure> = {};
   for (const [name, { first, again, missing }] of Object.entries(measured)) {
     if (missing !== null) rows.push([name, missing, null, null, null]);
     else
@@ -53,36 +59,40 @@ function judged(title: string, measured: Readonly<Record<string, Measured>>): Ve
       ]);
     if (name === 'Muster') continue;
     for (const [run, mine, theirs] of [
-      ['first run', own.first, first],
-      ['second run', own.again, again],
+      ['first', own.first, first],
+      ['second', own.again, again],
     ] as const) {
-      const what = `${title}, ${run}, against ${name}`;
       const why = own.missing ?? missing;
-      if (why !== null) verdicts.push(notJudged(what, '< 1 ×', why));
-      else {
-        const value = median(mine) / median(theirs);
-        verdicts.push({ name: what, value, bar: '< 1 ×', met: value < 1 });
-      }
+      figures[`${workload} ${run} ${name}`] = why === null ? median(mine) / median(theirs) : notJudged(why);
     }
   }
   console.log(`\n${title}: median of ${options.rounds} rounds, in milliseconds; × is the ratio to Muster\n`);
   console.log(table(['', 'first run', 'second run', 'first ×', 'second ×'], rows));
   console.log('');
-  if (own.missing !== null) verdicts.push(notJudged(`${title}, Muster`, 'runs', own.missing));
-  return verdicts;
+  if (own.missing !== null) throw new Error(`Muster did not reach the desired state: ${own.missing}`);
+  return figures;
 }
 
 const reason = missingHere('linux', 'root', 'namespaces', 'hosts');
 if (reason !== null) {
-  console.error(`The bench cannot run on this machine: it ${reason}.`);
+  const cannot = notJudged(`the bench ${reason}`);
+  conclude('converge', {
+    sizes: '',
+    figures: Object.fromEntries(Object.keys(bars.converge).map((name) => [name, cannot])),
+  });
   process.exit(2);
 }
 const hosts = await TestHosts.open(requested.length > 0 ? { base: await peersRoot(), inMemory: false } : {});
-const verdicts: Verdict[] = [];
+// A peer that was not requested has no figure.
+const figures: Record<string, Figure> = Object.fromEntries(
+  Object.keys(bars.converge).map((name) => [name, notJudged('--peers or --only omits it')]),
+);
+let system = '';
 try {
   const machine = await hosts.start('converge');
-  for (const { workload, title } of workloads) {
-    if (options.only !== undefined && options.only !== workload) continue;
+  for (const work of workloads) {
+    const { workload, title } = work;
+    if (options.only !== null && options.only !== workload) continue;
     console.error(`${title}:`);
     const session = join(repositoryInside, 'bench/src/peers/converge-session.ts');
     const node = join(repositoryInside, 'node_modules/.bin/node');
@@ -94,11 +104,11 @@ try {
     });
     const code = await new Promise((resolve) => child.once('close', resolve));
     if (code !== 0) throw new Error(`converge-session.ts exited with code ${code}: ${answer}`);
-    const { system, measured } = JSON.parse(answer) as { system: string; measured: Record<string, Measured> };
-    if (verdicts.length === 0) console.log(`${system} on ${cpus().length} × ${cpus()[0]?.model}`);
-    verdicts.push(...judged(title, measured));
+    const answered = JSON.parse(answer) as { system: string; measured: Record<string, Measured> };
+    system = answered.system;
+    Object.assign(figures, figuresOf(work, answered.measured));
   }
 } finally {
   await hosts.end();
 }
-process.exitCode = conclude('converge', verdicts);
+process.exitCode = conclude('converge', { sizes: `${system}, ${options.rounds} rounds`, figures });

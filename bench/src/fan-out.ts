@@ -1,38 +1,41 @@
 import { applyAssignment, createAssignment, type Run, uploadModule } from '@muster/protocol/http';
 import { AgentFleet } from './load/agent-fleet.ts';
+import { conclude } from './run/conclude.ts';
+import { notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
-import { atMost, conclude, ratioLine, table } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { ratioLine, table } from './run/report.ts';
+import type { Growth } from './run/results.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Measures an apply that changes nothing on all agents, through the API of a real orchestrator, until all results are
  * committed. Compares with `ws` over TLS 1.3 that sends the same bytes to as many agents, receives the same bytes, and
- * stores nothing. The agents run the real connection code in separate processes.
+ * stores nothing. The agents run the real connection code in separate processes. The rounds of the two servers alternate,
+ * so that other load on the machine affects both.
  *
- *     node bench/src/fan-out.ts [--agents 2000] [--resources 4] [--rounds 3] [--json]
+ * Measures first a tenth of the agents and then all of them, and compares the CPU time. `--growth 0` omits the tenth.
+ *
+ *     node bench/src/fan-out.ts [--agents 10000] [--resources 4] [--rounds 3] [--growth 1] [--json]
  */
-const { agents, resources, rounds } = benchOptions({
-  numbers: { agents: [2000, 4], resources: [4, 4], rounds: [3, 1] },
+const { agents, resources, rounds, growth } = benchOptions({
+  numbers: { agents: [10_000, 10], resources: [4, 4], rounds: [3, 1], growth: [1, 1] },
 });
 const atOnce = 256;
+/** Ratio of the two fleet sizes. */
+const times = 10;
 
 interface Figures {
   wallSecs: number;
   cpuSecs: number;
 }
 
-/** Returns the figures of the round with the median elapsed time. The first round is a warm-up and does not count. */
-async function measure(usage: () => { cpuSecs: number }, fanOut: () => Promise<void>): Promise<Figures> {
-  const all: Figures[] = [];
-  for (let round = 0; round <= rounds; round++) {
-    const cpuBefore = usage().cpuSecs;
-    const began = performance.now();
-    await fanOut();
-    const wallSecs = (performance.now() - began) / 1000;
-    if (round > 0) all.push({ wallSecs, cpuSecs: usage().cpuSecs - cpuBefore });
-  }
-  return all.sort((a, b) => a.wallSecs - b.wallSecs)[Math.floor(all.length / 2)]!;
+/** A server with connected agents. */
+interface Contender {
+  usage(): { cpuSecs: number };
+  fanOut(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 const moduleText = () => {
@@ -44,59 +47,130 @@ const moduleText = () => {
   return `name: bench\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
 };
 
-/** Measures the orchestrator. @returns the figures, and the JSON text of the operation that an agent received */
-async function measureOrchestrator(): Promise<{ figures: Figures; operation: string }> {
+/** Starts an orchestrator with agents. `operation` returns the JSON text of the last operation that an agent received. */
+async function orchestratorWith(count: number): Promise<Contender & { operation(): Promise<string> }> {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;
-  const token = await orchestrator.enrolmentToken(agents);
+  const token = await orchestrator.enrolmentToken(count);
   await call(uploadModule, { body: { name: 'bench', content: moduleText() } });
   await call(createAssignment, { body: { name: 'bench', modules: ['bench'], selector: 'bench=yes' } });
-  const fleet = new AgentFleet(agents);
-  await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, atOnce);
-  const figures = await measure(
-    () => orchestrator.usage,
-    async () => requireAll((await call(applyAssignment, { params: { name: 'bench' } })) as Run),
-  );
-  const operation = await fleet.lastOperation();
-  await fleet.stop();
-  await orchestrator.stop();
-  return { figures, operation };
+  const fleet = new AgentFleet(count);
+  const secs = await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, atOnce);
+  printProgress(`${count} agents connected to the orchestrator within ${secs.toFixed(0)} s`);
+  return {
+    usage: () => orchestrator.usage,
+    fanOut: async () => requireAll((await call(applyAssignment, { params: { name: 'bench' } })) as Run, count),
+    operation: () => fleet.lastOperation(),
+    stop: async () => {
+      await fleet.stop();
+      await orchestrator.stop();
+    },
+  };
 }
 
-function requireAll(run: Run): void {
+function requireAll(run: Run, count: number): void {
   const succeeded = run.results.filter(({ status }) => status === 'succeeded').length;
-  if (succeeded === agents) return;
+  if (succeeded === count) return;
   const other = run.results.find(({ status }) => status !== 'succeeded');
-  throw new Error(`only ${succeeded} of ${agents} agents succeeded; one that did not: ${JSON.stringify(other)}`);
+  throw new Error(`only ${succeeded} of ${count} agents succeeded; one that did not: ${JSON.stringify(other)}`);
 }
 
-async function measureBare(operation: string): Promise<Figures> {
+async function bareWith(count: number, operation: string): Promise<Contender> {
   const server = await ServerProcess.start('bare-server.ts');
-  const fleet = new AgentFleet(agents);
+  const fleet = new AgentFleet(count);
   await fleet.connect({ host: '127.0.0.1', ...server.address, token: null }, atOnce);
-  const figures = await measure(
-    () => server.usage,
-    () => server.order({ type: 'fan_out', text: operation }),
-  );
-  await fleet.stop();
-  await server.stop();
-  return figures;
+  printProgress(`${count} agents connected to bare ws`);
+  return {
+    usage: () => server.usage,
+    fanOut: () => server.order({ type: 'fan_out', text: operation }),
+    stop: async () => {
+      await fleet.stop();
+      await server.stop();
+    },
+  };
 }
 
-const { figures: muster, operation } = await measureOrchestrator();
-const bare = await measureBare(operation);
-const sentKb = Buffer.byteLength(operation) / 1024;
-console.log(
-  `${agents} agents, ${resources} resources each (${sentKb.toFixed(1)} KiB sent), median of ${rounds} rounds\n`,
-);
-console.log(
-  table(
-    ['server', 's for all', 'agents/s', 'CPU s'],
-    [
-      ['orchestrator, through its API, committed', muster.wallSecs, agents / muster.wallSecs, muster.cpuSecs],
-      ['bare ws, TLS 1.3, the same bytes', bare.wallSecs, agents / bare.wallSecs, bare.cpuSecs],
-    ],
-  ),
-);
-console.log(`\n${ratioLine('CPU time', muster.cpuSecs, bare.cpuSecs, 's')}`);
-process.exitCode = conclude('fan-out', [atMost('time for all agents', muster.wallSecs / bare.wallSecs, 3, '×')]);
+async function measureOnce(contender: Contender): Promise<Figures> {
+  const cpuBefore = contender.usage().cpuSecs;
+  const began = performance.now();
+  await contender.fanOut();
+  return { wallSecs: (performance.now() - began) / 1000, cpuSecs: contender.usage().cpuSecs - cpuBefore };
+}
+
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+const middle = (all: readonly Figures[]): Figures => ({
+  wallSecs: median(all.map(({ wallSecs }) => wallSecs)),
+  cpuSecs: median(all.map(({ cpuSecs }) => cpuSecs)),
+});
+
+interface Measured {
+  agents: number;
+  muster: Figures;
+  bare: Figures;
+  /** Median of the ratios of elapsed time in each round. */
+  ratio: number;
+}
+
+/** Measures both servers with `count` agents each, and prints the figures. */
+async function measure(count: number): Promise<Measured> {
+  const orchestrator = await orchestratorWith(count);
+  // The first apply of each server is a warm-up and does not count.
+  await orchestrator.fanOut();
+  const operation = await orchestrator.operation();
+  const server = await bareWith(count, operation);
+  await server.fanOut();
+  const pairs: { muster: Figures; bare: Figures }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const muster = await measureOnce(orchestrator);
+    const bare = await measureOnce(server);
+    pairs.push({ muster, bare });
+    printProgress(
+      `${count} agents, round ${round + 1}: ${muster.wallSecs.toFixed(1)} s against ${bare.wallSecs.toFixed(1)} s, ${muster.cpuSecs.toFixed(2)} against ${bare.cpuSecs.toFixed(2)} CPU s`,
+    );
+  }
+  await server.stop();
+  await orchestrator.stop();
+  const measured = {
+    agents: count,
+    muster: middle(pairs.map(({ muster }) => muster)),
+    bare: middle(pairs.map(({ bare }) => bare)),
+    ratio: median(pairs.map(({ muster, bare }) => muster.wallSecs / bare.wallSecs)),
+  };
+  print(measured, Buffer.byteLength(operation));
+  return measured;
+}
+
+function print({ agents, muster, bare }: Measured, bytes: number): void {
+  console.log(
+    `${agents} agents, ${resources} resources each (${(bytes / 1024).toFixed(1)} KiB sent), median of ${rounds} rounds\n`,
+  );
+  console.log(
+    table(
+      ['server', 's for all', 'agents/s', 'CPU s'],
+      [
+        ['orchestrator, through its API, committed', muster.wallSecs, agents / muster.wallSecs, muster.cpuSecs],
+        ['bare ws, TLS 1.3, the same bytes', bare.wallSecs, agents / bare.wallSecs, bare.cpuSecs],
+      ],
+    ),
+  );
+  console.log(`\n${ratioLine('elapsed time', muster.wallSecs, bare.wallSecs, 's')}`);
+  console.log(`${ratioLine('CPU time', muster.cpuSecs, bare.cpuSecs, 's')}\n`);
+}
+
+const few = growth === 0 ? null : await measure(Math.ceil(agents / times));
+const all = await measure(agents);
+const growthOf = (what: string, of: (measured: Measured) => number): Growth[] =>
+  few === null ? [] : [{ what, unit: 's', points: [few, all].map((one) => [one.agents, of(one)]) }];
+process.exitCode = conclude('fan-out', {
+  sizes: `${agents} agents, ${resources} resources each, ${rounds} rounds`,
+  figures: {
+    time: all.ratio,
+    growth: few === null ? notJudged('--growth 0 omits it') : all.muster.cpuSecs / few.muster.cpuSecs,
+  },
+  growth: [
+    ...growthOf('time of an apply', ({ muster }) => muster.wallSecs),
+    ...growthOf('time of an apply, bare ws', ({ bare }) => bare.wallSecs),
+    ...growthOf('CPU time of an apply', ({ muster }) => muster.cpuSecs),
+    ...growthOf('CPU time of an apply, bare ws', ({ bare }) => bare.cpuSecs),
+  ],
+});

@@ -1,17 +1,18 @@
-import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listAgents } from '@muster/protocol/http';
-import { transportTo } from '../../e2e/client.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
-import type { SteadyLoadOptions, SteadyLoadSeen } from './load/steady-load.ts';
+import type { SteadyLoadSeen } from './load/steady-load.ts';
+import { loadSteadily, typicalReads } from './load/typical-reads.ts';
+import { conclude } from './run/conclude.ts';
+import { type Figure, notJudged } from './run/judge.ts';
 import { quantiles } from './run/loop-delay.ts';
 import { benchOptions } from './run/options.ts';
-import { atMost, conclude, notJudged, ratioLine, table, type Verdict } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { ratioLine, table } from './run/report.ts';
+import type { Growth } from './run/results.ts';
 import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
-import { nextMessage } from './servers/server-process.ts';
 
 /**
  * Measures the cost of connected agents that send samples as real agents do by default: two samples a minute, in one
@@ -37,8 +38,6 @@ const { agents, secs, rounds, rate, 'at-once': atOnce, poll: pollSecs, settle: s
 const times = 10;
 /** Number of samples in a message. */
 const samplesOfPoll = 2;
-/** Number of agents whose data the client reads. */
-const readAgents = 500;
 
 process.env.MUSTER_METRICS_POLL_INTERVAL = String(pollSecs);
 // Seconds. Longer than the bench, so that no agent is reported as lost.
@@ -76,20 +75,14 @@ async function sharesDuring(
   return { server: own, fleet: agents, others: (after.all - before.all) / took - own - agents };
 }
 
-const began = performance.now();
-/** Prints progress to standard error, because the bench takes most of an hour. */
-const printProgress = (text: string) =>
-  console.error(`  ${((performance.now() - began) / 1000).toFixed(0)} s: ${text}`);
-
 /** Starts an orchestrator and signs in. `readMetric` returns the value of one of its Prometheus metrics. */
 async function begin() {
   const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
   const [token = ''] = await server.sessions(1);
   const ca = readFileSync(join(server.dataDir, 'api.crt'), 'utf8');
-  const get = transportTo(() => ca);
   const readMetric = async (name: string): Promise<number> => {
     const headers = { authorization: `Bearer ${token}` };
-    const answer = await get({
+    const answer = await server.transport({
       method: 'GET',
       url: `${server.url}/metrics`,
       headers,
@@ -148,42 +141,20 @@ async function cost({ server, readMetric }: Started, count: number): Promise<{ f
   return { fleet, cost: { agents: count, inSecs, inCpuSecs, memory, alone, shares, samplesPerSecond } };
 }
 
-/** Returns the paths of typical reads by operators and programs. */
-async function reads({ server }: Started): Promise<string[]> {
-  const some = await server.call(listAgents, { query: { limit: String(readAgents) } });
-  const since = Math.floor(Date.now() / 1000) - 3600;
-  return some.flatMap(({ node_id, name }, at) => [
-    `/api/v1/agents/${node_id}`,
-    `/api/v1/agents?limit=50&offset=${at}`,
-    `/api/v1/agents/${name}/metrics/latest`,
-    `/api/v1/agents?filter=bench%3Dyes&limit=50`,
-    `/api/v1/agents/${node_id}/metrics?since=${since}`,
-    '/api/v1/state/operations?limit=50',
-    '/api/v1/status',
-  ]);
-}
-
-async function load({ server, token, ca }: Started, paths: string[]): Promise<SteadyLoadSeen> {
-  const child = fork(join(import.meta.dirname, 'load/steady-load.ts'));
-  const answer = nextMessage<SteadyLoadSeen>(child);
-  child.send({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 } satisfies SteadyLoadOptions);
-  const seen = await answer;
-  if (seen.failed !== null) throw new Error(seen.failed);
-  return seen;
-}
-
 interface Turn {
   with: boolean;
   p50: number;
   p99: number;
   max: number;
+  requests: number;
   resets: number;
+  failures: number;
   shares: Shares;
 }
 
 /** Measures reads alternately with no agents and with all agents connected. */
 async function inTurns(started: Started, fleet: AgentFleet): Promise<Turn[]> {
-  const paths = await reads(started);
+  const paths = await typicalReads(started.server.call);
   const turns: Turn[] = [];
   const turn = async (isWith: boolean) => {
     await sleep(settleSecs * 1000);
@@ -191,13 +162,15 @@ async function inTurns(started: Started, fleet: AgentFleet): Promise<Turn[]> {
     if (connected !== (isWith ? agents : 0))
       throw new Error(`${connected} agents are connected instead of ${isWith ? agents : 0}`);
     let seen: SteadyLoadSeen | undefined;
-    const shares = await sharesDuring(started.server, fleet, async () => {
-      seen = await load(started, paths);
+    const { server, token, ca } = started;
+    const shares = await sharesDuring(server, fleet, async () => {
+      seen = await loadSteadily({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 });
     });
-    const { latencies, resets } = seen!;
-    const found = { with: isWith, ...quantiles(latencies), resets, shares };
+    const { latencies, resets, failures, failed } = seen!;
+    const found = { with: isWith, ...quantiles(latencies), requests: latencies.length, resets, failures, shares };
     turns.push(found);
-    printProgress(`reads with ${connected} agents: p99 ${found.p99.toFixed(1)} ms, ${resets} connections reset`);
+    const faults = `${resets} connections reset, ${failures} failed${failed === null ? '' : ` (${failed})`}`;
+    printProgress(`reads with ${connected} agents: p99 ${found.p99.toFixed(1)} ms, ${faults}`);
   };
   for (let round = 0; round < rounds; round++) {
     await turn(false);
@@ -253,13 +226,14 @@ console.log(
 console.log('');
 console.log(
   table(
-    ['reads', 'p50 ms', 'p99 ms', 'max ms', 'resets', 'cores', 'cores, agents', 'cores, others'],
+    ['reads', 'p50 ms', 'p99 ms', 'max ms', 'resets', 'failed', 'cores', 'cores, agents', 'cores, others'],
     turns.map((of) => [
       of.with ? `${agents} agents` : 'no agents',
       of.p50,
       of.p99,
       of.max,
       String(of.resets),
+      String(of.failures),
       of.shares.server,
       of.shares.fleet,
       of.shares.others,
@@ -269,6 +243,7 @@ console.log(
 const p99 = (isWith: boolean) => middle(turns.filter((turn) => turn.with === isWith).map((turn) => turn.p99));
 const added = (of: Cost) => of.shares.server - of.alone;
 console.log(`\n${ratioLine('p99 of reads, median of the rounds', p99(true), p99(false), 'ms')}`);
+console.log(`connections reset outside of the measured reads: ${started.server.resets}`);
 console.log(
   ratioLine(
     `CPU time of ${all.agents} agents against ${few.agents}`,
@@ -278,14 +253,31 @@ console.log(
   ),
 );
 
-const growth = (name: string, of: (cost: Cost) => number): Verdict =>
+/** Maximum share of requests without an answer at which the latencies of the others are judged. */
+const lostShare = 0.01;
+const lost = turns.reduce((sum, { resets, failures }) => sum + resets + failures, 0);
+const requests = turns.reduce((sum, turn) => sum + turn.requests + turn.resets, 0);
+const ratio = (of: (cost: Cost) => number): Figure =>
   of(few) <= 0
-    ? notJudged(name, `≤ ${times} ×`, `the cost of ${few.agents} agents is too small to measure; increase --agents`)
-    : atMost(name, of(all) / of(few), times, '×');
-process.exitCode = conclude('fleet', [
-  atMost(`CPU time of the orchestrator, ${agents} agents`, all.shares.server * 100, 10, '% of a core'),
-  atMost('API p99, against no connected agents', p99(true) / p99(false), 2, '×'),
-  growth(`CPU time of ${times} times as many agents`, added),
-  growth(`memory of ${times} times as many agents`, (of) => of.memory),
-  growth(`CPU time to accept ${times} times as many agents`, (of) => of.inCpuSecs),
-]);
+    ? notJudged(`the cost of ${few.agents} agents is too small to measure; increase --agents`)
+    : of(all) / of(few);
+const growthOf = (what: string, unit: string, of: (cost: Cost) => number): Growth => ({
+  ...{ what, unit },
+  points: [few, all].map((cost) => [cost.agents, of(cost)]),
+});
+process.exitCode = conclude('fleet', {
+  sizes: `${options.database}, ${agents} agents, ${secs} s, ${rounds} rounds of ${rate} reads/s`,
+  figures: {
+    cpu: all.shares.server * 100,
+    p99: lost > requests * lostShare ? notJudged(`${lost} of ${requests} requests failed`) : p99(true) / p99(false),
+    growthCpu: ratio(added),
+    growthMemory: ratio(({ memory }) => memory),
+    growthAccept: ratio(({ inCpuSecs }) => inCpuSecs),
+  },
+  growth: [
+    growthOf('CPU time', '% of a core', (of) => added(of) * 100),
+    growthOf('live memory', 'MB', ({ memory }) => memory / 1e6),
+    growthOf('CPU time to accept all agents', 's', ({ inCpuSecs }) => inCpuSecs),
+    growthOf('time to accept all agents', 's', ({ inSecs }) => inSecs),
+  ],
+});

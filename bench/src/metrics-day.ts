@@ -10,8 +10,10 @@ import { openSamples } from '../../orchestrator/src/store/samples/open-samples.t
 import { dialAsAgent, type TestAgent } from '../../orchestrator/test/test-agent.ts';
 import { SampleLoad } from './load/sample-load.ts';
 import { seedAgentsInto } from './load/seed-agents.ts';
+import { conclude } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
-import { conclude, table } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { table } from './run/report.ts';
 import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
@@ -69,6 +71,7 @@ async function seed(dataDir: string): Promise<{ bytes: number; secs: number }> {
   }
   const secs = (performance.now() - began) / 1000;
   await store.close();
+  printProgress(`samples of ${options.hours} h written`);
   return { bytes: await bytesOf(dataDir), secs };
 }
 
@@ -176,6 +179,7 @@ try {
       bytes = size;
     }
     took.sort((a, b) => a - b);
+    printProgress(`${what}: p99 ${quantile(took, 0.99).toFixed(1)} ms`);
     rows.push([what, times, bytes / 1024, quantile(took, 0.5), quantile(took, 0.99)]);
   }
   const sent = await senders.stop();
@@ -195,7 +199,8 @@ try {
     ),
   );
   console.log(table(['read', 'count', 'KiB', 'p50 ms', 'p99 ms'], rows as never));
-  process.exitCode = conclude('metrics-day', []);
+  const sizes = `${options.database}, ${count} agents, ${options.hours} h`;
+  process.exitCode = conclude('metrics-day', { sizes, figures: {} });
 } finally {
   agent.destroy();
   await orchestrator.stop();

@@ -11,8 +11,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { getStatus } from '@muster/protocol/http';
 import { makeCertificate } from '../../cli/test/certificate.ts';
+import { conclude } from './run/conclude.ts';
+import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
-import { atMost, conclude, notJudged, ratioLine, table } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -80,8 +83,10 @@ const programs: Record<string, readonly string[]> = {
 
 try {
   const costs = new Map(Object.keys(programs).map((name) => [name, [] as Cost[]]));
-  for (let round = 0; round < rounds; round++)
+  for (let round = 0; round < rounds; round++) {
     for (const [name, command] of Object.entries(programs)) costs.get(name)?.push(await startOften(command, env));
+    printProgress(`round ${round + 1} of ${rounds}`);
+  }
   const of = (name: string, what: keyof Cost) => median((costs.get(name) ?? []).map((cost) => cost[what]));
   console.log(
     table(
@@ -89,7 +94,6 @@ try {
       Object.keys(programs).map((name) => [name, of(name, 'wall'), of(name, 'cpu')]),
     ),
   );
-  const help = (name: string) => of(`muster --help, ${name}`, 'cpu') / of('node -e 0', 'cpu');
   console.log(
     ratioLine(
       'elapsed time of muster --help, launcher, against node -e 0',
@@ -100,17 +104,19 @@ try {
   );
   const [status, bare] = [of('muster status, launcher of a clone', 'wall'), of('bare HTTPS request by Node', 'wall')];
   console.log(ratioLine('elapsed time of muster status, launcher, against a bare request', status, bare, 'ms'));
-  const verdicts = [
-    atMost('muster --help, launcher, CPU', help('launcher of a clone'), 2, '× node -e 0'),
-    existsSync(executable)
-      ? atMost('muster --help, executable, CPU', help('executable'), 2, '× node -e 0')
-      : notJudged(
-          'muster --help, executable, CPU',
-          '≤ 2 × node -e 0',
-          'dist/muster does not exist; run `npm run build`',
-        ),
-  ];
-  process.exitCode = conclude('start-up', verdicts);
+  const ratio = (name: string, baseline: string): Figure =>
+    name in programs
+      ? of(name, 'cpu') / of(baseline, 'cpu')
+      : notJudged('dist/muster does not exist; run `npm run build`');
+  process.exitCode = conclude('start-up', {
+    sizes: `${rounds} rounds of ${inOneGo} starts`,
+    figures: {
+      help: ratio('muster --help, launcher of a clone', 'node -e 0'),
+      status: ratio('muster status, launcher of a clone', 'bare HTTPS request by Node'),
+      helpExecutable: ratio('muster --help, executable', 'node -e 0'),
+      statusExecutable: ratio('muster status, executable', 'bare HTTPS request by Node'),
+    },
+  });
 } finally {
   server.close();
   server.closeAllConnections();

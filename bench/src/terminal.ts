@@ -8,8 +8,10 @@ import { startLoginShell } from '../../agent/src/host/accounts/login-shell.ts';
 import { systemClock } from '../../lib/src/clock.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
 import { RealAgent } from './load/real-agent.ts';
+import { conclude, type Measured } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
-import { atMost, conclude, ratioLine, table, type Verdict } from './run/report.ts';
+import { printProgress } from './run/progress.ts';
+import { ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
@@ -34,6 +36,7 @@ const { secs, rate, applies, agents, keys, ...options } = benchOptions({
   },
   texts: { database: 'sqlite' },
 });
+type Figures = Measured<'terminal'>['figures'];
 const files = 220;
 const warmUpMs = options['warm-up'] * 1000;
 
@@ -115,7 +118,9 @@ class Reader {
 }
 
 /** Measures the effect of endless output to a slow client on memory, and on an apply on another agent. */
-async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
+async function flow(
+  orchestrator: OrchestratorProcess,
+): Promise<Pick<Figures, 'orchestratorGrowth' | 'agentGrowth' | 'apply'>> {
   const shown = await RealAgent.start(orchestrator, 'shown');
   const other = await RealAgent.start(orchestrator, 'other');
   const params = { node_id: other.nodeId };
@@ -164,6 +169,7 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
     orchestrator: orchestrator.usage.cpuSecs - cpu.orchestrator,
     agent: shown.usage.cpuSecs - cpu.agent,
   };
+  printProgress('memory measured; measuring applies');
   const throughput = running.reader.bytes / took / 1e6;
 
   const times: { alone: number[]; during: number[] } = { alone: [], during: [] };
@@ -195,11 +201,11 @@ async function flow(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   console.log(
     `\n${ratioLine(`apply of ${files} files on another agent, with output against without`, median(times.during), median(times.alone), 'ms')}\n`,
   );
-  return [
-    atMost('memory growth of the orchestrator', (max.orchestrator - before.orchestrator) / 1e6, 32, 'MB'),
-    atMost('memory growth of the agent', (max.agent - before.agent) / 1e6, 32, 'MB'),
-    atMost('apply on another agent during output', median(times.during) / median(times.alone), 1.2, '×'),
-  ];
+  return {
+    orchestratorGrowth: (max.orchestrator - before.orchestrator) / 1e6,
+    agentGrowth: (max.agent - before.agent) / 1e6,
+    apply: median(times.during) / median(times.alone),
+  };
 }
 
 interface Keyboard {
@@ -264,11 +270,12 @@ async function localKeyboard(): Promise<Keyboard & { end(): void }> {
 }
 
 /** Measures the time from a key to its echo with many connected agents, and with a local terminal. */
-async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
+async function echo(orchestrator: OrchestratorProcess): Promise<Pick<Figures, 'echoP50' | 'echoP99'>> {
   const agent = await RealAgent.start(orchestrator, 'typed');
   const fleet = new AgentFleet(agents);
   const token = await orchestrator.enrolmentToken(agents);
   const came = await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, 64, true);
+  printProgress(`${agents} agents connected; measuring echoes`);
   await sleep(2_000);
   const { reader, session_id } = await Reader.open(orchestrator, agent.nodeId, Number.POSITIVE_INFINITY);
   const local = await localKeyboard();
@@ -294,16 +301,14 @@ async function echo(orchestrator: OrchestratorProcess): Promise<Verdict[]> {
   );
   console.log('');
   const added = (part: number) => quantile(far, part) - quantile(near, part);
-  return [
-    atMost('time added to an echo, p50', added(0.5), 30, 'ms'),
-    atMost('time added to an echo, p99', added(0.99), 30, 'ms'),
-  ];
+  return { echoP50: added(0.5), echoP99: added(0.99) };
 }
 
 const database = await benchDatabase(options.database);
 const orchestrator = await OrchestratorProcess.start({ databaseUrl: database.url });
 console.log(`database: ${database.url === null ? 'SQLite' : 'PostgreSQL'}\n`);
-const verdicts = [...(await flow(orchestrator)), ...(await echo(orchestrator))];
+const figures = { ...(await flow(orchestrator)), ...(await echo(orchestrator)) };
 await orchestrator.stop();
 await database.stop();
-process.exitCode = conclude('terminal', verdicts);
+const sizes = `${options.database}, ${secs} s of output, ${applies} applies, ${agents} agents, ${keys} keys`;
+process.exitCode = conclude('terminal', { sizes, figures });

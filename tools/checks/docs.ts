@@ -52,6 +52,10 @@ const cli: CliDescription = JSON.parse(
     maxBuffer: 16 * 1024 * 1024,
   }),
 );
+/** The page of recorded performance, and the benches without a section. */
+const performance: { page: string; withoutSection: string[] } = JSON.parse(
+  execFileSync(process.execPath, [join(root, 'bench/src/performance-text.ts')], { encoding: 'utf8' }),
+);
 /** Help output by verb, such as `run list`, without the verbs of separate programs. */
 const said = cli.helps;
 const helps = new Map<string, Help>();
@@ -155,6 +159,7 @@ const generated: Record<string, () => string> = {
       filesBelow('orchestrator/src', '.ts').flatMap((path) => (path.endsWith('.test.ts') ? [] : [read(path)])),
     ),
   'docs/module-kinds.md': kindsPage,
+  'docs/performance.md': () => performance.page,
   ...Object.fromEntries(filesBelow('docs/recipes', '.yml').map((path) => [pageOf(path), () => recipe(path)])),
   'docs/cli-reference.md': () => cliPage(cli, read('docs/api.md')),
   'docs/cli-output.schema.json': () => `${JSON.stringify(cli.document, null, 2)}\n`,
@@ -178,6 +183,8 @@ function main(): void {
   }
   for (const page of orphans())
     faults.push(`docs/${page}:1  no section lists this page; add it to tools/site/outline.ts`);
+  for (const bench of performance.withoutSection)
+    faults.push(`docs/performance.md:1  the page lacks a section ### ${bench}, which says what limits its figures`);
   for (const page of filesBelow('', '.md')) {
     const text = read(page);
     const say = (line: number, fault: string | null) => {

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeCertificate } from '../../../cli/test/certificate.ts';
@@ -10,11 +10,16 @@ import type { SteadyLoadOptions, SteadyLoadSeen } from './steady-load.ts';
 test('the steady-load client counts connections that the server resets, and continues', async () => {
   const tls = await makeCertificate();
   let requests = 0;
+  const sockets = new Map<number, Socket>();
   const server = createServer(tls, (request, response) => {
-    // Resets connections both during the warm-up and later.
-    if (++requests % 7 === 0) request.socket.destroy();
+    requests++;
+    // Resets connections during the warm-up and later: before the response, and after a part of it.
+    if (requests % 7 === 0) request.socket.destroy();
+    else if (requests % 11 === 0)
+      response.write('part', () => sockets.get(request.socket.remotePort!)!.resetAndDestroy());
     else response.end('answer');
   });
+  server.on('connection', (socket) => sockets.set((socket as Socket).remotePort!, socket as Socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const child = fork(join(import.meta.dirname, 'steady-load.ts'));
@@ -22,8 +27,9 @@ test('the steady-load client counts connections that the server resets, and cont
     const answer = nextMessage<SteadyLoadSeen>(child);
     const options = { url, ca: tls.cert, token: 'token', paths: ['/one', '/two'], perSecond: 2_000, seconds: 0.2 };
     child.send(options satisfies SteadyLoadOptions);
-    const { latencies, resets, failed } = await answer;
+    const { latencies, resets, failures, failed } = await answer;
     expect(failed).toBeNull();
+    expect(failures).toBe(0);
     expect(resets).toBeGreaterThan(0);
     expect(latencies.length).toBeGreaterThan(0);
   } finally {

@@ -20,12 +20,11 @@ export interface SteadyLoadOptions {
 export interface SteadyLoadSeen {
   /** Milliseconds from the scheduled time of each request to the last byte of its response. */
   latencies: number[];
-  /** Number of requests whose connection was reset before a response. */
+  /** Number of requests whose connection was reset before the end of the response. */
   resets: number;
-  /**
-   * Message of the first failure, which is an error other than a reset, or a status other than 2xx; null if there was
-   * none.
-   */
+  /** Number of requests with another error, or with a status other than 2xx. */
+  failures: number;
+  /** Message of the first of these failures; null if there was none. */
   failed: string | null;
 }
 
@@ -34,27 +33,36 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
   const headers = { authorization: `Bearer ${token}` };
   const latencies: number[] = [];
   let resets = 0;
+  let failures = 0;
   let failed: string | null = null;
+  const fail = (message: string) => {
+    failures++;
+    failed ??= message;
+  };
 
   const ask = (path: string, due: number) =>
     answered(path, due).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNRESET') resets++;
-      else failed ??= `${path}: ${error.message}`;
+      else fail(`${path}: ${error.message}`);
     });
 
   async function answered(path: string, due: number): Promise<void> {
     const outgoing = request(new URL(path, url), { agent, headers, checkServerIdentity: () => undefined });
+    // A reset after the headers also fails the request, whose error event would end this process.
+    outgoing.on('error', () => {});
     outgoing.end();
     const [answer] = await once(outgoing, 'response');
     for await (const _ of answer);
     latencies.push(performance.now() - due);
-    if (answer.statusCode < 200 || answer.statusCode > 299) failed ??= `${path} returned ${answer.statusCode}`;
+    if (answer.statusCode < 200 || answer.statusCode > 299) fail(`${path} returned ${answer.statusCode}`);
   }
 
   // Warm-up: opens the connections and compiles the code.
   for (let round = 0; round < 20; round++) await Promise.all(paths.slice(0, 8).map((path) => ask(path, 0)));
   latencies.length = 0;
   resets = 0;
+  failures = 0;
+  failed = null;
   const asking: Promise<void>[] = [];
   const from = performance.now();
   let due = from;
@@ -66,7 +74,7 @@ process.once('message', async ({ url, ca, token, paths, perSecond, seconds }: St
     asking.push(ask(paths[turn % paths.length]!, due));
   }
   await Promise.all(asking);
-  process.send?.({ latencies, resets, failed } satisfies SteadyLoadSeen);
+  process.send?.({ latencies, resets, failures, failed } satisfies SteadyLoadSeen);
   agent.destroy();
   process.disconnect();
 });

@@ -1,6 +1,8 @@
+import type { convergePeers } from '../run/bars.ts';
+
 /** A configuration tool to compare Muster with, as packaged by Debian. */
 export interface Peer {
-  name: string;
+  name: (typeof convergePeers)[number];
   /** Names of Debian packages; the first one is the peer itself. */
   packages: readonly string[];
   /** Path of the program. */

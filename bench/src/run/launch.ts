@@ -2,16 +2,66 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { NamedProgram } from './programs.ts';
+import type { Result } from './results.ts';
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const parentLookMs = 1_000;
 
+/** How a program ended. */
+export interface Ended {
+  code: number;
+  /** Figures of the program; null if it ended before it returned them. */
+  result: Result | null;
+}
+
 /**
- * Runs programs by name, each in its own process with its own heap. A signal ends the current program, and the remaining
- * ones do not start. Each program detects by its IPC channel that this process was killed.
+ * Runs programs one at a time, each in its own process with its own heap. A signal ends the current program, and the
+ * remaining ones do not start. Each program detects by its IPC channel that this process was killed.
+ */
+export class Launcher {
+  #running: ChildProcess | null = null;
+  #signal: NodeJS.Signals | null = null;
+
+  constructor() {
+    for (const signal of signals) process.on(signal, () => this.#end(signal));
+    // Detects that npm was killed, because npm does not kill its children.
+    const parent = process.ppid;
+    if (process.env.npm_lifecycle_event !== undefined)
+      setInterval(() => process.ppid !== parent && this.#end('SIGTERM'), parentLookMs).unref();
+  }
+
+  #end(signal: NodeJS.Signals): void {
+    this.#signal ??= signal;
+    this.#running?.kill(signal);
+  }
+
+  /** Exit code of this process if a signal has ended it; null if none has. */
+  get ended(): number | null {
+    return this.#signal === null ? null : 128 + constants.signals[this.#signal];
+  }
+
+  /** Runs a program until it exits. */
+  async run({ program, options: own = [] }: NamedProgram, options: readonly string[]): Promise<Ended> {
+    const child = fork(join(import.meta.dirname, `../${program}.ts`), [...own, ...options], { stdio: 'inherit' });
+    this.#running = child;
+    let result: Result | null = null;
+    child.on('message', (message) => {
+      result = message as Result;
+    });
+    // The channel ends after its last message, which may be later than the exit.
+    const channelEnd = new Promise((resolve) => child.once('disconnect', resolve));
+    const code = await new Promise<number>((resolve) =>
+      child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal!])),
+    );
+    if (child.connected) await channelEnd;
+    return { code, result };
+  }
+}
+
+/**
+ * Runs the program that the first argument names, with the other arguments as its options. Without a name, prints the
+ * names, or runs all programs in sequence if `without` is `all`.
  * @param command command line of this program, for the usage text
- * @param argv    a name, followed by options for that program; without a name, the options go to every program
- * @param without behavior without a name: list the programs, or run all of them in sequence
  */
 export async function launch(
   command: string,
@@ -30,29 +80,13 @@ export async function launch(
     process.exitCode = named ? 2 : 0;
     return;
   }
-
-  let running: ChildProcess | null = null;
-  let ended: NodeJS.Signals | null = null;
-  const end = (signal: NodeJS.Signals) => {
-    ended ??= signal;
-    running?.kill(signal);
-  };
-  for (const signal of signals) process.on(signal, () => end(signal));
-  // Detects that npm was killed, because npm does not kill its children.
-  const parent = process.ppid;
-  if (process.env.npm_lifecycle_event !== undefined)
-    setInterval(() => process.ppid !== parent && end('SIGTERM'), parentLookMs).unref();
-
+  const launcher = new Launcher();
   for (const one of all ? Object.keys(programs) : [name]) {
-    const { program, options: own = [] } = programs[one]!;
     if (all) console.log(`\n── ${one}`);
-    running = fork(join(import.meta.dirname, `../${program}.ts`), [...own, ...options], { stdio: 'inherit' });
-    const code = await new Promise<number>((resolve) =>
-      running!.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal!])),
-    );
+    const { code } = await launcher.run(programs[one]!, options);
     process.exitCode ||= code;
-    if (ended !== null) {
-      process.exitCode = 128 + constants.signals[ended];
+    if (launcher.ended !== null) {
+      process.exitCode = launcher.ended;
       return;
     }
   }

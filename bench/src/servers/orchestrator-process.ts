@@ -2,12 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Client } from '@muster/protocol/client';
+import type { Client, Transport } from '@muster/protocol/client';
 import { createEnrolmentToken } from '@muster/protocol/http';
-import { newOperator, type Operator, operatorClient, signIn } from '../../../e2e/client.ts';
+import { newOperator, type Operator, operatorClient, signIn, transportTo } from '../../../e2e/client.ts';
 import { bundles } from '../../../tools/build/bundle.ts';
 import { endingWithStarter } from '../../../tools/suite/program.ts';
+import { printProgress } from '../run/progress.ts';
 import { scratchDirectory } from '../run/scratch.ts';
+import { retryingResets } from './reset-retries.ts';
 import { serverFlags, type Usage, usageOf } from './server-process.ts';
 
 /** Flags that make the process collect garbage on SIGUSR2, so that a bench can measure live memory. */
@@ -18,6 +20,9 @@ const collectMs = 500;
 export class OrchestratorProcess {
   /** Client that acts as the first admin. */
   readonly call: Client;
+  readonly transport: Transport;
+  /** Number of connections of the API that were reset before a response. Their requests were sent again. */
+  resets = 0;
   readonly dataDir: string;
   private readonly operator: Operator;
   private apiUrl = '';
@@ -28,7 +33,11 @@ export class OrchestratorProcess {
 
   private constructor(program: string, dataDir: string, operator: Operator, databaseUrl: string | null) {
     const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
-    this.call = operatorClient(() => this.apiUrl, certificate, operator);
+    this.transport = retryingResets(transportTo(certificate), (path) => {
+      this.resets++;
+      printProgress(`${path}: connection reset; sends the request again`);
+    });
+    this.call = operatorClient(() => this.apiUrl, this.transport, operator);
     this.dataDir = dataDir;
     this.operator = operator;
     const flags = ['--bootstrap-key', operator.publicKey, '--bootstrap-username', 'bench'];

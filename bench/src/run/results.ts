@@ -1,0 +1,115 @@
+import { type Bar, bars } from './bars.ts';
+import { barText, type Figure, judge, type Verdict } from './judge.ts';
+import { type Cell, formatNumber } from './report.ts';
+
+/** A figure at two sizes of the fleet. */
+export interface Growth {
+  what: string;
+  unit: string;
+  /** Number of agents and the value, for the smaller and for the larger fleet. */
+  points: readonly [agents: number, value: number][];
+}
+
+/** Figures of a bench, as recorded. */
+export interface Result {
+  bench: string;
+  /** Sizes of the measurement, such as `10,000 agents, 3 rounds`. */
+  sizes: string;
+  /** Values by the names of the bars. */
+  figures: Readonly<Record<string, Figure>>;
+  growth: readonly Growth[];
+}
+
+/** Where and when something was measured. */
+export interface Place {
+  /** Commit of the measured code. */
+  commit: string;
+  /** Processors, memory, system, and version of Node. */
+  machine: string;
+  /** Start of the run in ISO 8601. */
+  at: string;
+  /** Load average over one minute before the run. */
+  load: number;
+}
+
+/** Figures of a run of a bench, and where they were measured. */
+export type Run = Place & Omit<Result, 'bench'>;
+
+/** Recorded runs by bench, the oldest first: runs of one commit on one machine. */
+export type Results = Readonly<Record<string, readonly Run[]>>;
+
+/** Maximum number of recorded runs of a bench. */
+const maxRuns = 3;
+
+/** Adds a run. Drops runs of another commit or on another machine, and all but the last three. */
+export function withRun(results: Results, bench: string, run: Run): Results {
+  const alike = (results[bench] ?? []).filter(
+    ({ commit, machine }) => commit === run.commit && machine === run.machine,
+  );
+  return { ...results, [bench]: [...alike, run].slice(-maxRuns) };
+}
+
+/** A bar with its verdict in each recorded run. */
+interface BarRow {
+  bench: string;
+  bar: Bar;
+  verdicts: Verdict[];
+}
+
+/** Returns a row for each bar of the benches, in the order of the bars. A bar without a figure is not judged. */
+function barRows(results: Results, benches: readonly string[]): BarRow[] {
+  return Object.entries<Record<string, Bar>>(bars)
+    .filter(([bench]) => benches.includes(bench))
+    .flatMap(([bench, own]) =>
+      Object.entries(own).map(([name, bar]) => ({
+        bench,
+        bar,
+        verdicts: (results[bench] ?? []).map(({ figures }) => judge(bar, figures[name])),
+      })),
+    );
+}
+
+/** Returns the verdict over all runs: a missed run counts more than a run that is not judged, and that more than a met one. */
+function overall(verdicts: readonly Verdict[]): string {
+  const missed = verdicts.filter(({ met }) => met === false).length;
+  const of = verdicts.length > 1 ? ` in ${missed} of ${verdicts.length} runs` : '';
+  if (missed > 0) return `missed${of}`;
+  const open = verdicts.find(({ met }) => met === null);
+  if (verdicts.length === 0 || open !== undefined) return `not judged: ${open?.reason ?? 'not measured'}`;
+  return 'met';
+}
+
+/** Returns whether a bar was missed in a recorded run. */
+export const anyMissed = (results: Results): boolean =>
+  barRows(results, Object.keys(results)).some(({ verdicts }) => verdicts.some(({ met }) => met === false));
+
+/** Headings of `resultRows`. */
+export const resultHeadings = ['bench', 'figure', 'measured', 'bar', 'result'] as const;
+
+/** Returns the table of all bars of the benches, with the values of all recorded runs. */
+export function resultRows(results: Results, benches: readonly string[] = Object.keys(bars)): Cell[][] {
+  return barRows(results, benches).map(({ bench, bar, verdicts }) => [
+    bench,
+    bar.what,
+    verdicts.map(({ value }) => (value === null ? '-' : formatNumber(value))).join(', ') || '-',
+    barText(bar),
+    overall(verdicts),
+  ]);
+}
+
+/** Headings of `growthRows`. */
+export const growthHeadings = ['bench', 'figure', 'agents', 'value', 'agents', 'value', 'ratio'] as const;
+
+/** Returns the figures at two sizes of the fleet, from the last recorded run of each bench. */
+export function growthRows(results: Results): Cell[][] {
+  return Object.entries(results).flatMap(([bench, runs]) =>
+    (runs.at(-1)?.growth ?? []).map(({ what, unit, points: [few, all] }) => [
+      ...[bench, `${what}, ${unit}`],
+      ...(few === undefined || all === undefined
+        ? [null, null, null, null, null]
+        : [count(few[0]), few[1], count(all[0]), all[1], all[1] / few[1]]),
+    ]),
+  );
+}
+
+const count = (agents: number): string => agents.toLocaleString('en-US');
