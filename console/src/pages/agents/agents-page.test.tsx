@@ -12,6 +12,8 @@ import { expect, test } from 'vitest';
 import { type FakeApi, fakeApi } from '../../../test/fake-api.ts';
 import { renderPage } from '../../../test/render.tsx';
 import { markAgents } from '../../api/live/live-agents.ts';
+import { queryClient } from '../../api/query-client.ts';
+import { keys } from '../../api/query-keys.ts';
 import { AgentsPage } from './agents-page.tsx';
 
 const agents: readonly Agent[] = Array.from({ length: 150 }, (_, index) => ({
@@ -70,7 +72,9 @@ test('keeps the focus on a row when all agents have loaded', async () => {
 test('says only that no agent matches when all agents have loaded', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=away' });
+  await waitFor(() => expect(queryClient.getQueryData(keys.firstAgents('name'))).toHaveLength(100));
   expect(await screen.findByRole('status', { name: 'Loading agents' })).toBeTruthy();
+  expect(screen.queryByText('No matching agents')).toBeNull();
   release(agents.filter(({ connected }) => connected));
   expect(await screen.findByText('No matching agents')).toBeTruthy();
 });
@@ -97,6 +101,9 @@ test('shows a change that arrives while all agents load', async () => {
   await renderPage(AgentsPage);
   await grid();
   markAgents({ kind: 'agent', node_id: first.node_id, change: 'tags' });
+  // Longer than changes are gathered (live/dirty-agents.ts).
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  expect(api.received(getAgent)).toEqual([]);
   // The orchestrator read the list before the change.
   release();
   await screen.findByText('149 connected · 1 away');
