@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { agentMessageSchema } from './agent-message.ts';
 import { isPlainReport } from './plain-report.ts';
@@ -51,55 +50,32 @@ const values: unknown[] = [
   ...[256, 257].map((length) => Array(length).fill(result)),
   ...[64, 65].map((length) => Array(length).fill({ type: 'accepted', operation_id })),
 ];
-const keys = [
-  'type',
-  'seq',
-  'operation_id',
-  'position',
-  'id',
-  'diff',
-  'plan_digest',
-  'constructor',
-  '__proto__',
-  'more',
-];
+const keys = ['id', 'plan_digest', 'constructor', '__proto__', 'more'];
 
-/** Replaces, adds, removes, or moves one part somewhere in the value. `choose` returns a number below its argument. */
-function changed(value: unknown, choose: (below: number) => number): unknown {
-  if (typeof value !== 'object' || value === null || choose(4) === 0) return values[choose(values.length)];
+/** Yields every value that differs from `value` in one part: replaced, removed, added, or moved. */
+function* variants(value: unknown): Generator<unknown> {
+  yield* values;
+  if (typeof value !== 'object' || value === null) return;
   const entries = Object.entries(value);
-  const at = choose(entries.length + 1);
-  const entry = entries[at];
-  if (entry === undefined) entries.push([keys[choose(keys.length)]!, values[choose(values.length)]]);
-  else {
-    const how = choose(6);
-    if (how === 0) entries.splice(at, 1);
-    else if (how === 1) entries.reverse();
-    else entry[1] = changed(entry[1], choose);
+  const of = (changed: [string, unknown][]) =>
+    Array.isArray(value) ? changed.map(([, element]) => element) : Object.fromEntries(changed);
+  yield of(entries.toReversed());
+  for (const [index, [key, part]] of entries.entries()) {
+    yield of(entries.toSpliced(index, 1));
+    for (const variant of variants(part)) yield of(entries.with(index, [key, variant]));
   }
-  return Array.isArray(value) ? entries.map(([, element]) => element) : Object.fromEntries(entries);
+  for (const key of keys) for (const added of values) yield of([...entries, [key, added]]);
 }
 
 test('accepts nothing that the schema refuses or changes', () => {
   let plain = 0;
-  fc.assert(
-    fc.property(
-      fc.array(fc.nat({ max: 10_000 }), { minLength: 1, maxLength: 60 }),
-      fc.integer({ min: 1, max: 3 }),
-      (choices, times) => {
-        let next = 0;
-        let json: unknown = message;
-        for (let i = 0; i < times; i++) json = changed(json, (below) => choices[next++ % choices.length]! % below);
-        json = JSON.parse(JSON.stringify(json), (_, value) => (value === 1e300 ? Number.POSITIVE_INFINITY : value));
-        if (!isPlainReport(json)) return;
-        plain++;
-        const parsed = agentMessageSchema.safeParse(json);
-        expect(parsed.error).toBeUndefined();
-        // Equal texts also mean the same order of fields.
-        expect(JSON.stringify(parsed.data)).toBe(JSON.stringify(json));
-      },
-    ),
-    { numRuns: 2_000 },
-  );
-  expect(plain).toBeGreaterThan(20);
+  for (const variant of variants(message)) {
+    if (!isPlainReport(variant)) continue;
+    plain++;
+    const parsed = agentMessageSchema.safeParse(variant);
+    expect(parsed.error).toBeUndefined();
+    // Equal texts also mean the same order of fields.
+    expect(JSON.stringify(parsed.data)).toBe(JSON.stringify(variant));
+  }
+  expect(plain).toBeGreaterThan(100);
 });
