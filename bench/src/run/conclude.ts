@@ -11,7 +11,7 @@ export interface Measured<B extends Judged> {
 }
 
 /** Returns the result of a bench. With `--smoke`, no figure has a value, because the sizes are too small to judge. */
-export function resultOf<B extends Judged>(
+function resultOf<B extends Judged>(
   bench: B,
   { sizes, figures, growth = [] }: Measured<B>,
   argv: readonly string[] = process.argv,
