@@ -14,7 +14,7 @@ const needs: Readonly<Record<string, readonly Requirement[]>> = {
 const all = [
   ...Object.keys(benches).map((name) => ({ script: 'main', name })),
   ...Object.keys(soaks)
-    .filter((name) => !Object.hasOwn(benches, name))
+    .filter((name) => !Object.values(benches).some(({ program }) => program === soaks[name]!.program))
     .map((name) => ({ script: 'soak', name })),
 ];
 
@@ -36,7 +36,7 @@ export function runsInSmokeForm(part: number): void {
       );
       expect(status, stdout + stderr).toBe(0);
       expect(stdout).not.toMatch(/ (met|missed)$/im);
-      if (script === 'main') expect(stdout).toMatch(/^commit [0-9a-f]+\+?$/m);
+      if (script === 'main') expect(stdout).toMatch(/^commit \S+$/m);
       expect(left(folder)).toEqual([]);
     });
   });

@@ -88,6 +88,16 @@ export const bars = {
   return: {
     all: atMost('time until all agents are connected after restarts', 120, 's'),
   },
+  // Its figures have no bar; they are compared with those of other products.
+  'side-by-side': {},
+  'soak-fleet': {
+    memory: atMost('resident memory', 1.1, '× after the warm-up'),
+    p99: atMost('API p99', 1.25, '× after the warm-up'),
+    database: atMost('database growth by an apply', 1.1, '× in the first half'),
+    samples: atMost('size of the samples', 1.1, '× of 128 bytes a sample'),
+    lost: atMost('reads without an answer', 0.1, '%'),
+    applies: atMost('applies that did not succeed on all agents', 0, 'applies'),
+  },
   'start-up': {
     help: atMost('CPU time of muster --help', 2, '× node -e 0'),
     status: atMost('CPU time of muster status', 1.5, '× bare HTTPS request'),

@@ -1,6 +1,6 @@
 import { type Bar, bars, type Judged } from './bars.ts';
 import { type Figure, finite, judge, notJudged, verdictLine } from './judge.ts';
-import type { Growth, Result } from './results.ts';
+import type { Comparison, Growth, Result } from './results.ts';
 
 /** Figures of a bench, before they are judged. */
 export interface Measured<B extends Judged> {
@@ -8,19 +8,20 @@ export interface Measured<B extends Judged> {
   sizes: string;
   figures: Readonly<Record<keyof (typeof bars)[B], Figure>>;
   growth?: readonly Growth[];
+  comparisons?: readonly Comparison[];
 }
 
 /** Returns the result of a bench. With `--smoke`, no figure has a value, because the sizes are too small to judge. */
-function resultOf<B extends Judged>(
+export function resultOf<B extends Judged>(
   bench: B,
-  { sizes, figures, growth = [] }: Measured<B>,
+  { sizes, figures, growth = [], comparisons = [] }: Measured<B>,
   argv: readonly string[] = process.argv,
 ): Result {
   const recorded = Object.entries<Figure>(figures).map(([name, figure]) => [
     name,
     argv.includes('--smoke') && typeof figure === 'number' ? notJudged('smoke run') : finite(figure),
   ]);
-  return { bench, sizes, figures: Object.fromEntries(recorded), growth };
+  return { bench, sizes, figures: Object.fromEntries(recorded), growth, comparisons };
 }
 
 /**

@@ -1,11 +1,23 @@
+import { basename } from 'node:path';
 import { bars } from './bars.ts';
+import { soakGraphFile } from './place.ts';
 import { type Cell, formatNumber } from './report.ts';
-import { growthHeadings, growthRows, type Results, type Run, resultHeadings, resultRows } from './results.ts';
+import {
+  comparisonHeadings,
+  comparisonRows,
+  growthHeadings,
+  growthRows,
+  type Results,
+  type Run,
+  resultHeadings,
+  resultRows,
+} from './results.ts';
 
 /** Generates the tables of docs/performance.md. */
 
 const begin = '<!-- from bench/results.json, by npm run bench -- all --write -->';
 const end = '<!-- until here -->';
+const graphText = 'Resident memory, file sizes, API p99, and CPU time of the orchestrator during the soak';
 
 /**
  * Updates the tables in the page, and preserves the handwritten text.
@@ -16,11 +28,14 @@ export function performancePage(page: string, results: Results): string {
   const to = page.indexOf(end, from);
   if (from === -1 || to === -1) throw new Error(`docs/performance.md lacks the line ${from === -1 ? begin : end}`);
   const growth = growthRows(results);
+  const comparisons = comparisonRows(Object.values(results).flatMap((runs) => runs.at(-1)?.comparisons ?? []));
   const made = [
     '## Bars',
     ...placesOf(results),
     markdownTable(resultHeadings, resultRows(results)),
     ...(growth.length > 0 ? ['## Growth', markdownTable(growthHeadings, growth)] : []),
+    ...(comparisons.length > 0 ? ['## Side by side', markdownTable(comparisonHeadings, comparisons)] : []),
+    ...('soak-fleet' in results ? ['## Over time', `![${graphText}](${basename(soakGraphFile)})`] : []),
   ];
   return `${page.slice(0, from)}${begin}\n\n${made.join('\n\n')}\n\n${page.slice(to)}`;
 }

@@ -3,8 +3,11 @@ import { cpus, loadavg, release, totalmem } from 'node:os';
 import { root } from '../../../tools/suite/cli.ts';
 import type { Place } from './results.ts';
 
+/** Graph of the last recorded soak, relative to the root. */
+export const soakGraphFile = 'docs/performance-soak.svg';
+
 /** Files that a recorded run changes, relative to the root. They are no part of the measured code. */
-export const recordedFiles = ['bench/results.json', 'docs/performance.md'];
+export const recordedFiles = ['bench/results.json', 'docs/performance.md', soakGraphFile];
 
 /** Returns the commit of the measured code, with `+` if there are uncommitted changes; `unknown` outside of a clone. */
 export function commitOfRun(): string {

@@ -29,6 +29,7 @@ export const benches: Readonly<Record<string, NamedProgram>> = {
   metrics: bench('metrics', 'samples stored per second, against raw inserts in batches'),
   'metrics-day': bench('metrics-day', 'a day of samples of 1,000 agents: bytes on disk, and latency of reads'),
   return: bench('return', 'time until 50 %, 90 %, 99 %, and all agents are connected after several restarts'),
+  'side-by-side': bench('side-by-side', 'the cost of samples of machines, against Prometheus on the same machine'),
   'start-up': bench(
     'start-up',
     'start-up of muster --help and muster status, against bare Node and a bare HTTPS request',
@@ -49,6 +50,10 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
     program: 'console',
     what: 'the console with 50 events a second for an hour',
     options: ['--minutes', '60'],
+  },
+  fleet: {
+    program: 'soak-fleet',
+    what: '10,000 agents with samples, drift checks, applies, and reads for two hours: memory, files, latency over time',
   },
   fuzz: { program: 'fuzz', what: 'all parsers of untrusted input, with random mutations, for a minute each' },
   'hostile-agent': {

@@ -3,7 +3,7 @@ import { bars } from './bars.ts';
 import type { Figure } from './judge.ts';
 import { notJudged } from './judge.ts';
 import { benchesWithoutSection, performancePage } from './performance-page.ts';
-import { anyMissed, growthRows, type Results, type Run, resultRows, withRun } from './results.ts';
+import { anyMissed, comparisonRows, growthRows, type Results, type Run, resultRows, withRun } from './results.ts';
 
 const runOf = (time: Figure, changes: Partial<Run> = {}): Run => ({
   commit: 'abc1234',
@@ -13,6 +13,7 @@ const runOf = (time: Figure, changes: Partial<Run> = {}): Run => ({
   sizes: '10 agents',
   figures: { time, growth: 9 },
   growth: [{ what: 'CPU time', unit: 's', points: [[1000, 0.5], [10_000, 6]] }], // biome-ignore format: pairs
+  comparisons: [{ what: 'CPU time, ms', muster: 1, peer: 'Other 2', value: 4, reason: null }],
   ...changes,
 });
 const recorded = (...runs: Run[]): Results =>
@@ -53,6 +54,14 @@ describe('recorded results', () => {
   });
 });
 
+test('a comparison contains the ratio to the peer, or the reason why the peer was not measured', () => {
+  const comparison = { what: 'memory, MB', muster: 10, peer: 'Other', value: 5, reason: null };
+  expect(comparisonRows([comparison])).toEqual([['memory, MB', 10, 'Other', 5, 2]]);
+  expect(comparisonRows([{ ...comparison, value: null, reason: 'needs root' }])).toEqual([
+    ['memory, MB', 10, 'Other', 'not measured: needs root', null],
+  ]);
+});
+
 describe('docs/performance.md', () => {
   const page =
     '# Performance\n\n<!-- from bench/results.json, by npm run bench -- all --write -->\nold\n<!-- until here -->\n\n### fan-out\n';
@@ -63,6 +72,7 @@ describe('docs/performance.md', () => {
     expect(text.endsWith('<!-- until here -->\n\n### fan-out\n')).toBe(true);
     expect(text).not.toContain('old');
     expect(text).toContain('| fan-out | time of an apply that changes nothing | 2.00 | ≤ 3 × bare ws | met |');
+    expect(text).toContain('| CPU time, ms | 1.00 | Other 2 | 4.00 | 0.25 |');
     expect(text).toContain('commit abc1234 until 2026-01-02');
     expect(performancePage(text, recorded(runOf(2)))).toBe(text);
   });

@@ -10,6 +10,19 @@ export interface Growth {
   points: readonly [agents: number, value: number][];
 }
 
+/** A figure of Muster and of another product, measured in one run. */
+export interface Comparison {
+  /** Name of the figure, with its unit. */
+  what: string;
+  muster: number;
+  /** Name and version of the other product. */
+  peer: string;
+  /** The value of the other product; null if it was not measured. */
+  value: number | null;
+  /** The reason why the other product was not measured; null if it was. */
+  reason: string | null;
+}
+
 /** Figures of a bench, as recorded. */
 export interface Result {
   bench: string;
@@ -18,6 +31,7 @@ export interface Result {
   /** Values by the names of the bars. */
   figures: Readonly<Record<string, Figure>>;
   growth: readonly Growth[];
+  comparisons: readonly Comparison[];
 }
 
 /** Where and when something was measured. */
@@ -111,5 +125,18 @@ export function growthRows(results: Results): Cell[][] {
     ]),
   );
 }
+
+/** Headings of `comparisonRows`. */
+export const comparisonHeadings = ['figure', 'Muster', 'peer', 'value', 'ratio'] as const;
+
+/** Returns a row for each comparison. */
+export const comparisonRows = (comparisons: readonly Comparison[]): Cell[][] =>
+  comparisons.map(({ what, muster, peer, value, reason }) => [
+    what,
+    muster,
+    peer,
+    value ?? `not measured: ${reason}`,
+    value === null ? null : muster / value,
+  ]);
 
 const count = (agents: number): string => agents.toLocaleString('en-US');

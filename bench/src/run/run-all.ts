@@ -11,7 +11,8 @@ import { anyMissed, type Result, type Results, resultHeadings, resultRows, withR
 /** Returns a result in which no bar is judged. */
 function withoutFigures(bench: string, reason: string): Result {
   const names = Object.keys(bars[bench as Judged]);
-  return { bench, sizes: '', figures: Object.fromEntries(names.map((name) => [name, notJudged(reason)])), growth: [] };
+  const figures = Object.fromEntries(names.map((name) => [name, notJudged(reason)]));
+  return { bench, sizes: '', figures, growth: [], comparisons: [] };
 }
 
 /**

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { growthBetween, trend } from './trend.ts';
+
+test('the trend compares the medians of the last and the first third', () => {
+  expect(trend([10, 10, 99, 50, 50, 50, 20, 20, 1])).toBe(2);
+  expect(trend([4, 9, 4])).toBe(1);
+  expect(trend([4, 9])).toBeNaN();
+});
+
+test('equal growth in both halves is 1, and faster growth is more', () => {
+  expect(growthBetween([100, 110, 120, 130, 140])).toBe(1);
+  expect(growthBetween([100, 110, 120, 140, 160])).toBe(2);
+  // The last of an even number of values does not count.
+  expect(growthBetween([100, 110, 120, 999])).toBe(1);
+  expect(growthBetween([100, 110])).toBeNaN();
+});

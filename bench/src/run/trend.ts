@@ -1,0 +1,16 @@
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+/** Returns the ratio of the median of the last third to that of the first third of the values; NaN for fewer than three. */
+export function trend(values: readonly number[]): number {
+  const third = Math.floor(values.length / 3);
+  return third === 0 ? Number.NaN : median(values.slice(-third)) / median(values.slice(0, third));
+}
+
+/** Returns the ratio of the growth in the second half to that in the first half of the values; NaN for fewer than three. */
+export function growthBetween(values: readonly number[]): number {
+  const middle = Math.floor((values.length - 1) / 2);
+  if (middle < 1) return Number.NaN;
+  const last = values[2 * middle]!;
+  return (last - values[middle]!) / (values[middle]! - values[0]!);
+}

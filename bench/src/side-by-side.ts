@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { derivedRoot } from '../../e2e/hosts/derived-root.ts';
+import { repositoryInside } from '../../e2e/hosts/machine.ts';
+import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
+import { missing } from '../../e2e/requirements.ts';
+import { AgentFleet } from './load/agent-fleet.ts';
+import type { ScrapeFigures } from './peers/samples-session.ts';
+import { conclude } from './run/conclude.ts';
+import { benchOptions } from './run/options.ts';
+import { printProgress } from './run/progress.ts';
+import { table } from './run/report.ts';
+import { type Comparison, comparisonHeadings, comparisonRows } from './run/results.ts';
+import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+
+/**
+ * Measures Muster and what people would pick instead on the same machine, one after the other: the CPU time and the memory
+ * that samples of as many machines cost the orchestrator and Prometheus. The machines are simulated. Each sends a sample
+ * with the same measures every half minute: to Muster over its TLS link, to Prometheus when it scrapes them over HTTP.
+ *
+ * `converge` compares the configuration of a machine. Peers that cannot run here are named with the reason.
+ *
+ *     npm run bench -- side-by-side [--machines 1000] [--secs 120]
+ *
+ * Requires root, as the end-to-end tests with test hosts do. The first run fetches Prometheus from a Debian mirror.
+ */
+const { machines, secs, interval, smoke } = benchOptions({
+  numbers: { machines: [1000, 4], secs: [120, 1], interval: [30, 1] },
+});
+/** Seconds between two messages of an agent, each with the samples since the message before. */
+const poll = 2 * interval;
+
+/** The cost of samples to a server. */
+interface SampleCost {
+  cpuMs: number;
+  memoryMb: number;
+}
+
+async function measureMuster(): Promise<SampleCost> {
+  process.env.MUSTER_METRICS_POLL_INTERVAL = String(poll);
+  const server = await OrchestratorProcess.start();
+  const fleet = new AgentFleet(machines);
+  const token = await server.enrolmentToken(machines);
+  await fleet.connect({ host: '127.0.0.1', ...server.address, token }, 64, true);
+  await sleep(poll * 1000);
+  const before = server.usage.cpuSecs;
+  await sleep(secs * 1000);
+  const { cpuSecs, rss } = server.usage;
+  await fleet.stop();
+  await server.stop();
+  return { cpuMs: ((cpuSecs - before) * 1000) / ((machines * secs) / interval), memoryMb: rss / 1e6 };
+}
+
+/** Builds a root for test hosts with Prometheus installed. The bench starts it; its unit does not. */
+const prometheusRoot = (): Promise<string> =>
+  derivedRoot({
+    name: 'prometheus',
+    packages: ['prometheus'],
+    finish: 'ln -sf /dev/null "$new/etc/systemd/system/prometheus.service"',
+  });
+
+async function measurePrometheus(): Promise<SampleCost & { version: string }> {
+  const hosts = await TestHosts.open({ base: await prometheusRoot(), inMemory: false });
+  try {
+    const machine = await hosts.start('prometheus');
+    const session = join(repositoryInside, 'bench/src/peers/samples-session.ts');
+    const node = join(repositoryInside, 'node_modules/.bin/node');
+    const child = machine.begin([node, session, String(machines), String(interval), String(secs)]);
+    child.stderr?.pipe(process.stderr);
+    let answer = '';
+    child.stdout?.on('data', (piece) => {
+      answer += piece;
+    });
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    if (code !== 0) throw new Error(`samples-session.ts exited with code ${code}`);
+    const { cpuSecs, scrapes, rss, version } = JSON.parse(answer) as ScrapeFigures;
+    return { cpuMs: (cpuSecs * 1000) / scrapes, memoryMb: rss / 1e6, version };
+  } finally {
+    await hosts.end();
+  }
+}
+
+const reason = missing('linux', 'root', 'namespaces', 'hosts');
+const muster = await measureMuster();
+printProgress(`Muster: ${muster.cpuMs.toFixed(3)} ms of CPU time for each sample, ${muster.memoryMb.toFixed(0)} MB`);
+const prometheus = smoke || reason !== null ? null : await measurePrometheus();
+if (prometheus !== null)
+  printProgress(`Prometheus: ${prometheus.cpuMs.toFixed(3)} ms of CPU time, ${prometheus.memoryMb.toFixed(0)} MB`);
+
+const peer = prometheus === null ? 'Prometheus' : `Prometheus ${prometheus.version}`;
+const why = reason ?? (smoke ? 'smoke run' : null);
+const comparisons: Comparison[] = [
+  {
+    what: 'CPU time for each sample of a machine, ms',
+    muster: muster.cpuMs,
+    peer,
+    value: prometheus?.cpuMs ?? null,
+    reason: why,
+  },
+  {
+    what: `memory with ${machines} machines, MB`,
+    muster: muster.memoryMb,
+    peer,
+    value: prometheus?.memoryMb ?? null,
+    reason: why,
+  },
+];
+console.log(table(comparisonHeadings, comparisonRows(comparisons)));
+process.exitCode = conclude('side-by-side', {
+  sizes: `${machines} machines, ${secs} s`,
+  figures: {},
+  comparisons,
+});
