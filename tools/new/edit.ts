@@ -23,19 +23,48 @@ export const create = (path: string, text: string): Edit => ({
 });
 
 /**
- * Inserts lines into a file.
- * @param anchors pairs of a string that the file must contain exactly once, and the lines to insert before it
- * @throws Error that names the anchor if it is missing or ambiguous
+ * Replaces parts of a file.
+ * @param pairs of a string that the file must contain exactly once, and its replacement
+ * @throws Error that names the string if it is missing or ambiguous
  */
-export const insert = (path: string, ...anchors: readonly (readonly [before: string, lines: string])[]): Edit => ({
+export const substitute = (path: string, ...pairs: readonly (readonly [from: string, to: string])[]): Edit => ({
   path,
   after(before) {
     if (before === null) throw new Error(`${path} is missing; correct its path in tools/new`);
-    return anchors.reduce((text, [anchor, lines]) => {
-      if (text.split(anchor).length !== 2)
-        throw new Error(`${path} must contain ${JSON.stringify(anchor)} exactly once; correct the anchor in tools/new`);
-      return text.replace(anchor, () => `${lines}${anchor}`);
+    return pairs.reduce((text, [from, to]) => {
+      if (text.split(from).length !== 2)
+        throw new Error(`${path} must contain ${JSON.stringify(from)} exactly once; correct the anchor in tools/new`);
+      return text.replace(from, () => to);
     }, before);
+  },
+});
+
+/** Inserts lines into a file, each before a string that the file must contain exactly once. */
+export const insert = (path: string, ...anchors: readonly (readonly [before: string, lines: string])[]): Edit =>
+  substitute(path, ...anchors.map(([anchor, lines]) => [anchor, `${lines}${anchor}`] as const));
+
+/** Appends text to a file that an earlier edit created. */
+export const append = (path: string, text: string): Edit => ({
+  path,
+  after(before) {
+    if (before === null) throw new Error(`${path} is missing; correct its path in tools/new`);
+    return `${before}${text}`;
+  },
+});
+
+/**
+ * Adds a line to the sorted lines after a line.
+ * @throws Error if the file does not contain the line
+ */
+export const insertSorted = (path: string, first: string, line: string): Edit => ({
+  path,
+  after(before) {
+    const lines = (before ?? '').split('\n');
+    const start = lines.indexOf(first) + 1;
+    if (start === 0) throw new Error(`${path} must contain ${JSON.stringify(first)}; correct the line in tools/new`);
+    const end = lines.findIndex((each, i) => i >= start && !each.startsWith(' '));
+    const sorted = [...lines.slice(start, end), line].sort();
+    return [...lines.slice(0, start), ...sorted, ...lines.slice(end)].join('\n');
   },
 });
 

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from '../suite/cli.ts';
-import { addChange, insert } from './edit.ts';
+import { addChange, insert, insertSorted } from './edit.ts';
 import { skeletonOf, write } from './new.ts';
 
 const run = promisify(execFile);
@@ -28,7 +28,8 @@ beforeAll(() => {
   for (const name of workspaces) symlinkSync(join(copy, name), join(copy, 'node_modules/@muster', name));
   const about = ['--about', "a module of the machine's kernel", '--like', 'kmod.present | | modprobe, persistent'];
   kind = write(copy, skeletonOf(copy, ['kind', 'kernel-module', ...about]) as never);
-  noun = write(copy, skeletonOf(copy, ['noun', 'gadget-kits']) as never);
+  const term = ['--term', 'the parts of one gadget'];
+  noun = write(copy, skeletonOf(copy, ['noun', 'gadget-kits', '--writable', ...term]) as never);
   const words = ['widgets', '--no-table', '--about', "a machine's widgets", '--example', 'left-cog'];
   nounWithoutTable = write(copy, skeletonOf(copy, ['noun', ...words]) as never);
 });
@@ -127,6 +128,12 @@ describe('generated tests', () => {
   });
 });
 
+test('adds a writable noun to the tables of the tests that cover every route and event', async () => {
+  const tables = ['orchestrator/src/http/server/low-disk.test.ts', 'console/src/api/live/stale.test.ts'];
+  expect(await failures(tables, 'node')).toBe('');
+  expect(readFileSync(join(copy, tables[0] as string), 'utf8')).toContain("  'createGadgetKit',\n  'createSecret',\n");
+});
+
 test('writes the description, the example, and the menu position of a noun', () => {
   const text = (file: string) => readFileSync(join(copy, file), 'utf8');
   expect(nounWithoutTable.filter((file) => file.includes('/store/'))).toEqual([]);
@@ -135,6 +142,7 @@ test('writes the description, the example, and the menu position of a noun', () 
   expect(text('cli/src/program/program.ts')).toContain(`summary: "list and show a machine's widgets",`);
   expect(text('cli/src/every-route.test.ts')).toContain("getWidget: 'widgets show left-cog',");
   expect(text('docs/console.md')).toContain("| Widgets | see a machine's widgets |");
+  expect(text('docs/glossary.md')).toMatch(/\n\| fleet .*\n\| gadget kit \| the parts of one gadget \|\n\| heartbeat /);
   const menu = text('console/src/app/navigation.ts');
   const keyOf = (label: string) => new RegExp(`label: '${label}', icon: Shapes, key: '([a-z])'`).exec(menu)?.[1];
   const keys = [...menu.matchAll(/ key: '(.)'/g)].map(([, key]) => key);
@@ -151,8 +159,14 @@ test('names a kind, its description, and its counterparts in the pages that list
   expect(text('README.md')).toContain(', `kernel-module`; and `script` for everything else');
   expect(text('docs/coming-from.md')).toContain('| `kmod.present` |  | `modprobe`, `persistent` | `kernel-module` |\n');
   expect(text('CHANGELOG.md')).toContain(
-    "\n- The kind `kernel-module` manages a module of the machine's kernel. Update agents before modules use it.\n\n### ",
+    "\n- The kind `kernel-module` manages a module of the machine's kernel. Update agents before modules use it.\n",
   );
+});
+
+test('adds a line to sorted lines', () => {
+  const { after } = insertSorted('a.ts', 'const all = [', "  'b',");
+  expect(after("const all = [\n  'a',\n  'c',\n];\n")).toBe("const all = [\n  'a',\n  'b',\n  'c',\n];\n");
+  expect(() => after('const none = [\n];\n')).toThrow('a.ts must contain "const all = ["');
 });
 
 test('adds a change to the first release, and its section if it is missing', () => {
@@ -183,6 +197,7 @@ test.each([
   [['noun', 'gadgets', '--icon', 'x']],
   [['kind', 'x', '--no-table']],
   [['kind', 'x', '--like', 'a | b']],
+  [['noun', 'gadgets', '--no-table', '--writable']],
   [['noun', 'gadgets', '--like', 'a | b | c']],
   [['noun', 'gadgets', '--example', "'"]],
 ])('refuses the arguments %j', (args: string[]) => expect(skeletonOf(root, args)).toBeNull());

@@ -17,7 +17,9 @@ const usage = `Usage:
   npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
     --about TEXT     completes "see …" in help texts and documentation, such as "the tags in use"
     --example NAME   name of an example object, for documentation and tests
+    --term TEXT      definition of the term in the glossary, in the singular
     --no-table       the database does not store the objects
+    --writable       Admins create and remove objects, which have a description; with an event for each change
 
 NAME has lower-case words joined by hyphens, such as dnf-module. The generated tests fail with "fill in".`;
 
@@ -26,6 +28,8 @@ const options = {
   like: { type: 'string' },
   example: { type: 'string', default: 'example' },
   table: { type: 'boolean', default: true },
+  term: { type: 'string' },
+  writable: { type: 'boolean', default: false },
 } as const;
 const namePattern = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 
@@ -65,11 +69,16 @@ export function skeletonOf(root: string, args: readonly string[]): Skeleton | nu
   if (rest.length > 0 || !namePattern.test(name) || !namePattern.test(values.example)) return null;
   const { about, like, ...ofNoun } = values;
   if (what === 'kind') {
-    if (args.some((arg) => /^--(no-table|example)\b/.test(arg)) || (like ?? '||').split('|').length !== 3) return null;
+    if (args.some((arg) => /^--(no-table|example|term|writable)\b/.test(arg)) || (like ?? '||').split('|').length !== 3)
+      return null;
     return kindSkeleton(name, { about: about ?? 'fill in: what one resource is', like: like ?? 'fill in | |' });
   }
-  if (what !== 'noun' || !name.endsWith('s') || like !== undefined) return null;
-  return nounSkeleton(root, name, { about: about ?? `fill in: what ${name} are`, ...ofNoun });
+  if (what !== 'noun' || !name.endsWith('s') || like !== undefined || (values.writable && !values.table)) return null;
+  const texts = {
+    about: about ?? `fill in: what ${name} are`,
+    term: values.term ?? `fill in: what one of the ${name} is`,
+  };
+  return nounSkeleton(root, name, { ...ofNoun, ...texts });
 }
 
 const parse = (args: readonly string[]) =>

@@ -1,39 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { camelCase, capital, create, type Edit, insert, pascalCase, quoted, type Skeleton } from './edit.ts';
-
-export interface NounOptions {
-  /**
-   * Completes "see …", as in `the gadgets of machines`. Appears in the API, the help, the console, and the
-   * documentation.
-   */
-  readonly about: string;
-  /** Name of an example object, for documentation and tests. */
-  readonly example: string;
-  /** Whether the database stores the objects. */
-  readonly table: boolean;
-}
-
-interface Names extends NounOptions {
-  /** Such as `gadget-kits`. */
-  name: string;
-  /** Such as `gadget_kits` and `gadget_kit`. */
-  snake: string;
-  oneSnake: string;
-  /** Such as `gadgetKits` and `GadgetKits`. */
-  camel: string;
-  pascal: string;
-  /** Such as `gadget-kit`, `gadgetKit`, and `GadgetKit`. */
-  oneName: string;
-  oneCamel: string;
-  one: string;
-  /** Such as `Gadget kits`, `gadget kits`, and `gadget kit`. */
-  title: string;
-  words: string;
-  oneWords: string;
-  /** Expression that returns the handlers of the routes. `createHandlers` spreads it. */
-  handlers: string;
-}
+import {
+  addChange,
+  camelCase,
+  capital,
+  create,
+  type Edit,
+  insert,
+  insertSorted,
+  pascalCase,
+  quoted,
+  type Skeleton,
+} from './edit.ts';
+import type { Names, NounOptions } from './noun-names.ts';
+import { writeEdits } from './noun-writes.ts';
 
 /**
  * Returns the skeleton of a noun: listing objects and reading one by name, in every layer from the database to the
@@ -60,11 +40,21 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
       ...consoleEdits(names),
       ...menuEdits(root, names),
       ...consoleTestEdits(names),
+      glossaryEdit(names),
+      addChange(
+        'Modules and the command line',
+        `- \`muster ${name}\`, the page ${names.title} of the console, and \`/api/v1/${name}\` ${options.writable ? 'list, show, create, and remove' : 'list and show'} ${options.about}.`,
+      ),
+      ...(options.writable ? writeEdits(names) : []),
     ],
     next: [
       `protocol/src/http/${name}.ts: fields, further routes, their errors (protocol/src/errors.ts)`,
-      'docs/glossary.md: define the term; node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts',
-      'protocol/src/http/definition/event-types.ts: an event for each change; console/src/api/live/stale.ts: the stale answers',
+      ...(options.writable
+        ? []
+        : [
+            'protocol/src/http/definition/event-types.ts: an event for each change; console/src/api/live/stale.ts: the stale answers',
+          ]),
+      `docs/glossary.md: check the definition of the term; then node tools/checks/docs.ts --write; node tools/docs/write-openapi.ts`,
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,
       `cli/src/verbs/${name}/${name}.ts: columns, further verbs`,
       `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its place in the menu`,
@@ -146,7 +136,7 @@ export const get${one} = route({
 });
 `;
 
-function storeEdits(root: string, { name, snake, camel, oneCamel, pascal, words }: Names): Edit[] {
+function storeEdits(root: string, { name, snake, camel, oneCamel, pascal, words, writable }: Names): Edit[] {
   const last = readdirSync(join(root, 'orchestrator/src/store/migrations'))
     .filter((file) => /^\d{4}-/.test(file))
     .sort()
@@ -164,7 +154,7 @@ export const ${camel}: Migration = {
   name: '${words}',
   statements: (build) => [
     createTable(build, '${snake}', {
-      columns: { name: 'text', created_at: 'integer', created_by: 'text' },
+      columns: { name: 'text', ${writable ? "description: 'text', " : ''}created_at: 'integer', created_by: 'text' },
       primaryKey: ['name'],
     }),
   ],
@@ -180,9 +170,14 @@ export const ${camel}: Migration = {
       'orchestrator/src/store/schema.ts',
       [
         'export interface SchemaVersionTable',
-        `export interface ${pascal}Table {\n  name: string;\n  created_at: number;\n  created_by: string;\n}\n\n`,
+        `export interface ${pascal}Table {\n  name: string;\n${writable ? '  description: string;\n' : ''}  created_at: number;\n  created_by: string;\n}\n\n`,
       ],
       ['  schema_version: SchemaVersionTable;', `  ${snake}: ${pascal}Table;\n`],
+    ),
+    insertSorted(
+      'orchestrator/src/http/ended-sessions.contract.test.ts',
+      "const tables: Record<Exclude<keyof Schema, 'leases' | 'schema_version'>, true> = {",
+      `  ${snake}: true,`,
     ),
     create(
       `orchestrator/src/store/queries/${name}.ts`,
@@ -316,7 +311,7 @@ test('lists ${names.words}', () => {
   ),
   insert('cli/src/program/program.ts', [
     "  {\n    name: 'windows',",
-    `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`list and show ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
+    `  {\n    name: '${names.name}',\n    group: fleet,\n    summary: ${quoted(`${names.writable ? 'list, show, create, and remove' : 'list and show'} ${names.about}`)},\n    load: () => import('../verbs/${names.name}/${names.name}.ts'),\n  },\n`,
   ]),
   create(
     `cli/src/shapes/${names.name}.ts`,
@@ -512,6 +507,20 @@ export function ${one}Page() {
   );
 }
 `;
+
+/** Adds the term to the glossary, in alphabetical order. */
+const glossaryEdit = ({ oneWords, term }: Names): Edit => ({
+  path: 'docs/glossary.md',
+  after(before) {
+    const lines = (before ?? '').split('\n');
+    const first = lines.findIndex((line) => line.startsWith('|---'));
+    const next = lines.findIndex(
+      (line, i) => i > first && (/^\| ([^|,]+)/.exec(line)?.[1]?.trim() ?? '\uffff').localeCompare(oneWords, 'en') > 0,
+    );
+    if (first === -1 || next === -1) throw new Error('docs/glossary.md has no table of terms; correct tools/new');
+    return lines.toSpliced(next, 0, `| ${oneWords} | ${term} |`).join('\n');
+  },
+});
 
 /** Adds the list to the menu after Modules. Its shortcut is the first letter of the name that no other page uses. */
 function menuEdits(root: string, { name, title, about }: Names): Edit[] {
