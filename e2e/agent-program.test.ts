@@ -129,7 +129,7 @@ describe('muster agent', () => {
     write('metrics: { collection_interval: 20 }\n');
     await logged(agent.program, 'metrics.collection_interval: 10 → 20');
     write('metrics: { colection_interval: 5 }\n');
-    const broken = await logged(agent.program, 'the configuration is invalid; keeping the last one');
+    const broken = await logged(agent.program, 'the configuration is invalid; keeping the previous one');
     expect(broken).toContain('metrics.colection_interval is not known: did you mean');
     write('metrics: { collection_interval: 20, enabled: false }\n');
     await logged(agent.program, 'metrics.enabled: true → false');

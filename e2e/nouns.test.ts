@@ -39,7 +39,7 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   const seen = () => follower.events('audit').map(({ data }) => data as ChainedEvent);
   await muster('agents', 'list');
   await eventually('the follower receives events', async () =>
-    // Causes an event, because the follower receives only events since its connection.
+    // Causes an event, because the follower receives only events that follow its connection.
     (await json('web-login')) && seen().some(({ event_type }) => event_type === 'auth.web_login_requested')
       ? true
       : null,

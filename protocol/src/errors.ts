@@ -259,7 +259,7 @@ export const errorKinds = {
   not_drifted: kind(
     409,
     false,
-    'The record found no drift',
+    'The record contains no drift',
     'See the newest record of the agent. There is nothing to accept in this one.',
   ),
   drift_superseded: kind(

@@ -152,7 +152,7 @@ describe('refuses the import', () => {
     ['lib/src/clock.ts', 'pino', 'lib → pino'],
     ['client/src/x.ts', 'node:fs', 'client → node:fs'],
     ['client/src/x.ts', 'react', 'client → react'],
-  ])('refuses in %s the import of %s', (from, specifier, says) => {
+  ])('refuses, in %s, the import of %s', (from, specifier, says) => {
     const faults = faultsOf(from, specifier);
     expect(faults).toHaveLength(1);
     expect(faults[0]).toContain(`${from}:1  `);

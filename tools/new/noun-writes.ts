@@ -11,7 +11,8 @@ export const writeEdits = (names: Names): Edit[] => [
   ...domainEdits(names),
   ...testTableEdits(names),
   ...cliEdits(names),
-  ...consoleEdits(names),
+  ...consoleListEdits(names),
+  ...consolePageEdits(names),
 ];
 
 const protocolEdits = ({ name, oneCamel, one, title, oneWords, oneSnake }: Names): Edit[] => {
@@ -20,7 +21,7 @@ const protocolEdits = ({ name, oneCamel, one, title, oneWords, oneSnake }: Names
     insert(
       path,
       ['created_at: unixSeconds,', 'description: z.string(), '],
-      ['  created_at: 1795000000,', "  description: 'what it is for',\n"],
+      ['  created_at: 1795000000,', "  description: 'its purpose',\n"],
     ),
     append(
       path,
@@ -254,7 +255,7 @@ const cliEdits = ({ name, pascal, one, oneWords, words, example }: Names): Edit[
     .description('create a ${oneWords}')
     .argument('<name>')
     .argument('<description>')
-    .addHelpText('after', '\\nExample:\\n  $ muster ${name} create ${example} "what it is for"')
+    .addHelpText('after', '\\nExample:\\n  $ muster ${name} create ${example} "its purpose"')
     .action(act(create));
   command
     .command('remove')
@@ -315,9 +316,8 @@ async function remove(context: Context, names: string[], { yes }: { yes?: boolea
   ];
 };
 
-const consoleEdits = ({ name, oneName, pascal, one, oneCamel, camel, words, oneWords, oneSnake }: Names): Edit[] => {
+const consoleListEdits = ({ name, oneName, pascal, one, camel, words, oneWords, oneSnake }: Names): Edit[] => {
   const list = `console/src/pages/${name}/${name}-page.tsx`;
-  const page = `console/src/pages/${name}/${oneName}-page.tsx`;
   const api = `console/src/api/${name}.ts`;
   return [
     insert(
@@ -378,16 +378,20 @@ const filters`,
         `empty={<Empty title="No ${words}" />}\n    >\n      {adding && <Add${one} onClose={() => setAdding(false)} />}\n    </ListPage>`,
       ],
     ),
-    substitute(
-      page,
-      [
-        `import { useParams }`,
-        `import { useState } from 'react';\nimport { useIsAdmin } from '../../api/sign-in/use-session.ts';\nimport { Button } from '../../parts/button.tsx';\nimport { Confirm } from '../../parts/dialog/dialog.tsx';\nimport { notify } from '../../parts/dialog/toast.tsx';\nimport { useNavigate, useParams }`,
-      ],
-      [`import { ${oneCamel}Query }`, `import { delete${one}, ${oneCamel}Query }`],
-      [
-        '  return (\n    <Page ',
-        `  const isAdmin = useIsAdmin();
+  ];
+};
+
+const consolePageEdits = ({ name, oneName, one, oneCamel, oneWords }: Names): Edit[] => [
+  substitute(
+    `console/src/pages/${name}/${oneName}-page.tsx`,
+    [
+      `import { useParams }`,
+      `import { useState } from 'react';\nimport { useIsAdmin } from '../../api/sign-in/use-session.ts';\nimport { Button } from '../../parts/button.tsx';\nimport { Confirm } from '../../parts/dialog/dialog.tsx';\nimport { notify } from '../../parts/dialog/toast.tsx';\nimport { useNavigate, useParams }`,
+    ],
+    [`import { ${oneCamel}Query }`, `import { delete${one}, ${oneCamel}Query }`],
+    [
+      '  return (\n    <Page ',
+      `  const isAdmin = useIsAdmin();
   const navigate = useNavigate();
   const [removing, setRemoving] = useState(false);
   return (
@@ -400,11 +404,11 @@ const filters`,
         )
       }
       `,
-      ],
-      ["[['Name', data.name]]", "[['Name', data.name], ['Description', data.description]]"],
-      [
-        '    </Page>',
-        `      <Confirm
+    ],
+    ["[['Name', data.name]]", "[['Name', data.name], ['Description', data.description]]"],
+    [
+      '    </Page>',
+      `      <Confirm
         open={removing}
         onOpenChange={setRemoving}
         title={\`Remove the ${oneWords} \${name}?\`}
@@ -416,10 +420,9 @@ const filters`,
         }}
       />
     </Page>`,
-      ],
-    ),
-  ];
-};
+    ],
+  ),
+];
 
 const addText = (name: string, one: string, oneWords: string): string => `
 import { useMutation } from '@tanstack/react-query';

@@ -75,7 +75,7 @@ export async function loadSettings(path: string | null, clock: Clock, log: Log):
       config = next;
       for (const listener of listeners) listener();
     } catch (error) {
-      log.error({ path, error }, 'the configuration is invalid; keeping the last one');
+      log.error({ path, error }, 'the configuration is invalid; keeping the previous one');
     }
   });
   return {

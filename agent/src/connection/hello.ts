@@ -11,7 +11,7 @@ export interface Introduction {
 
 /**
  * Builds the hello for one connection.
- * @param connection the TLS exporter, the nonce of the challenge, and the key that TLS proved
+ * @param connection the TLS exporter, the nonce of the challenge, and the key whose possession TLS proved
  */
 export function makeHello(
   { key, statement, earlier }: ShownKey,

@@ -35,6 +35,6 @@ export function textOf(rotation: Rotation, now: number): string {
     return `${made}The orchestrator refused the new key; agent ${node_id} keeps its current key. The agent's log says why.\n`;
   const why = agent_runs
     ? 'The orchestrator has not accepted it yet: there is no link, a terminal is open on this machine, or the orchestrator is older than protocol version 4. The log of the agent says which.'
-    : 'No agent runs on this directory; the next start presents the key to the orchestrator.';
+    : 'No agent uses this data directory; the next agent that starts with it presents the key to the orchestrator.';
   return `${made}A new key waits for agent ${node_id}: ${key}\n${why}\n`;
 }

@@ -49,7 +49,7 @@ describe('muster agent rotate-key', () => {
       nudged: [],
     });
     expect(textOf(first, now)).toContain(
-      'No agent runs on this directory; the next start presents the key to the orchestrator.',
+      'No agent uses this data directory; the next agent that starts with it presents the key to the orchestrator.',
     );
     const second = await rotate();
     expect(second).toMatchObject({ key: first.key, was_waiting: true });

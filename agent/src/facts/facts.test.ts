@@ -24,7 +24,7 @@ test('reads os-release with quoted values, from /usr/lib if /etc has none', () =
   expect(osRelease(root)).toEqual({ distro: 'debian', version: '13' });
 });
 
-test('detects the running init system before the installed one', () => {
+test('prefers the running init system to the installed one', () => {
   writeFact('/etc/init.d/x', '');
   expect(initSystem(root)).toBe('init.d');
   writeFact('/usr/lib/systemd/systemd', '');

@@ -252,7 +252,7 @@ describe('samples', () => {
     expect(times()).toEqual([95 - 3600, 125 - 3600 + 86_400]);
   });
 
-  test('continues after the samples of the previous process, and waits for the clock to be set', async () => {
+  test('continues from the samples of the previous process, and waits for the clock to be set', async () => {
     const before = (ahead: number) => {
       buffer = new SampleBuffer(8);
       for (const at of [-60, -30]) buffer.push({ ...blank, collected_at: clock.now() / 1000 + ahead + at });

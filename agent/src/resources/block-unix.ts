@@ -19,7 +19,7 @@ import { changedLines, isAbsent, linesOf, pathOf, rewrite } from './text-edit/te
 /** Maximum number of characters of a previous block that are kept so that it can be restored. */
 const maxSaved = 128 * 1024;
 
-/** Returns the journaled form. It replaces a block of more than 16 KiB with a text that equals no declared block. */
+/** Returns the form for the journal: a placeholder, which equals no declared block, replaces a block of more than 16 KiB. */
 const inBrief = <T extends string[] | null>(lines: T): T | string[] =>
   lines !== null && lines.reduce((sum, line) => sum + line.length, 0) > 16 * 1024 ? ['(large)'] : lines;
 

@@ -165,7 +165,7 @@ async function readOpenSsh(path: string, text: string, options: KeyOptions): Pro
     return signs;
   };
   return await keyOf(path, head.key, head.sealed ? 'sealed' : 'plain', async (message) => {
-    // Like ssh, ask for no passphrase if ssh-agent has the key.
+    // Like ssh, do not ask for a passphrase if ssh-agent has the key.
     if (head.sealed && signs === null && (await isInAgent(head.key, options)))
       return await byAgent(path, head.key, message, options);
     return (await unlock())(message);

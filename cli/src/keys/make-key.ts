@@ -52,7 +52,7 @@ export async function useFile(path: string, target: string, options: KeyFileOpti
   return await installKeyFile(path, options, (fresh) => symlink(target, fresh));
 }
 
-/** Replaces a key file atomically by one with another passphrase, or none. */
+/** Replaces a key file atomically with one that has another passphrase or none. */
 export async function resealKey(path: string, key: KeyObject, passphrase: string | null): Promise<void> {
   await writePrivateFile(path, await contentOf(key, passphrase));
 }

@@ -29,7 +29,7 @@ export function createPassphrases(env: Environment, prompt: Prompter): Passphras
         throw new CliError(
           exits.signIn,
           'key_locked',
-          `the operator key ${path} has a passphrase, but there is no terminal to ask for it`,
+          `the operator key ${path} has a passphrase, but there is no terminal on which to ask for it`,
           'Put it in a file named by MUSTER_KEY_PASSPHRASE_FILE, or use ssh-agent.',
         );
       for (let tries = 0; tries < 3; tries++) {

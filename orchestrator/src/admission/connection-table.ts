@@ -115,7 +115,7 @@ export class ConnectionTable<T> {
         // Clients are silent during their handshake. A small network must not lose these connections while a large one
         // has many.
         if (network.exposed * 2 < maxExposed) continue;
-        // The other network would have as many connections.
+        // Takes a connection only from a network that has more of them.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }

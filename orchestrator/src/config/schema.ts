@@ -172,7 +172,7 @@ export const configSchema = z.strictObject({
       .max(64)
       .default([])
       .describe(
-        'additional origins of this orchestrator for sign-ins, and keys of proxies, as tls: followed by the SHA-256',
+        'additional origins of this orchestrator for sign-ins, and public keys of proxies, each as tls: followed by the SHA-256 of the key',
       ),
   }),
   discovery: section({

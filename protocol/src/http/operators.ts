@@ -246,7 +246,7 @@ export const removedOperatorSchema = z
     operators_added: z
       .array(z.strictObject({ operator_id: z.string(), username: z.string() }))
       .describe(
-        'operators who can still sign in and whom this operator added, or a removed operator whom it had added',
+        'operators who can still sign in and who were added by this operator, or by a removed operator whom this operator had added',
       ),
     left: z
       .strictObject({

@@ -136,7 +136,7 @@ export function look(resource: ResolvedResource, previous: string | null, machin
   );
   if (size > maxSaved)
     throw new HostFailure(
-      `the lines of ${pathOf(resource)} to replace are larger than ${maxSaved / 1024} KiB together, so they could not be restored later; nothing is changed. Make \`match\` narrower.`,
+      `the lines of ${pathOf(resource)} to replace total more than ${maxSaved / 1024} KiB, which is too much to restore later; nothing was changed. Make \`match\` narrower.`,
     );
   const isAdded = hits.length === 0 && !isAbsent(resource);
   const end = positionOf(lines, isAdded ? insertionIndex(resource, lines) : lines.length, 0);

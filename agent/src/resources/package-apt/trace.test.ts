@@ -87,7 +87,7 @@ describe('changed remains of a package', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/main.conf`, 'edited\n');
     expect(reasonToKeep(['web:all'], before, now(...all()), known)).toBe(
-      `${root}/web/main.conf was changed since it was installed`,
+      `${root}/web/main.conf has been changed since it was installed`,
     );
   });
 

@@ -230,7 +230,7 @@ export function reasonToKeep(
       conffiles.add(path);
       const stamp = now.get(path);
       if (stamp === undefined) continue;
-      if (digestAt(path, 'md5', maxRecord) !== md5) return `${path} was changed since it was installed`;
+      if (digestAt(path, 'md5', maxRecord) !== md5) return `${path} has been changed since it was installed`;
     }
     const unseen = found === undefined ? null : unseenBy(found, now);
     if (unseen !== null) return `${unseen} is on another file system or was not scanned`;
@@ -242,7 +242,8 @@ export function reasonToKeep(
   for (const entry of trace.paths) {
     if (!isRelevant(entry) || conffiles.has(entry.path) || isNeverMissed(entry.path)) continue;
     const stamp = now.get(entry.path);
-    if (stamp !== undefined && !isAsTraced(entry, stamp)) return `${entry.path} was changed since it was installed`;
+    if (stamp !== undefined && !isAsTraced(entry, stamp))
+      return `${entry.path} has been changed since it was installed`;
   }
   for (const [path, stamp] of now) {
     if (stamp === 'd' || stamp === 's' || traced.has(path) || isNeverMissed(path)) continue;

@@ -69,7 +69,7 @@ const dirty = createDirtyAgents({
   },
 });
 
-/** Marks the agents that a message names as changed. */
+/** Marks the agents in a message as changed. */
 export function markAgents(message: LiveMessage): void {
   if (message.kind === 'agent') dirty.add(message.node_id);
   else if (message.kind === 'agents') {

@@ -7,7 +7,7 @@ const bob: Person = { operator_id: 'b'.repeat(32), username: 'bob', role: 'opera
 const refusal = new Error('401');
 
 /**
- * Creates a session with a fake clock whose requests the test resolves.
+ * Creates a session that uses a fake clock and sends requests that the test resolves.
  * @param renews whether renewals succeed immediately
  */
 function underTest(renews = false) {

@@ -34,7 +34,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
     get halted() {
       return halted;
     },
-    /** Continues the run until no agent can get its turn. */
+    /** Continues the run until no further agent may start. */
     step() {
       while (halted === null) {
         const wave = nextWave(rules, track.picture(isConnected, 0));

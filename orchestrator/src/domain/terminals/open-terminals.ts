@@ -3,7 +3,7 @@ import { interrupted, type LiveTerminal, type TerminalEnd } from './live-termina
 import type { TerminalEnds } from './terminal-ends.ts';
 
 const sweepMs = 1000;
-/** Maximum milliseconds that a reader waits for ends that are being recorded. */
+/** Maximum milliseconds that a reader waits while the end of a terminal is recorded. */
 const maxWaitMs = 2000;
 /** Maximum milliseconds that a stop waits. The next start records the ends that are missing. */
 const stopMs = 5_000;

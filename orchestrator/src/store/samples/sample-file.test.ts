@@ -59,7 +59,7 @@ test('refuses samples and states the reason while the file is not a sample file,
     })
     .toBeGreaterThan(2);
   expect(said).toEqual([
-    expect.stringContaining(`failed to open the sample store; agents keep their samples, will retry`),
+    expect.stringContaining(`failed to open the sample store, will retry; agents keep their samples`),
   ]);
   renameSync(file, `${file}.old`);
   await expect

@@ -106,7 +106,7 @@ class SampleFile implements SampleStore {
     this.#trouble = reason;
     this.#options.log.error(
       { file: this.#options.file, reason },
-      'failed to open the sample store; agents keep their samples, will retry',
+      'failed to open the sample store, will retry; agents keep their samples',
     );
   }
 
