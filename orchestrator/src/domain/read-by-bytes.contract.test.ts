@@ -68,8 +68,7 @@ const results = (operation_id: string, count: number, length: number) =>
   Array.from({ length: count }, (_, position) =>
     statement(putResourceResults, {
       operation_id,
-      position,
-      results: toJson(resultOf({ diff: 'd'.repeat(length), identity: `/${position}` })),
+      rows: jsonRows([{ position, result: toJson(resultOf({ diff: 'd'.repeat(length), identity: `/${position}` })) }]),
     }),
   );
 

@@ -156,10 +156,8 @@ export interface OperationPayloadsTable {
 
 export interface OperationResourcesTable {
   operation_id: string;
-  /** Position of the first result. */
   position: number;
-  /** Consecutive results, the JSON of one per line. Rows of an earlier release have one each. */
-  result: string;
+  result: JsonText<ResourceResult>;
 }
 
 export interface OperationOutputsTable {

@@ -174,7 +174,7 @@ export async function readOperation(context: Context, operationId: string): Prom
 }
 
 async function* resultTexts(context: Context, operationId: string): AsyncGenerator<JsonText<ResourceResult>[]> {
-  for await (const rows of storedResults(context, operationId)) yield rows.map(({ text }) => text);
+  for await (const rows of storedResults(context, operationId)) yield rows.map(({ result }) => result);
 }
 
 export interface OperationFilter {

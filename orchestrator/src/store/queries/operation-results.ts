@@ -3,13 +3,22 @@ import { defineQuery } from '../query.ts';
 
 /** Results of operations by resource, and the output of their scripts. */
 
-/** Stores consecutive results, one per line, in one row. */
 export const putResourceResults = defineQuery(
   'operations/put results',
-  (db, p: { operation_id: string; position: number; results: string }) =>
+  (db, p: { operation_id: string; rows: string }, d) =>
     db
       .insertInto('operation_resources')
-      .values({ operation_id: p.operation_id, position: p.position, result: p.results })
+      .columns(['operation_id', 'position', 'result'])
+      .expression((e) =>
+        e
+          .selectFrom(d.rowsOf(p.rows, { position: 'integer', result: 'text' }).as('r'))
+          .select((s) => [
+            d.typed(p.operation_id, 'text').as('operation_id'),
+            s.ref('r.position').as('position'),
+            s.ref('r.result').as('result'),
+          ])
+          .where(e.lit(true)),
+      )
       .onConflict((c) =>
         c.columns(['operation_id', 'position']).doUpdateSet({ result: (e) => e.ref('excluded.result') }),
       ),
@@ -18,7 +27,7 @@ export const putResourceResults = defineQuery(
 /** Maximum rows of one page. */
 const pageRows = 1000;
 
-/** Rows with positions greater than `after`. Limited to about `bytes` in total, but returns at least one row. */
+/** Results with positions greater than `after`. Limited to about `bytes` in total, but returns at least one result. */
 export const resultPage = defineQuery(
   'operations/results',
   (db, p: { operation_id: string; after: number; bytes: number }) =>
@@ -41,7 +50,7 @@ export const resultPage = defineQuery(
           .as('cut'),
       )
       .innerJoin('operation_resources', 'operation_resources.position', 'cut.position')
-      .select(['operation_resources.position', 'operation_resources.result as results'])
+      .select(['operation_resources.position', 'operation_resources.result'])
       .where('operation_resources.operation_id', '=', p.operation_id)
       .where('cut.before', '<', p.bytes)
       .orderBy('operation_resources.position'),
