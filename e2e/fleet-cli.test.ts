@@ -46,7 +46,9 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
     ['one', gated('one', join(gates, 'one'))],
     [
       'two',
-      `${gated('two', join(gates, 'two'))}  - resource: { directory-unix: { path: ${gates}/after } }
+      `${gated('two', join(gates, 'two'))}  - id: slow
+    resource: { script: { program: sh, check: "test -e /proc/none", apply: sleep 5 } }
+  - resource: { directory-unix: { path: ${gates}/after } }
 `,
     ],
   ] as const)
@@ -119,6 +121,7 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
   await canceller.sees('Keep watching');
   canceller.type('\u001b[B\r');
   await canceller.sees('Cancelling');
+  // An agent that receives the cancellation only after this runs the script that sleeps, and skips the directory.
   writeFileSync(join(gates, 'two'), '');
   await canceller.sees('2 cancelled');
   await canceller.sees('code=1');

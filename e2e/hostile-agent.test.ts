@@ -55,11 +55,13 @@ test('the orchestrator stores at most the budgeted data of hostile agents, and e
       () => until(() => countsOf(name).finished > 2),
       100_000,
     );
-  await eventually('the agent "versions" has reconnected several times', () =>
-    until(() => countsOf('versions').links > 10),
-  );
-
-  const { events: refused } = await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } });
+  const refusals = async () => (await call(listAudit, { query: { event_type: 'agent.refused', limit: '500' } })).events;
+  const refused = await eventually('the agent "versions" has exceeded the rate of connections', async () => {
+    const events = await refusals();
+    return events.some(({ metadata, target }) => metadata.code === 'rate_exceeded' && target.name === 'versions')
+      ? events
+      : null;
+  });
   const refusedFor = (code: string) =>
     new Set(refused.filter(({ metadata }) => metadata.code === code).map(({ target }) => target.name));
   expect(refusedFor('protocol_violation')).toEqual(new Set(['long-names', 'other-positions']));

@@ -94,7 +94,7 @@ describe('changed remains of a package', () => {
   test('keeps the remains if a file that a package script created was changed', () => {
     const [before, known] = [trace(), delivered()];
     writeFileSync(`${root}/web/made`, 'and more\n');
-    expect(reasonToKeep(['web:all'], before, now(...all()), known)).toMatch(/web\/made was changed/);
+    expect(reasonToKeep(['web:all'], before, now(...all()), known)).toMatch(/web\/made has been changed/);
   });
 
   test('keeps the remains if a file was added at any depth below a traced directory', () => {
