@@ -4,4 +4,5 @@ export * from './metrics.ts';
 export * from './operation.ts';
 export * from './operation-status.ts';
 export * from './public-key.ts';
+export * from './ssh-key.ts';
 export * from './visible.ts';

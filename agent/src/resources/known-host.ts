@@ -1,4 +1,4 @@
-import type { FieldChange } from '@muster/protocol';
+import { type FieldChange, sshKeyType } from '@muster/protocol';
 import type { ResolvedResource, ResourceBodies } from '@muster/protocol/module';
 import { HostFailure } from '../host/failure.ts';
 import { writeFileAtomically } from '../host/files/atomic-write.ts';
@@ -161,7 +161,7 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
     for (const each of [name, ...(aliases ?? [])])
       if (!/^([\w:][\w.:%-]*|\[[\w:][\w.:%-]*\]:\d{1,5})$/.test(each))
         throw new HostFailure(`${JSON.stringify(each)} must be a host name, an address, or [host]:port`);
-    const type = typeOf(key);
+    const type = sshKeyType(key);
     if (type === null) throw new HostFailure('the key must be the base64 text of an SSH public key');
     if (type !== key_type)
       throw new HostFailure(`the key is of type ${JSON.stringify(type)}; declare that as \`key_type\``);
@@ -227,21 +227,6 @@ export const knownHost = defineProvider<'known-host', SeenKnownHost, KnownHostBe
 });
 
 const missingDirectory = `there is no directory ${directory}; install OpenSSH's client, and declare its package before this resource`;
-
-/** Returns the type inside a public key (RFC 4253, section 6.6), or null if the text is not a public key. */
-function typeOf(key: string): string | null {
-  const bytes = Buffer.from(key, 'base64');
-  if (bytes.toString('base64') !== key) return null;
-  const parts: Buffer[] = [];
-  let at = 0;
-  while (at + 4 <= bytes.length) {
-    const end = at + 4 + bytes.readUInt32BE(at);
-    parts.push(bytes.subarray(at + 4, end));
-    at = end;
-  }
-  const type = parts[0]?.toString('latin1') ?? '';
-  return at === bytes.length && parts.length > 1 && /^[a-z0-9@.-]{1,64}$/.test(type) ? type : null;
-}
 
 function look(resource: Declared, machine: Machine): SeenKnownHost {
   const { content, ...seen } = lookAtText(inFile(resource), machine);

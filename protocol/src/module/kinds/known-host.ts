@@ -1,3 +1,4 @@
+import { sshKeyType } from '../../ssh-key.ts';
 import { choice, formatted, list } from './field.ts';
 import type { Check } from './format.ts';
 import { defineKind, ensure, joined } from './kind.ts';
@@ -22,22 +23,10 @@ const hostName: Check = (text) => {
   return isPort ? undefined : 'must have a port from 1 to 65535';
 };
 
-/** The public key of RFC 4253, section 6.6: strings with their lengths before them. The first one is the type. */
-const publicKey: Check = (text) => {
-  const fault = 'must be the base64 text of an SSH public key, such as "AAAAC3NzaC1lZDI1NTE5…", without its type';
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text) || text.length % 4 !== 0 || btoa(atob(text)) !== text) return fault;
-  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
-  const parts: Uint8Array[] = [];
-  let at = 0;
-  while (at + 4 <= bytes.length) {
-    const end = at + 4 + view.getUint32(at);
-    parts.push(bytes.subarray(at + 4, end));
-    at = end;
-  }
-  const type = String.fromCharCode(...(parts[0] ?? []).slice(0, 64));
-  return at === bytes.length && parts.length > 1 && keyTypes.some((known) => known === type) ? undefined : fault;
-};
+const publicKey: Check = (text) =>
+  keyTypes.some((known) => known === sshKeyType(text))
+    ? undefined
+    : 'must be the base64 text of an SSH public key, such as "AAAAC3NzaC1lZDI1NTE5…", without its type';
 
 export const knownHostKind = {
   'known-host': defineKind({
