@@ -1,5 +1,5 @@
 export { type BodyFault, type DeferredText, resourceBodyFaults } from './body.ts';
-export type { AgentFacts } from './conditions.ts';
+export { type AgentFacts, own as ownFact } from './conditions.ts';
 export type { Conditions, Json, ModuleDocument, Parameter, ParameterType, ResourceDeclaration } from './document.ts';
 export { escapeExpressions, parseExpressions } from './expression/expression.ts';
 export { type KindField, kindFields } from './kind-fields.ts';

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { type Fault, MusterError } from '@muster/protocol';
 import type { Agent, Assignment } from '@muster/protocol/http';
 import {
+  type AgentFacts,
   type Json,
   type ModuleDocument,
   resolveDesiredSet,
@@ -122,14 +123,15 @@ export interface Payload {
   verify?: UnfilledVerification[];
 }
 
-/** What resolution may read of an agent. */
-export type Facts = Pick<Agent, 'node_id' | 'name' | 'attributes' | 'tags'>;
-
 /**
  * Resolves a desired set. The caller checks the secrets with `SecretAccess`; dispatch checks them again.
  * @throws MusterError module_unresolved, module_conflict
  */
-export function resolvePayload(documents: readonly ModuleDocument[], desired: DesiredModules, agent: Facts): Payload {
+export function resolvePayload(
+  documents: readonly ModuleDocument[],
+  desired: DesiredModules,
+  agent: AgentFacts,
+): Payload {
   const resolved = resolveDesiredSet({ modules: documents, parameters: desired.parameters, agent });
   if (!resolved.ok) throw new MusterError(resolved.code, resolved.faults[0]?.message, resolved.faults);
   const { resources, verify } = resolved;

@@ -1,7 +1,7 @@
-import { parseModule } from '@muster/protocol/module';
+import { type AgentFacts, parseModule } from '@muster/protocol/module';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { encodePayload, type Facts, resolvePayload } from './desired-set.ts';
+import { encodePayload, resolvePayload } from './desired-set.ts';
 import { createSharedResolution } from './shared-resolution.ts';
 
 function moduleOf(resources: string) {
@@ -11,7 +11,7 @@ function moduleOf(resources: string) {
 }
 
 const desired = (more = {}) => ({ modules: ['m'], parameters: {}, keep: [], ...more });
-const agent = (more: Partial<Facts> = {}): Facts => ({
+const agent = (more: Partial<AgentFacts> = {}): AgentFacts => ({
   node_id: '3f8c2b0a9d7e41568c1b2a3d4e5f6071',
   name: 'web-1',
   attributes: { platform: 'linux', distro: 'debian' },

@@ -1,9 +1,8 @@
-import type { ModuleDocument } from '@muster/protocol/module';
+import { type AgentFacts, type ModuleDocument, ownFact } from '@muster/protocol/module';
 import {
   type DesiredModules,
   type EncodedPayload,
   encodePayload,
-  type Facts,
   type Payload,
   resolvePayload,
 } from './desired-set.ts';
@@ -42,7 +41,7 @@ export function createSharedResolution() {
   let known: Known[] = [];
   let length = 0;
 
-  return (documents: readonly ModuleDocument[], desired: DesiredModules, agent: Facts): SharedSet => {
+  return (documents: readonly ModuleDocument[], desired: DesiredModules, agent: AgentFacts): SharedSet => {
     const key = JSON.stringify(desired);
     const found = known.find((one) => one.key === key && one.reads.every((read) => factOf(agent, read) === read.value));
     if (found) return found.set;
@@ -61,19 +60,18 @@ export function createSharedResolution() {
   };
 }
 
-const own = (values: Readonly<Record<string, string>>, key: string): string | undefined =>
-  Object.hasOwn(values, key) ? values[key] : undefined;
-const factOf = (agent: Facts, { from, key }: Pick<Read, 'from' | 'key'>): string | undefined => own(agent[from], key);
+const factOf = (agent: AgentFacts, { from, key }: Pick<Read, 'from' | 'key'>): string | undefined =>
+  ownFact(agent[from], key);
 
 /** Returns the facts of an agent, and records which of them are read. */
-function watched(agent: Facts) {
+function watched(agent: AgentFacts) {
   const reads: Read[] = [];
   let isOfOne = false;
   const values = (from: Read['from']) => {
     const record = (key: string | symbol) => {
       if (typeof key !== 'string') throw new TypeError('a fact has a text as its key');
       if (!reads.some((read) => read.from === from && read.key === key))
-        reads.push({ from, key, value: own(agent[from], key) });
+        reads.push({ from, key, value: ownFact(agent[from], key) });
     };
     const handler: ProxyHandler<Readonly<Record<string, string>>> = {
       getOwnPropertyDescriptor(target, key) {
@@ -94,7 +92,7 @@ function watched(agent: Facts) {
     };
     return new Proxy(agent[from], handler);
   };
-  const facts: Facts = {
+  const facts: AgentFacts = {
     get name() {
       isOfOne = true;
       return agent.name;
