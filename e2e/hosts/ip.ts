@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 export const ip = (...args: string[]): string =>
   execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-export interface Link {
+interface Link {
   ifname: string;
   ifalias?: string;
   linkinfo?: { info_kind?: string };

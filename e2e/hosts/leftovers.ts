@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endControlGroups, processesOf, removeControlGroups } from './control-groups.ts';
-import { ip, type Link, links } from './ip.ts';
+import { ip, links } from './ip.ts';
 
 /**
  * Prefix of the names of namespaces, control groups, and directories of test hosts. The names contain the owner, which
@@ -37,9 +37,13 @@ function isLeftOver(name: string): boolean {
 export async function removeLeftOvers(folders: readonly string[]): Promise<void> {
   for (const group of new Set(processesOf(isLeftOver).map(({ group }) => group))) await endControlGroups(group);
   removeControlGroups(isLeftOver);
+  const all = links();
+  const bridges = all.filter((link) => link.linkinfo?.info_kind === 'bridge' && isLeftOver(link.ifalias ?? ''));
+  for (const bridge of bridges) {
+    const cables = all.filter(({ ifname }) => ifname.startsWith(`${bridge.ifname}-`));
+    for (const { ifname } of [...cables, bridge]) attempt('link', 'delete', ifname);
+  }
   for (const namespace of namespaces()) if (isLeftOver(namespace)) attempt('netns', 'delete', namespace);
-  // The links of the machines need no removal, because the kernel deletes them together with their namespaces.
-  for (const link of bridges()) if (isLeftOver(link.ifalias ?? '')) attempt('link', 'delete', link.ifname);
   for (const folder of folders)
     for (const name of existsSync(folder) ? readdirSync(folder) : [])
       if (isLeftOver(name)) await removeFolder(join(folder, name));
@@ -55,7 +59,6 @@ function attempt(...args: string[]): void {
 }
 
 const namespaces = (): string[] => (existsSync('/run/netns') ? readdirSync('/run/netns') : []);
-const bridges = (): Link[] => links().filter(({ linkinfo }) => linkinfo?.info_kind === 'bridge');
 
 /** Removes a directory with its contents, including immutable files. */
 export async function removeFolder(path: string): Promise<void> {

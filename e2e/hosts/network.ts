@@ -11,7 +11,8 @@ const numbers = 100;
 export class Bridge {
   readonly #name: string;
   readonly #range: string;
-  readonly #cables = new Set<string>();
+  /** Links of the machines, by network namespace. */
+  readonly #cables = new Map<string, string>();
   #last = 1;
 
   constructor() {
@@ -37,7 +38,7 @@ export class Bridge {
     ip('netns', 'add', namespace);
     ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace);
     ip('link', 'set', cable, 'master', this.#name, 'up');
-    this.#cables.add(namespace);
+    this.#cables.set(namespace, cable);
     ip('-n', namespace, 'addr', 'add', `${address}/24`, 'brd', '+', 'dev', 'eth0');
     ip('-n', namespace, 'link', 'set', 'lo', 'up');
     ip('-n', namespace, 'link', 'set', 'eth0', 'up');
@@ -47,13 +48,23 @@ export class Bridge {
   /** Removes a machine from the network permanently. */
   leave(machine: string): void {
     const namespace = machineName(machine);
-    if (this.#cables.delete(namespace)) ip('netns', 'delete', namespace);
+    const cable = this.#cables.get(namespace);
+    if (cable !== undefined) this.#remove(namespace, cable);
   }
 
   end(): void {
-    for (const namespace of this.#cables) ip('netns', 'delete', namespace);
-    this.#cables.clear();
+    for (const [namespace, cable] of this.#cables) this.#remove(namespace, cable);
     ip('link', 'delete', this.#name);
+  }
+
+  /**
+   * Deletes the link before the namespace. The kernel deletes the links of a namespace asynchronously, and the next
+   * bridge with this number could not reuse their names.
+   */
+  #remove(namespace: string, cable: string): void {
+    ip('link', 'delete', cable);
+    ip('netns', 'delete', namespace);
+    this.#cables.delete(namespace);
   }
 }
 

@@ -8,6 +8,8 @@ import { eventually } from '../eventually.ts';
 import { HostAgent } from './agent.ts';
 import { mirrorOf } from './base-root.ts';
 import { processesOf } from './control-groups.ts';
+import { machineName } from './leftovers.ts';
+import { Bridge } from './network.ts';
 import { noHosts, test } from './test.ts';
 
 const reason = noHosts();
@@ -20,6 +22,22 @@ test('test hosts use the Debian mirror of this machine, by default deb.debian.or
     'http://b.example/debian',
   );
   expect(mirrorOf('')).toBe('http://deb.debian.org/debian');
+});
+
+test.skipIf(reason !== null)('a new bridge can reuse the number of one whose namespace still has a process', async () => {
+  const first = new Bridge();
+  first.join('a');
+  const process = spawn('ip', ['netns', 'exec', machineName('a'), 'sh', '-c', 'echo ready; exec sleep 3600']);
+  try {
+    await once(process.stdout, 'data');
+    first.end();
+    const second = new Bridge();
+    second.join('a');
+    second.end();
+    expect(second.address).toBe(first.address);
+  } finally {
+    process.kill();
+  }
 });
 
 describe.skipIf(reason !== null)(`test hosts${reason === null ? '' : ` (${reason})`}`, () => {
