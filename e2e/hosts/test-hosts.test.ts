@@ -24,7 +24,7 @@ test('test hosts use the Debian mirror of this machine, by default deb.debian.or
   expect(mirrorOf('')).toBe('http://deb.debian.org/debian');
 });
 
-test.skipIf(reason !== null)('a new bridge can reuse the number of one whose namespace still has a process', async () => {
+test.skipIf(reason !== null)('a bridge can reuse a number while a process of the old network runs', async () => {
   const first = new Bridge();
   first.join('a');
   const process = spawn('ip', ['netns', 'exec', machineName('a'), 'sh', '-c', 'echo ready; exec sleep 3600']);
