@@ -27,13 +27,14 @@ export async function customFacts(directory: string, clock: Clock, warn: Warn): 
     return found;
   }
   const names = namesIn(directory).filter((name) => !name.startsWith('.'));
-  if (names.length > maxFiles) warn(directory, `it contains too many files; only the first ${maxFiles} are read`);
+  if (names.length > maxFiles)
+    warn(directory, `it contains more than ${maxFiles} files; only the first ${maxFiles} are read`);
   for (const name of names.slice(0, maxFiles)) {
     const path = `${directory}/${name}`;
     try {
       const text = await textOf(path, clock);
       // U+FFFD replaces bytes that are not valid UTF-8.
-      if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8');
+      if (text?.includes('\ufffd') === true) throw new Error('it is not UTF-8; save it in that encoding');
       if (text === null) continue;
       // Imported on demand: most agents never load the parser.
       const { parse } = await import('yaml');
@@ -56,7 +57,7 @@ async function textOf(path: string, clock: Clock): Promise<string | null> {
   if (!program && !/\.(ya?ml|json)$/.test(path)) return null;
   refuseOpenToOthers(status);
   if (!program) {
-    if (status.size > maxFile) throw new Error(`it is larger than ${maxFile} bytes`);
+    if (status.size > maxFile) throw new Error(`it is larger than ${maxFile} bytes; split it`);
     return readText(path);
   }
   const result = await runCommand({ program: path, args: [], timeLimit: timeLimitMs, outputCap: maxFile }, clock);
@@ -70,7 +71,8 @@ async function textOf(path: string, clock: Clock): Promise<string | null> {
 /** Refuses a file that other users could use to run code as the agent, or to change which variants apply. */
 function refuseOpenToOthers({ mode, uid }: FileStatus): void {
   if ((mode & 0o022) !== 0) throw new Error('other users can write to it; set its mode with: chmod go-w');
-  if (uid !== 0 && uid !== process.geteuid?.()) throw new Error("it belongs neither to root nor to the agent's user");
+  if (uid !== 0 && uid !== process.geteuid?.())
+    throw new Error("it belongs neither to root nor to the agent's user; change its owner with: chown root");
 }
 
 function flatten(value: unknown, name: string, depth: number, into: Record<string, string>): void {

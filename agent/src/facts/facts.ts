@@ -25,7 +25,7 @@ const maxKey = 128;
 const maxNamed = 5;
 
 /**
- * Collects the attributes. Files in `factsDir` cannot replace built-in attributes, or take their space, because modules
+ * Collects the attributes. Files in `factsDir` can neither replace nor displace built-in attributes, because modules
  * choose variants by them.
  */
 export async function gatherFacts(options: FactOptions): Promise<Record<string, string>> {
@@ -39,8 +39,9 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
   const omitted: string[] = [];
   const custom = await customFacts(factsDir, options.clock, options.warn);
   for (const [key, value] of Object.entries(custom)) {
-    if (Object.hasOwn(facts, key)) options.warn(factsDir, `${key} is a built-in attribute and is not replaced`);
-    else if (key === '' || key.length > maxKey) options.warn(factsDir, `the name ${key.slice(0, 40)}… is too long`);
+    if (Object.hasOwn(facts, key)) options.warn(factsDir, `${key} is a built-in attribute; rename the custom one`);
+    else if (key === '' || key.length > maxKey)
+      options.warn(factsDir, `the name "${key.slice(0, 40)}…" must have 1 to ${maxKey} characters`);
     else {
       const cut = value.slice(0, maxValue);
       const size = sizeOf(key, cut);
@@ -56,7 +57,7 @@ export async function gatherFacts(options: FactOptions): Promise<Record<string, 
   if (omitted.length > 0)
     options.warn(
       factsDir,
-      `${omitted.length} attributes were omitted, because the maximum is ${maxAttributes} attributes and ${attributesBytes / 1024} KiB: ${omitted.slice(0, maxNamed).join(', ')}${omitted.length > maxNamed ? ', …' : ''}`,
+      `${omitted.length} attributes were omitted; the maximum is ${maxAttributes} attributes and ${attributesBytes / 1024} KiB: ${omitted.slice(0, maxNamed).join(', ')}${omitted.length > maxNamed ? ', …' : ''}`,
     );
   return facts;
 }

@@ -37,7 +37,6 @@ export interface MachineFactsOptions {
 export class MachineFacts {
   attributes: Record<string, string> = {};
   readonly #options: MachineFactsOptions;
-  /** Problems of custom facts that were already logged. */
   #reportedProblems = new Set<string>();
   #stamp = '';
   #changed: (() => void) | null = null;
@@ -81,10 +80,7 @@ export class MachineFacts {
     return true;
   }
 
-  /**
-   * Starts to watch for changes.
-   * @param changed called when attributes have changed
-   */
+  /** Starts to watch for changes. */
   follow(changed: () => void): void {
     const { clock, log, factsDir, root = '' } = this.#options;
     this.#changed = changed;
