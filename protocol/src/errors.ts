@@ -19,7 +19,6 @@ const kind = (status: number, retry: boolean, title: string, remedy: string): Er
 });
 
 export const errorKinds = {
-  // Input
   invalid_input: kind(
     400,
     false,
@@ -86,7 +85,6 @@ export const errorKinds = {
     'A name is required',
     'Give the agent a name when you approve it for the first time.',
   ),
-  // Identity
   unauthenticated: kind(
     401,
     false,
@@ -148,7 +146,6 @@ export const errorKinds = {
     'The key does not belong to an operator',
     'Use another key, or ask an admin to add an operator with this key. The key of a removed operator cannot be added again.',
   ),
-  // Objects that do not exist
   route_not_found: kind(404, false, 'There is nothing at this address', 'See /openapi.json for all routes.'),
   operator_not_found: kind(
     404,
@@ -159,11 +156,21 @@ export const errorKinds = {
   agent_not_found: kind(404, false, 'No such agent', 'List the agents with `muster agents list`.'),
   tag_not_found: kind(404, false, 'The agent has no such tag', 'List the tags of the agent with `muster agents list`.'),
   module_not_found: kind(404, false, 'No such module', 'List the modules with `muster modules list`.'),
-  assignment_not_found: kind(404, false, 'No such assignment', 'List the assignments.'),
+  assignment_not_found: kind(404, false, 'No such assignment', 'List the assignments with `muster assignments list`.'),
   operation_not_found: kind(404, false, 'No such operation', 'List the operations with `muster operations list`.'),
-  run_not_found: kind(404, false, 'No such run', 'List the runs.'),
-  drift_not_found: kind(404, false, 'No such drift record', 'List the drift records of the agent.'),
-  window_not_found: kind(404, false, 'No such maintenance window', 'List the maintenance windows.'),
+  run_not_found: kind(404, false, 'No such run', 'List the runs with `muster runs list`.'),
+  drift_not_found: kind(
+    404,
+    false,
+    'No such drift record',
+    'List the drift records of the agent with `muster drift AGENT --history`.',
+  ),
+  window_not_found: kind(
+    404,
+    false,
+    'No such maintenance window',
+    'List the maintenance windows with `muster windows list`.',
+  ),
   kind_not_found: kind(404, false, 'No such kind', 'List the kinds with `muster kinds list`.'),
   agent_offline: kind(
     404,
@@ -177,9 +184,19 @@ export const errorKinds = {
     'No such file to install from',
     'Install the orchestrator from its package, which contains the file. In a clone, run the build first.',
   ),
-  terminal_not_found: kind(404, false, 'No such terminal session', 'List the terminal sessions.'),
+  terminal_not_found: kind(
+    404,
+    false,
+    'No such terminal session',
+    'List the terminal sessions with `muster terminal list`.',
+  ),
   secret_not_found: kind(404, false, 'No such secret', 'List the secrets with `muster secrets list`.'),
-  enrolment_token_not_found: kind(404, false, 'No such enrolment token', 'List the enrolment tokens.'),
+  enrolment_token_not_found: kind(
+    404,
+    false,
+    'No such enrolment token',
+    'List the enrolment tokens with `muster enrolment-tokens list`.',
+  ),
   channel_not_found: kind(404, false, 'No such channel', 'List the channels with `muster channels list`.'),
   notification_not_found: kind(
     404,
@@ -199,7 +216,6 @@ export const errorKinds = {
     'The request took too long to arrive',
     'Send the request again over a faster connection.',
   ),
-  // Conflict
   name_taken: kind(409, false, 'The name is in use', 'Choose another name.'),
   key_taken: kind(
     409,
@@ -248,7 +264,7 @@ export const errorKinds = {
     409,
     false,
     'The assignment is in audit mode',
-    'Plan it instead, or create an assignment with the mode `enforce`.',
+    'Plan the assignment, or create an assignment with the mode `enforce`.',
   ),
   nothing_applied: kind(
     409,
@@ -260,7 +276,7 @@ export const errorKinds = {
     409,
     false,
     'The record contains no drift',
-    'See the newest record of the agent. There is nothing to accept in this one.',
+    'See the newest drift record of the agent. Only a record that contains drift can be accepted.',
   ),
   drift_superseded: kind(
     409,
@@ -275,7 +291,7 @@ export const errorKinds = {
     'Plan again. The machine, its desired state, or a secret has changed since the plan.',
   ),
   too_many_channels: kind(409, false, 'There are too many channels', 'Remove a channel that is not needed.'),
-  operation_finished: kind(409, false, 'The operation has ended', 'There is nothing to cancel.'),
+  operation_finished: kind(409, false, 'The operation has ended', 'See its outcome with `muster operations show`.'),
   terminal_disabled: kind(
     409,
     false,
@@ -331,9 +347,8 @@ export const errorKinds = {
     'The terminal session has ended',
     'Read the transcript, or open another terminal session.',
   ),
-  run_finished: kind(409, false, 'The run has ended', 'There is nothing to cancel.'),
+  run_finished: kind(409, false, 'The run has ended', 'See its outcome with `muster runs show`.'),
   last_admin: kind(409, false, 'The last admin cannot be removed', 'Add another admin first.'),
-  // Limits
   body_too_large: kind(413, false, 'The body is too large', 'Send at most 1 MiB, or at most 2 MiB for a module.'),
   unsupported_media_type: kind(415, false, 'The content type is not supported', 'Send application/json.'),
   headers_too_large: kind(
@@ -355,7 +370,6 @@ export const errorKinds = {
     'Too many requests',
     'Wait for the number of seconds in `Retry-After`, then send the request again.',
   ),
-  // Internal errors, and errors of other systems.
   internal: kind(
     500,
     true,
