@@ -134,7 +134,10 @@ function checkReferences({ resources }: Outline, findings: Findings): void {
       const reloading = new Set(triggers.reload_on?.map(({ id }) => id));
       for (const { id, path } of triggers.restart_on ?? []) {
         if (reloading.has(id))
-          findings.fault(path, `${quoted(id)} is in reload_on too: keep one; a restart also reloads`);
+          findings.fault(
+            path,
+            `${quoted(id)} is also in reload_on: remove it there, because a restart includes a reload`,
+          );
       }
     }
   }
@@ -189,7 +192,7 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
   if (type === 'file-unix' && body.ensure !== 'absent' && !takesWholeFile({ type, body: given }))
     warning(
       path,
-      'declares no content, so a missing file is created empty; `only_if: { exists }` next to `resource` skips it instead',
+      'declares no content, so a missing file is created empty: to skip a missing file, add `only_if: { exists }` next to `resource`',
     );
   if (type === 'script' && body.manages === undefined && id === undefined) {
     fault(path, 'a script needs an identity: add `manages`, or an id to its resource', 'key');
@@ -197,7 +200,7 @@ function checkCandidate({ id, forEach }: OutlineResource, candidate: Candidate, 
   if (forEach !== undefined && !/\$\{\{/.test(JSON.stringify(body))) {
     fault(
       path,
-      'with for_each, every element must have another identity: use ${{ each }} in an identifying field',
+      'with for_each, each element must have a different identity: use ${{ each }} in an identifying field',
       'key',
     );
   }

@@ -159,7 +159,7 @@ describe('kinds', () => {
       ['*', '20.*', '>=20.1'].map((version): [string, string, string] => [
         type,
         `name: a1, version: "${version}"`,
-        'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
+        'must be "latest" or an exact version, without spaces, "*" or ">=": omit it for any version',
       ]),
     ),
     ['package-apt', 'name: a1, version: "*"', 'must be "latest", a version, a pattern'],

@@ -15,7 +15,7 @@ export function suggestion(name: string, known: readonly string[]): string {
     const nearest = closest(name, known as string[]);
     if (distance(name, nearest) <= Math.max(2, Math.floor(name.length / 2))) return `: did you mean "${nearest}"?`;
   }
-  return known.length <= 12 ? `: there are ${known.join(', ')}` : '';
+  return known.length <= 12 ? `: use one of ${known.join(', ')}` : '';
 }
 
 /** Quotes a name for a message, escapes its line breaks, and cuts it after 100 characters. */

@@ -190,7 +190,7 @@ describe('parseModule reports the path, line, and column of', () => {
         '{ resource: { service-systemd: { name: a, reload_on: [a], restart_on: [a] } } }',
       ),
       [
-        '5:76 /resources/1/resource/service-systemd/restart_on/0 "a" is in reload_on too: keep one; a restart also reloads',
+        '5:76 /resources/1/resource/service-systemd/restart_on/0 "a" is also in reload_on: remove it there, because a restart includes a reload',
       ],
     ],
     [
@@ -363,7 +363,7 @@ describe('parseModule reports the path, line, and column of', () => {
       'an expression in the middle of a block of text',
       'name: m\nresources:\n  - resource:\n      file-unix:\n        path: /a\n        content: |\n          first\n          a ${{ foo }}\n',
       [
-        '8:13 /resources/0/resource/file-unix/content unknown name "foo": there are secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
+        '8:13 /resources/0/resource/file-unix/content unknown name "foo": use one of secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
       ],
     ],
     [
@@ -522,7 +522,7 @@ resources:
 
   test('warns about a file without content, which would be created empty', () => {
     const empty = [
-      '4:30 declares no content, so a missing file is created empty; `only_if: { exists }` next to `resource` skips it instead',
+      '4:30 declares no content, so a missing file is created empty: to skip a missing file, add `only_if: { exists }` next to `resource`',
     ];
     expect(warningsOf(withResources('{ resource: { file-unix: { path: /a } } }'))).toEqual(empty);
     expect(warningsOf(withResources('{ resource: { file-unix: { path: /a, mode: "0600", content: null } } }'))).toEqual(
@@ -578,16 +578,16 @@ describe('parseModule refuses YAML with', () => {
       withResources('{ resource: { file-unix: { path: /a, path: /b } } }'),
       ['4:42 /resources/0/resource/file-unix/path the key "path" is set twice: keep one'],
     ],
-    ['a custom tag', 'name: !secret a\n', ['1:15 /name the tag "!secret" is not allowed: leave it out']],
+    ['a custom tag', 'name: !secret a\n', ['1:15 /name the tag "!secret" is not allowed: remove it']],
     [
       'a tag of another schema',
       'name: !!binary AAE=\n',
-      ['1:16 /name the tag "tag:yaml.org,2002:binary" is not allowed: leave it out'],
+      ['1:16 /name the tag "tag:yaml.org,2002:binary" is not allowed: remove it'],
     ],
     [
       'a merge key',
       'x-a: &a { name: b }\n<<: *a\nname: c\n',
-      ['2:1  merge keys (<<) are not part of YAML 1.2: write the fields out'],
+      ['2:1  merge keys (<<) are not part of YAML 1.2: repeat the fields'],
     ],
     [
       'a tab for indentation',

@@ -52,7 +52,7 @@ describe('parseExpressions', () => {
     ['${{ }}', 'the expression is empty; write $${{ for a plain ${{'],
     [
       '${{ github.sha }}',
-      'unknown name "github": there are secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
+      'unknown name "github": use one of secrets, agent, attr, tag, param, each; write $${{ for a plain ${{',
     ],
     ['${{ secret.a }}', 'unknown name "secret": did you mean "secrets"?; write $${{ for a plain ${{'],
     ['${{ agent }}', '"agent" is not of the form agent.name or agent.node_id'],

@@ -17,7 +17,10 @@ export const accountKinds = {
     optional: {
       uid: integer('User number', 0, largestId),
       primary_group: unixAccount('Primary group'),
-      additional_groups: list('All supplementary groups; the account is removed from others', unixAccount('A group')),
+      additional_groups: list(
+        'All supplementary groups; the account is removed from all others',
+        unixAccount('A group'),
+      ),
       home: formatted('Home directory', format.unixDirectory, { pattern: '^/' }),
       shell: formatted('Login shell', format.unixFile, { pattern: '^/' }),
       system: boolean('Whether the account is created as a system account'),

@@ -110,7 +110,7 @@ export const dnfPackage: Check = byPattern(
 /** A version for package managers whose providers support neither patterns nor bounds. */
 export const packageVersion: Check = byPattern(
   /^[A-Za-z0-9_][^\s\x00-\x1f\x7f*]{0,255}$/,
-  'must be "latest" or an exact version, without spaces, "*" or ">=": leave it out for any version',
+  'must be "latest" or an exact version, without spaces, "*" or ">=": omit it for any version',
 );
 
 /** A version, a pattern in which `*` matches any characters, or a lower bound. */

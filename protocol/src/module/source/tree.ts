@@ -99,7 +99,7 @@ class TreeBuilder {
     if (isAlias(node)) return this.#alias(node.source, start, end, path);
     const { anchor, tag } = node as { anchor?: string; tag?: string };
     if (tag !== undefined && !coreTags.has(tag)) {
-      return this.#replace(`the tag ${quoted(tag)} is not allowed: leave it out`, start, end, path);
+      return this.#replace(`the tag ${quoted(tag)} is not allowed: remove it`, start, end, path);
     }
     if (anchor !== undefined) this.#anchors.set(anchor, 'open');
     const built = this.#content(node, start, end, depth, path);
@@ -150,7 +150,7 @@ class TreeBuilder {
     if (isScalar(node) && typeof node.value === 'string' && node.tag === undefined) {
       const { value } = node;
       if (value === '<<' && node.type === 'PLAIN') {
-        this.#report('merge keys (<<) are not part of YAML 1.2: write the fields out', start, path);
+        this.#report('merge keys (<<) are not part of YAML 1.2: repeat the fields', start, path);
         return undefined;
       }
       if (value === '__proto__') {
