@@ -18,7 +18,7 @@ Without a saved address, it listens on UDP port 4747 for the announcement of an 
                             Prefer the variable MUSTER_TOKEN, because other users can see arguments
   --save                    only save these settings for the service that runs the agent
 
-  rotate-key                give the agent of this machine a new key, signed by the old one; it stays the same agent.
+  rotate-key                create a new key for this agent, signed by the former one; the agent keeps its identity.
                             Waits until the orchestrator has accepted it. Exit codes: 0: in force; 1: refused, nothing
                             has changed; 5: waiting for the agent to run or to connect
   --at-once                 the former key and all keys before it become invalid once the new key is in force
@@ -33,8 +33,8 @@ Without a saved address, it listens on UDP port 4747 for the announcement of an 
   --log-level LEVEL         debug, info, warn, or error (default info)
   --check-config FILE       print the faults of a configuration file and exit (2: it has faults)
   --print-schema            print its JSON Schema, for editors
-  -h, --help                this text
-  --version                 the version
+  -h, --help                print this text
+  --version                 print the version
 
 Examples:
   MUSTER_TOKEN=mt_… muster agent connect muster.example:4747 --orchestrator-key 3f…c1

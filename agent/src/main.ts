@@ -91,7 +91,7 @@ async function main(): Promise<void> {
     const { saveTarget } = await import('./connection/save-target.ts');
     const nodeId = await saveTarget(options.dataDir, options.connect).catch((error: Error) => fail(error.message, 1));
     process.stdout.write(
-      `Agent ${nodeId} will connect to ${options.connect.host}:${options.connect.port} from its next start on.\n`,
+      `Agent ${nodeId} will connect to ${options.connect.host}:${options.connect.port} after its next start.\n`,
     );
     return;
   }

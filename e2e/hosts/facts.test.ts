@@ -55,7 +55,7 @@ describe.skipIf(reason !== null)(`facts of a real machine${reason === null ? '' 
     expect(await orchestrator.call(applyAgent, { params, body: { modules: ['motd'] } })).toMatchObject({
       status: 'failed',
       error:
-        'verify: module motd: tcp port 1 does not accept connections: the connection is refused. All resources are in place.',
+        'verify: module motd: tcp port 1 does not accept connections: the connection was refused. All resources are in place.',
       summary: { changed: 1, failed: 0 },
     });
     await expect.poll(of('motd')).toBe('ours');

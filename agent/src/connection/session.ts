@@ -34,7 +34,6 @@ export interface SessionOptions {
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
-  /** Returns a number in [0, 1). */
   random: () => number;
   /** Creates the hello that answers this nonce. */
   hello(nonce: Buffer, versions: readonly number[]): AgentMessage;
@@ -43,11 +42,11 @@ export interface SessionOptions {
   statusChanged(standing: Pick<Welcome, 'status' | 'name' | 'tags'>): void;
 }
 
-/** Milliseconds within which the challenge, and after it the welcome, must arrive. */
+/** Timeout in milliseconds for the challenge, and then for the welcome. */
 const handshakeTimeoutMs = 60_000;
 /** Milliseconds of silence after which the link counts as broken. The orchestrator sends pings. */
 const silenceMs = limits.pingIntervalMs * (limits.missedPings + 1);
-/** What to do about a refusal. */
+/** Remedies for the operator of the machine. */
 const advice: Partial<Record<RefusalCode, string>> = {
   token_invalid:
     '; make a new token with `muster agents enroll` on the orchestrator, and start this agent with the command that `enroll` prints',
@@ -115,12 +114,10 @@ export class Session {
     return this.over;
   }
 
-  /** Sends new reports. */
   reportsReady(): void {
     if (this.phase === 'open') this.sender!.pump();
   }
 
-  /** Sends new live output. */
   outputReady(): void {
     if (this.phase === 'open') this.outputSender?.printed();
   }
@@ -266,7 +263,7 @@ export class Session {
 
   private onChallenge(message: OrchestratorMessage): void {
     if (message.type !== 'challenge') {
-      this.end(`${message.type} before the challenge`, 1008);
+      this.end(`${message.type} received before the challenge`, 1008);
       return;
     }
     const { orchestratorKey } = this.options.dialled;
@@ -281,7 +278,7 @@ export class Session {
 
   private onWelcome(message: OrchestratorMessage): void {
     if (message.type !== 'welcome') {
-      this.end(`${message.type} before the welcome`, 1008);
+      this.end(`${message.type} received before the welcome`, 1008);
       return;
     }
     const { engine, clock, log } = this.options;
@@ -360,7 +357,7 @@ export class Session {
         if (this.terminals?.receive(message) !== true) this.end(`unexpected ${message.type}`, 1008);
         break;
       default:
-        this.end(`${message.type} after the welcome`, 1008);
+        this.end(`${message.type} received after the welcome`, 1008);
     }
   }
 

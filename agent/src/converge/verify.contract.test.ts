@@ -101,12 +101,12 @@ describe('verify', () => {
     [
       'no HTTP server listens',
       (port) => http(`http://127.0.0.1:${port}/`),
-      /was not answered: the connection is refused/,
+      /was not answered: the connection was refused/,
     ],
     [
       'no process listens on the port',
       (port) => tcp(port),
-      /tcp port \d+ does not accept connections: the connection is refused/,
+      /tcp port \d+ does not accept connections: the connection was refused/,
     ],
     [
       'an exit code',

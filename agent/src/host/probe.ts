@@ -5,12 +5,12 @@ import { errnoOf } from './failure.ts';
 /** Checks whether a service answers. Never throws. Reports errors in the result. */
 
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection is refused',
-  ECONNRESET: 'the connection was cut',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was reset',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name of the host could not be looked up',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the host name could not be resolved',
   ETIMEDOUT: 'there was no answer',
 };
 
@@ -37,7 +37,7 @@ export async function httpStatus(url: string, signal: AbortSignal): Promise<numb
       const headers = { 'user-agent': 'muster-agent', connection: 'close' };
       sent = request(url, { agent: false, headers, signal }, (response: IncomingMessage) => {
         response.on('error', () => {});
-        done(response.statusCode ?? 'the answer has no status');
+        done(response.statusCode ?? 'the response has no status');
       });
       sent.on('error', (error) => done(signal.aborted ? 'there was no answer' : reasonOf(error)));
       sent.end();

@@ -76,7 +76,8 @@ export const sysctl = defineProvider<'sysctl', SeenParameter, ParameterBefore>({
   check(resource) {
     const { value } = resource.body;
     pathOf(resource);
-    if (Buffer.byteLength(fileNameOf(resource)) > 200) throw new HostFailure('the name of the parameter is too long');
+    if (Buffer.byteLength(fileNameOf(resource)) > 200)
+      throw new HostFailure('the name of the parameter is too long for the name of its file');
     if (/[\n\r\0]/.test(value)) throw new HostFailure('the value must be one line');
   },
 

@@ -84,7 +84,7 @@ const lastLines = ({ stdout, stderr }: CommandResult): string =>
 function failureText(tool: AccountTool, { exitCode, signal, timedOut }: CommandResult, output: string): string {
   if (timedOut) return `${tool} was stopped because it took too long`;
   if (/cannot lock|try again later/.test(output))
-    return `${output}; another program has held the lock on the files in /etc for ${maxLockWaitMs / 1000} s`;
+    return `${output}; another program has held the lock on the files in /etc for ${maxLockWaitMs / 1000} s; apply again`;
   const busy = /currently used by process (\d+)/.exec(output);
   if (busy !== null) return `${output}${programOf(busy[1] as string)}; end it, or sign the user out, and apply again`;
   return output === '' ? `${tool} ended with ${exitCode ?? signal}` : output;

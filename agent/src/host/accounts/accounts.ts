@@ -38,7 +38,8 @@ const largestId = 0xffff_fffe;
 function byName(table: () => Table, name: string): number | null {
   if (!/^\d+$/.test(name)) return table().ids.get(name) ?? null;
   const id = Number(name);
-  if (id > largestId) throw new HostFailure(`${name} is too large for the number of a user or group`);
+  if (id > largestId)
+    throw new HostFailure(`${name} is too large for a user or group number; the maximum is ${largestId}`);
   return id;
 }
 

@@ -85,7 +85,7 @@ function openTemporary(path: string): number {
       return openSync(path, createFlags, 0o600);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;
-      if (attempt === 3) throw new HostFailure(`another process keeps creating ${path}`);
+      if (attempt === 3) throw new HostFailure(`another process keeps creating ${path}; stop it, and apply again`);
       unlinkSync(path);
     }
   }

@@ -125,7 +125,6 @@ export const isStill = (stats: Stats, seen: Inspected): boolean =>
   stats.gid === seen.gid &&
   (stats.mode & 0o7777) === seen.mode;
 
-/** Inspects an open directory. */
 export function inspectOpen(directory: OpenDirectory): Extract<Inspected, { type: 'directory' }> {
   const fd = openSync(`${directory.self}/.`, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
@@ -175,13 +174,13 @@ export async function withFile<T>(
       closeSync(fd);
     }
   });
-  if (result === null) throw new HostFailure(`${path} was removed while it was read`);
+  if (result === null) throw new HostFailure(`${path} was removed while it was read; try again`);
   return result;
 }
 
 /** Opens a file that was just inspected, and checks that it is still the same file. */
 function openSeen(parent: OpenDirectory, name: string, seen: Stats): number {
-  const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read`);
+  const replaced = () => new Replaced(`${parent.path}/${name} was replaced while it was read; try again`);
   let fd: number;
   try {
     fd = openSync(parent.child(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -222,7 +221,8 @@ function readToEnd(fd: number, expected: number): Buffer {
     length += read;
     if (read === 0) return buffer.subarray(0, length);
     if (length < buffer.length) continue;
-    if (length > maxContentInMemory * 2) throw new HostFailure('the file grows faster than it can be read');
+    if (length > maxContentInMemory * 2)
+      throw new HostFailure('the file grows faster than it can be read; stop the program that writes to it');
     const larger = Buffer.allocUnsafe(buffer.length * 2);
     buffer.copy(larger, 0, 0, length);
     buffer = larger;

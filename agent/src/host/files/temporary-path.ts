@@ -115,7 +115,8 @@ function isPrivate(fd: number): boolean {
  */
 function openPrivate(parent: OpenDirectory, name: string): number {
   const path = parent.child(temporaryName(name));
-  const inTheWay = () => new HostFailure(`another process keeps creating ${parent.path}/${temporaryName(name)}`);
+  const inTheWay = () =>
+    new HostFailure(`another process keeps creating ${parent.path}/${temporaryName(name)}; stop it, and apply again`);
   for (let attempt = 0; ; attempt++) {
     try {
       makeDirectory(path, 0o700);

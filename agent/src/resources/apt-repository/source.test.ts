@@ -26,7 +26,7 @@ describe('a source', () => {
     expect(sourceFault({ ...body, signed_by: key })).toBeNull();
     expect(sourceFault({ ...body, suites: ['./'], components: [] })).toBeNull();
     expect(sourceFault({ ...body, uris: ['//user:secret@example.org'] })).toBe(
-      'one of its `uris` has no scheme, such as https:',
+      'a URI in `uris` has no scheme; add one, such as https:',
     );
     expect(sourceFault({ ...body, suites: ['./'] })).toMatch(/is a path, so `components` must not be declared$/);
     expect(sourceFault({ ...body, components: [] })).toMatch(/needs `components`/);

@@ -26,7 +26,7 @@ export const renderKey = (armoured: string): string => `${armoured.replaceAll('\
 /** Returns the reason why the body cannot be rendered as a source, or null if it can. */
 export function sourceFault({ uris, suites, components, signed_by }: Body): string | null {
   const uri = uris.find((text) => !/^[a-z][a-z0-9+.-]*:/.test(text));
-  if (uri !== undefined) return 'one of its `uris` has no scheme, such as https:';
+  if (uri !== undefined) return 'a URI in `uris` has no scheme; add one, such as https:';
   const exact = suites.filter((suite) => suite.endsWith('/'));
   const named = components ?? [];
   if (exact.length > 0 && named.length > 0)
