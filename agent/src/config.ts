@@ -84,7 +84,6 @@ function faultsOf(issue: z.core.$ZodIssue): string[] {
   return [`${path || 'the file'} ${inWords(issue)}`];
 }
 
-/** Describes the requirement for the author of the file. */
 function inWords(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_type') return `must be ${typeNames[issue.expected] ?? issue.expected}`;
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`;

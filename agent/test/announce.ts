@@ -36,7 +36,6 @@ export class TestAnnouncer {
   }
 }
 
-/** Sends a datagram to a port of this machine. */
 export async function sendDatagram(datagram: Uint8Array, port: number): Promise<void> {
   const socket = createSocket('udp4');
   await new Promise<void>((resolve, reject) =>
@@ -45,7 +44,6 @@ export async function sendDatagram(datagram: Uint8Array, port: number): Promise<
   socket.close();
 }
 
-/** @returns a free UDP port */
 export async function freeUdpPort(): Promise<number> {
   const socket = createSocket('udp4');
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));

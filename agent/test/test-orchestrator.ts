@@ -114,7 +114,7 @@ export class ServedLink {
     });
   }
 
-  /** Whether the hello proves possession of its key on this connection. */
+  /** Reports whether the hello proves possession of its key on this connection. */
   proves(hello: Hello, orchestratorKey: Buffer): boolean {
     const agentKey = Buffer.from(hello.public_key, 'hex');
     const exporter = this.socket.exportKeyingMaterial(exporterLength, exporterLabel, Buffer.alloc(0));

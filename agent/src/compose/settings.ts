@@ -11,11 +11,9 @@ import type { TerminalSettings } from '../terminal/shell-choice.ts';
 export interface Settings {
   /** A function, because the value may change. The same applies to `terminal` and `metrics`. */
   discovery(): AgentConfig['discovery'];
-  /** The current values of the settings. */
   readonly limits: ProviderLimits;
   terminal(): TerminalSettings;
   metrics(): AgentConfig['metrics'];
-  /** Registers a listener for changes of the configuration. */
   onChange(listener: () => void): void;
   /** Reads the file again immediately. */
   again(): Promise<void>;
@@ -30,7 +28,10 @@ const noTerminals: TerminalSettings = {
   user: '',
 };
 
-/** Settings without a configuration file, so that most agents never load the parser, which needs much memory. */
+/**
+ * Settings without a configuration file. Most agents have none, so they never load the YAML parser, which uses much
+ * memory.
+ */
 const unconfigured: Settings = {
   discovery: () => ({ enabled: null, port: discoveryPort }),
   limits: defaultLimits,
@@ -48,7 +49,6 @@ const unconfigured: Settings = {
  */
 export async function loadSettings(path: string | null, clock: Clock, log: Log): Promise<Settings> {
   if (path === null) return unconfigured;
-  // Loaded on demand, because many agents have no configuration.
   const [{ parseConfig, configChanges, defaultConfig, ConfigError }, { readTextFile, watchFile }] = await Promise.all([
     import('../config.ts'),
     import('../host/files/watch-file.ts'),

@@ -76,7 +76,6 @@ test('measures the machine, and stops and starts again when its configuration ch
   await configure(false);
   await vi.waitFor(() => expect(changes()).toBe(1));
   const before = measured();
-  // Waits until ten samples are due.
   await new Promise<void>((resolve) => void clock.after(10_000, resolve));
   expect(measured()).toBe(before);
   await configure(true);

@@ -7,7 +7,7 @@ import {
   type UncheckedAnnouncement,
 } from '@muster/protocol/wire';
 
-/** Why a datagram is ignored. */
+/** Reason to ignore a datagram. */
 export type Ignored = 'malformed' | 'foreign key' | 'stale' | 'replayed' | 'too many' | 'signature';
 export type Verdict = { announcement: Announcement } | { ignored: Ignored; sentAt?: number };
 

@@ -34,7 +34,7 @@ describe('the backoff', () => {
     expect(backOff(tired, lived(9_999), 0, 5e5).waits).toEqual({ attempts: 8, shortLinks: 4, linkedAt: 5e5 });
   });
 
-  test('waits a few seconds at most shortly after a link, and up to a minute later', () => {
+  test('limits the delay to seconds soon after a link, and to a minute afterwards', () => {
     const waits = waitsOf([lived(3_600_000), ...Array<LinkEnd>(200).fill(lost)], almostOne);
     const minutes = waits.map((_, i) => waits.slice(0, i).reduce((sum, wait) => sum + wait, 0) / 60_000);
     for (const [i, wait] of waits.entries())

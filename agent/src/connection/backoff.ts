@@ -1,12 +1,10 @@
 import { limits, type RefusalCode } from '@muster/protocol/wire';
 
-/** How a link, or an attempt to establish one, ended. */
+/** Outcome of a link, or of an attempt to establish one. */
 export interface LinkEnd {
   /** Milliseconds from the welcome to the end; 0 without a welcome. */
   livedMs: number;
-  /** Retry delay that the orchestrator requested. */
   retryAfterSecs: number | null;
-  /** Null if the orchestrator did not refuse the agent. */
   refused: RefusalCode | null;
 }
 
@@ -14,7 +12,7 @@ export interface LinkEnd {
 export interface Waits {
   /** Failed attempts and short links since the last stable link. */
   attempts: number;
-  /** Short links in a row. */
+  /** Number of consecutive short links. */
   shortLinks: number;
   /**
    * Monotonic milliseconds of the end of the last link, or of the start of this process if an earlier process had a
@@ -30,9 +28,9 @@ const busyRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'hello_timeo
 
 /**
  * Computes the wait before the next attempt: a random value between half of an exponential ceiling and all of it, so
- * that agents that lost their links together do not return together. Shortly after a link, the ceiling stays at
- * seconds, because a restarting orchestrator is back soon and limits the admission of agents itself. A busy
- * orchestrator gets the same short waits from the start, and longer ones after five minutes. Other refusals, and
+ * that agents that lost their links at the same time do not reconnect at the same time. Shortly after a link, the
+ * ceiling stays at seconds, because a restarting orchestrator is back soon and limits the admission of agents itself. A
+ * busy orchestrator gets the same short waits from the start, and longer ones after five minutes. Other refusals, and
  * repeated links that end before they are stable, get the long ceiling. A delay that the orchestrator requested takes
  * precedence, with a little jitter.
  * @param random a number in [0, 1)

@@ -26,7 +26,6 @@ export interface ConnectionOptions {
   samples: SampleBuffer | null;
   clock: Clock;
   log: Log;
-  /** Returns a number in [0, 1). */
   random: () => number;
   /** Returns the current attributes. Called for each hello. */
   attributes: () => Record<string, string>;
@@ -49,7 +48,6 @@ export class Connection {
   private home: Target | null;
   /** Announced orchestrators, tried in turn until one accepts this agent. */
   private readonly candidates = new Candidates();
-  /** The current or last target. */
   private target: Target | null = null;
   private isLinked = false;
   private readonly stopping = new AbortController();
@@ -62,7 +60,6 @@ export class Connection {
   private isRenewing = false;
   /** Number of failed attempts. Each attempt begins with the next address of the orchestrator's name. */
   private failures = 0;
-  /** The last wrong key that a peer presented. */
   private lastWrongKey: string | null = null;
 
   constructor(options: ConnectionOptions) {
@@ -100,17 +97,14 @@ export class Connection {
     await this.running;
   }
 
-  /** Handles new reports in the spool. */
   reportsReady(): void {
     this.session?.reportsReady();
   }
 
-  /** Handles new output of a running program. */
   outputReady(): void {
     this.session?.outputReady();
   }
 
-  /** Handles changed attributes. */
   attributesChanged(): void {
     this.session?.sendAttributes(fitAttributes(this.options.attributes()));
   }
@@ -199,7 +193,7 @@ export class Connection {
     this.options.linked?.(isUp);
   }
 
-  /** Makes one attempt to connect. If it succeeds, runs the link to its end. */
+  /** Tries to connect once. If it succeeds, runs the link until the link ends. */
   private async link(target: Target): Promise<LinkEnd & { reason: string }> {
     const { engine, terminals, clock, log, identity, introduction } = this.options;
     try {

@@ -12,7 +12,7 @@ import { rawEd25519Key } from './agent-key.ts';
  */
 const connectTimeoutMs = 8_000;
 /**
- * Timeout in milliseconds of each address of a host name except the last. Short, because an address that does not
+ * Timeout in milliseconds for each address of a host name except the last. Short, because an address that does not
  * answer delays the others.
  */
 const addressTimeoutMs = 1_000;

@@ -23,7 +23,6 @@ export interface ShownKey {
   earlier: readonly Statement[];
 }
 
-/** The identity of an agent and the key that proves it. */
 export interface AgentIdentity {
   readonly nodeId: string;
   /**
@@ -32,7 +31,6 @@ export interface AgentIdentity {
    * @throws Error if a new key exists but cannot be read
    */
   toShow(versions: readonly number[], orchestratorKey: string): ShownKey;
-  /** Returns the key in force, for a hello. */
   inForce(): ShownKey;
   /** Reports whether a new key is waiting. @throws Error if the new key cannot be read */
   hasNext(): boolean;

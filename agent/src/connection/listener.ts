@@ -7,8 +7,8 @@ import { Announcements, type Ignored } from './announcements.ts';
 /** Delay after a failure, such as a port that is in use or a network that is not up yet. */
 const retryMs = 30_000;
 /**
- * Minimum time between log lines about ignored datagrams, in milliseconds. Anyone can send datagrams, so that without a
- * limit the log could grow fast.
+ * Minimum time between log lines about ignored datagrams, in milliseconds. Anyone can send datagrams, so the log could
+ * grow fast without a limit.
  */
 const minIgnoredLogMs = 60_000;
 

@@ -27,9 +27,7 @@ const jitter = 0.1;
 export interface MetricsSenderOptions {
   buffer: SampleBuffer;
   clock: Clock;
-  /** Returns a number in [0, 1). */
   random: () => number;
-  /** Interval at which the orchestrator wants samples. */
   intervalMs: number;
   write: (text: string) => void;
   /** Reserves bytes of the window. @returns false if reports need them */

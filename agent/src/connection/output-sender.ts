@@ -9,7 +9,7 @@ const collectMs = 200;
 export class OutputSender {
   private readonly options: OutputSenderOptions;
   private waiting: (() => void) | null = null;
-  /** Reserved bytes of the unanswered message. */
+  /** Bytes reserved for the unanswered message; null if there is none. */
   private unanswered: number | null = null;
   private sentAt = Number.NEGATIVE_INFINITY;
   private ended = false;

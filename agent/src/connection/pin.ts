@@ -47,7 +47,6 @@ export function chooseTarget(known: KnownOrchestrator | null, order: ConnectOrde
   };
 }
 
-/** The file in the data directory that stores the orchestrator. */
 export class OrchestratorFile {
   private readonly path: string;
   private written: string | null = null;

@@ -26,7 +26,6 @@ const anyText = (maxLength: number) =>
 /** Simulates the orchestrator. Checks the window, and lets the test decide when to answer. */
 class Receiver {
   readonly received: { seq: number; reports: Report[] }[] = [];
-  /** Unanswered frames. */
   open: { seq: number; part: number | null; bytes: number }[] = [];
   worst = 0;
   private parts: string[] = [];

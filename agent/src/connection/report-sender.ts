@@ -14,7 +14,6 @@ export class ReportSender {
   /** Frames that count against the window, oldest first. `part` is null for a whole report or its last piece. */
   private outstanding: { seq: number; part: number | null; bytes: number }[] = [];
   private outstandingBytes = 0;
-  /** The report that is being sent in pieces. */
   private pieces: { seq: number; texts: string[]; next: number } | null = null;
 
   /**

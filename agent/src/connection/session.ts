@@ -35,7 +35,6 @@ export interface SessionOptions {
   clock: Clock;
   log: Log;
   random: () => number;
-  /** Creates the hello that answers this nonce. */
   hello(nonce: Buffer, versions: readonly number[]): AgentMessage;
   /** Called when the link is up: the orchestrator has committed this agent's record. */
   welcomed(welcome: Welcome): void;

@@ -14,9 +14,9 @@ import { LiveOutput, type OutputTail } from './report/live-output.ts';
 import { Publisher } from './report/publisher.ts';
 
 /**
- * The state engine as the connection uses it. The engine accepts operations, executes them one at a time, and puts its
- * reports into the spool. It does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for the disk
- * or for programs; all other methods return immediately.
+ * The interface of the state engine. The engine accepts operations, executes them one at a time, and puts its reports
+ * into the spool. It does not know about links. `start`, `accept`, `observe`, `halt`, and `stop` wait for the disk or
+ * for programs; all other methods return immediately.
  */
 export interface Engine {
   /**
@@ -36,7 +36,6 @@ export interface Engine {
   /** Returns all operations whose end the orchestrator has not acknowledged, for the hello. */
   openOperations(): OpenOperation[];
   readonly spool: ReportSpool;
-  /** Unsent output of the running program. */
   readonly output: OutputTail;
   /**
    * Closes operations whose end the orchestrator has stored. An operation that has not begun is dropped; a running one
@@ -97,7 +96,6 @@ export interface EngineOptions {
   log: EngineLog;
   /** Called after new entries were added to the spool, never from inside `accept`. */
   onReports(): void;
-  /** Called when `output` has new output. */
   onOutput?(): void;
   /** Called when an operation has ended. `succeeded` is true only for an apply that succeeded. */
   onEnded?: (succeeded: boolean, kind: OperationMessage['kind']) => void;

@@ -15,7 +15,6 @@ const clock = {
   after: (ms: number, action: () => void) => systemClock.after(ms === 5000 ? 1 : ms, action),
 };
 
-/** Makes the next sync of the journal fail. */
 function failNextSync(): void {
   const restore = replaceCall('fdatasync', (real) =>
     Object.assign(
@@ -190,8 +189,8 @@ describe('an operation with faults', () => {
     const first = operation('apply', [file(`${h.root}/first`)]);
     failNextSync();
     await expect(engine.accept(first)).rejects.toThrow(/sync the journal/);
-    // The record may survive a restart, so the operation is executed once it is synced, and counts as known when it is
-    // sent again.
+    // The record may survive a restart. The operation is executed once the record is synced, and counts as known if it
+    // is sent again.
     expect((await h.agent.ended(first.operation_id)).finished.status).toBe('succeeded');
     expect(await engine.accept(first)).toBe('known');
     const second = operation('apply', [file(`${h.root}/first`), file(`${h.root}/second`)]);

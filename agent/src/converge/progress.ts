@@ -27,7 +27,6 @@ import { redactOutput, sensitiveFields } from './report/redact.ts';
 import { fittingReport, fittingResult } from './report/report-size-limit.ts';
 import { failedResult, failureSummary, noted, resultOf } from './result.ts';
 
-/** Dependencies for executing an operation. */
 export interface ExecutionContext {
   journal: Journal;
   publisher: Publisher;
@@ -56,8 +55,8 @@ export interface ExecutionContext {
 }
 
 /**
- * State of an operation that is not in the journal. It is needed when a journal write fails and this process retries
- * the operation.
+ * State of an operation that the journal does not contain. Used when a journal write fails and this process retries the
+ * operation.
  */
 export interface Attempt {
   /** Whether this process already tried the operation and met a fault. */
@@ -83,7 +82,6 @@ export class Progress {
   readonly operation: OperationRecord;
   readonly context: ExecutionContext;
   readonly id: string;
-  /** Unpublished reports. */
   #reports: Report[] = [];
   /** Journal events to write together with the reports. */
   #events: JournalEvent[] = [];
@@ -124,7 +122,6 @@ export class Progress {
     return this.#desired;
   }
 
-  /** Sets the steps of the operation. */
   setSteps(steps: readonly Step[]): void {
     this.#desired = desiredByKey(steps);
     this.#declared = declaredPaths(this.#desired.values());
@@ -320,7 +317,7 @@ export class Progress {
     return ended.result;
   }
 
-  /** Why the operation was interrupted, for messages. */
+  /** The reason for the interruption, for messages. */
   get interruption(): string {
     return this.context.attempt.isRetry ? 'the agent had an internal error' : 'the agent was restarted';
   }
@@ -388,7 +385,6 @@ export class Progress {
 
   /**
    * Ends the operation.
-   * @param total number of steps
    * @param error why the operation could not be executed
    * @param applied for an apply: the number of steps that were not executed, and the triggers that remain due
    */

@@ -157,8 +157,8 @@ function recordResult(state: JournalState, operation: OperationRecord, position:
 }
 
 /**
- * A resource keeps its ordinal if it fits the order of the set. Resources that are not in this set, or that failed
- * before, therefore keep their position relative to their neighbors.
+ * Returns the ordinal of an applied resource: the recorded one if it fits the order of the set. Resources that are not
+ * in this set, or that failed before, therefore keep their position relative to their neighbors.
  */
 function ordinalFor(
   state: JournalState,

@@ -38,7 +38,6 @@ export interface Intent {
   before: Json | null;
 }
 
-/** A resource that an apply manages. */
 export interface ManagedRecord {
   /** The resource as last declared, whether or not it succeeded. */
   resource: ResolvedResource;

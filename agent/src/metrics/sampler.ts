@@ -39,7 +39,6 @@ export interface SamplerOptions {
   buffer: SampleBuffer;
   clock: Clock;
   log: Pick<Log, 'debug' | 'warn' | 'error'>;
-  /** Returns the current settings. */
   settings: () => MetricsSettings;
   /** Called after a sample was added or all samples were dropped. */
   changed: () => void;

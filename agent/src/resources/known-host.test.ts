@@ -159,7 +159,7 @@ describe('the difference', () => {
     expect(knownHost.diff(absent, seen('', []), apply).action).toBe('none');
   });
 
-  test('warns of a line with another key that lists the host after another one', () => {
+  test('warns about a line of another host that also lists this host with a different key', () => {
     const found = seen(`web ssh-ed25519 ${key}\n`, [0], { contradiction: 'a,web' });
     expect(knownHost.diff(declared(), found, apply)).toMatchObject({
       action: 'none',

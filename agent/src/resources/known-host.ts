@@ -41,11 +41,13 @@ export interface SeenKnownHost extends Omit<SeenText, 'content'> {
   lines: PlacedLine[];
   /** Whether the file exists and contains no line. */
   isEmpty: boolean;
-  /** Whether the directory of the file exists. */
   hasDirectory: boolean;
   /** Whether the file is missing, or contains only lines of known-host resources. */
   isOurs: boolean;
-  /** The names of a line that lists the host after another one, with another key of the declared type. */
+  /**
+   * Names in a line whose first name is another host, but which also lists this host with a different key of the
+   * declared type.
+   */
   contradiction: string | null;
 }
 
@@ -74,7 +76,7 @@ const lineText = ({ names, type, key, comment }: HostLine): string =>
 /** ssh ignores the case of names. */
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
-/** Reports whether a line belongs to the host: it has the name in the first place, and a key of this type. */
+/** Reports whether a line belongs to the host: its first name matches, and its key has this type. */
 function isLineOf({ name, key_type }: Body, text: string): boolean {
   const line = parseHostLine(text);
   return line !== null && line.type === key_type && isSame(line.names[0] as string, name);
@@ -96,7 +98,10 @@ function expectedLine({ name, aliases, key_type, key }: Body, current: HostLine 
 const kept = <T extends Pick<HostLine, 'key'>>({ key }: Body, own: readonly T[]): T | null =>
   own.find((line) => line.key === key) ?? own[0] ?? null;
 
-/** Returns the file with the declared line in place of the host's current one, or at the end, and no further ones. */
+/**
+ * Returns the file with exactly one line of the host: the declared line, in the position of the current one or at the
+ * end.
+ */
 export function declaredLines(body: Body, lines: readonly TextLine[]): TextLine[] {
   const own = indexesOf(body, lines);
   if (body.ensure === 'absent') return removeLines(lines, new Set(own));
@@ -128,7 +133,6 @@ export function restoredLines(body: Body, before: KnownHostBefore, lines: readon
   return after;
 }
 
-/** Returns the changes between the lines of a host. */
 function changesBetween(from: readonly HostLine[], to: readonly HostLine[]): FieldChange[] {
   const fields: [field: string, of: (lines: readonly HostLine[]) => string | null][] = [
     ['ensure', (lines) => (lines.length === 0 ? 'absent' : 'present')],

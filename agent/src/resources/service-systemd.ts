@@ -134,7 +134,7 @@ const recheckMs = 100;
 /** Targets through which services usually start at boot. */
 const targets = ['multi-user', 'graphical', 'default', 'basic', 'sysinit', 'network', 'network-online'];
 
-/** systemd keeps a link in /run for each running unit, which appears at every start and disappears at the end. */
+/** Returns the paths to watch. systemd creates the link in /run at each start of the unit and removes it at the end. */
 function watchedOf(resource: ResolvedResource): string[] {
   const unit = unitOf(resource);
   return [

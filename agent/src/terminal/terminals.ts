@@ -16,7 +16,6 @@ export type TerminalMessage =
   | Message<'terminal_close'>
   | Message<'terminal_credit'>;
 
-/** The terminals of one link. */
 export interface TerminalLink {
   /** Handles a message. @returns false if the message is a protocol violation */
   receive(message: TerminalMessage): boolean;
@@ -24,14 +23,12 @@ export interface TerminalLink {
   type(channel: number, bytes: Uint8Array): boolean;
   /** Continues output when the send buffer has room again. */
   resume(): void;
-  /** Ends all terminals of the link. */
   end(reason: string): void;
 }
 
 export interface TerminalsOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Returns the current settings. */
   settings(): TerminalSettings;
   readonly open: OpenTerminals;
   /** Called when a terminal has ended and released its memory. */

@@ -6,7 +6,7 @@ import { PathWatch } from '../host/files/path-watch.ts';
 /**
  * Detects changes of applied resources within seconds. Watches their paths, observes a resource after an event as a
  * drift check would, and sends a hint if its state differs from the state that the orchestrator knows. Observes nothing
- * while an operation runs. Changes that the operation made then match the applied state.
+ * while an operation runs, because changes of the operation match the applied state only at its end.
  */
 
 export interface DriftWatchOptions {
@@ -33,7 +33,6 @@ const newPathDelayMs = 500;
 const repeatHintMs = 60_000;
 /** Retry interval while an operation runs. */
 const busyRetryMs = 1_000;
-/** Maximum number of keys in a hint. */
 const maxKeys = 16;
 /** Maximum length of a key. The orchestrator closes the link after a hint with a longer key. */
 const maxKeyLength = 200;

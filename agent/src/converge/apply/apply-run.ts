@@ -67,7 +67,7 @@ export async function applyRun(progress: Progress, steps: readonly Step[], pictu
     }
     await awaitInFlight();
   } catch (error) {
-    // Waits after an internal fault too, because the next attempt would interfere with writes to the same files.
+    // Waits even after an internal fault, because unfinished writes would interfere with the next attempt.
     await Promise.allSettled(inFlight.map(({ result }) => result));
     throw error;
   }

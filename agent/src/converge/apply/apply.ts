@@ -88,7 +88,7 @@ async function verified(progress: Progress, cut: number): Promise<{ error?: stri
 
 const stale = 'plan_stale: the machine has changed since the plan; nothing was applied, plan again';
 
-/** Reports whether the plan that the apply is bound to is stale: its steps would now have other effects. */
+/** Reports whether the apply is bound to a stale plan: the steps would now have different effects. */
 async function isStale(progress: Progress, steps: readonly Step[]): Promise<boolean> {
   const { plan_digest: planned } = progress.operation.message;
   if (planned === undefined) return false;

@@ -27,7 +27,6 @@ export interface Step {
 
 export type Observation = { seen: unknown } | { failure: string };
 
-/** The decision about a step. */
 export type Decision =
   | { verdict: 'skip'; message: string }
   /** `awaits`: the missing prerequisites, which earlier steps may provide. */
@@ -140,7 +139,6 @@ export class Picture {
 
   /**
    * @param pending triggers that remain due from an earlier operation
-   * @param steps every step of the operation
    * @param from the picture to copy
    */
   constructor(
@@ -167,7 +165,6 @@ export class Picture {
     return new Picture(this.purpose, this.#pending, this.#steps, this);
   }
 
-  /** Records the status of a step that has ended. */
   ended(step: Step, status: ResourceResult['status']): void {
     if (step.kind === 'remove') return;
     const { key } = step.resource;

@@ -33,7 +33,6 @@ export class LiveOutput implements OutputTail {
   #source: OutputSource | null = null;
   #streams: Record<Stream, Tail> = { stdout: new Tail(), stderr: new Tail() };
 
-  /** @param onOutput called when output is available */
   constructor(onOutput: () => void) {
     this.#onOutput = onOutput;
   }

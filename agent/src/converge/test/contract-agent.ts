@@ -5,7 +5,6 @@ import { cutOff, isThere, type JournalStep } from './cut.ts';
 
 /** An agent that the provider contract drives, in this process or on another machine. */
 export interface ContractAgent {
-  /** Runs an operation to its end. */
   run(operation: OperationMessage): Promise<Reported>;
   /** Deletes the agent's data, and leaves the machine unchanged. */
   forget(): Promise<void>;

@@ -128,7 +128,7 @@ const subordinateIds = (file: string, name: string): Range[] =>
 
 const isNumber = (text: string | undefined): text is string => text !== undefined && /^\d+$/.test(text);
 
-/** NIS lines, such as `+@staff`, and lines without a number are not entries. */
+/** Reports whether a line is an entry, unlike NIS lines, such as `+@staff`, and lines without a number. */
 const isEntry = (name: string | undefined, id: string | undefined): name is string =>
   name !== undefined && name !== '' && !/^[+-]/.test(name) && isNumber(id);
 

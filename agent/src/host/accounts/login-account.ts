@@ -4,7 +4,6 @@ import { HostFailure } from '../failure.ts';
 import { runCommand } from '../processes/run-command.ts';
 import { readAccountFiles } from './account-files.ts';
 
-/** The fields of an account that a login needs. */
 export interface LoginAccount {
   readonly name: string;
   readonly uid: number;

@@ -4,7 +4,6 @@ import { loginEnvironment } from './login-environment.ts';
 const ann = { name: 'ann', uid: 1000, gid: 1000, home: '/home/ann', shell: '/bin/sh' };
 const root = { name: 'root', uid: 0, gid: 0, home: '/root', shell: '/bin/sh' };
 const none = { loginDefs: null, locales: [null, null] };
-/** Excerpt from Debian's /etc/login.defs. */
 const loginDefs = `
 #ENV_PATH /no
 # REQUIRED The default PATH settings, for superuser and normal users.

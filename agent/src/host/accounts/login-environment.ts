@@ -3,7 +3,6 @@ import type { LoginAccount } from './login-account.ts';
 
 /** Contents of the files that configure logins. Null for a file that does not exist. */
 export interface LoginFiles {
-  /** `/etc/login.defs` */
   readonly loginDefs: string | null;
   /** Files that set the machine's language, in order of precedence. */
   readonly locales: readonly (string | null)[];

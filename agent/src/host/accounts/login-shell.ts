@@ -35,7 +35,6 @@ export interface LoginEvents {
 }
 
 export interface LoginShell extends Pick<Pty, 'resume' | 'write' | 'resize'> {
-  /** The process session of the terminal. */
   readonly session: ProcessSession;
   /** Name of the shell's scope, or null if the shell runs without one. */
   readonly scope: string | null;

@@ -79,7 +79,7 @@ export const losesAcls = (found: Ownership, target: Ownership): boolean =>
 /** Reports whether an ACL could grant more than the permissions of others. The group permissions limit its entries. */
 export const isWidenedByAcl = ({ mode }: Ownership): boolean => ((mode >> 3) & ~mode & 7) !== 0;
 
-/** Without a declared owner, a new object belongs to the agent's user. */
+/** Returns the defaults of a new object, which belongs to the agent's user. */
 export const asCreated = (mode: number): Ownership => ({
   uid: process.geteuid?.() ?? 0,
   gid: process.getegid?.() ?? 0,

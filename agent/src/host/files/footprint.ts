@@ -15,7 +15,6 @@ export type Footprint = Map<string, string>;
 const roots = ['/etc', '/var', '/opt', '/srv', '/usr/local'];
 /** Caches, runtime data, and the databases of dpkg and apt. */
 const excluded = new Set(['/var/lib/dpkg', '/var/lib/apt', '/var/cache', '/var/run', '/var/lock', '/var/tmp']);
-/** Maximum number of entries in a footprint. */
 const maxFootprint = 60_000;
 /** Number of entries after which the walk yields to the event loop. */
 const entriesPerTurn = 500;

@@ -13,7 +13,7 @@ const maxOpen = 128;
 export interface OpenDirectory {
   /** The real path when the directory was opened. */
   readonly path: string;
-  /** Path of an entry, for calls to `node:fs`. `name` is one component. */
+  /** Returns the path of an entry, for calls to `node:fs`. `name` is one component. */
   child(name: string): string;
   /** Path of the directory itself, for calls to `node:fs`. */
   readonly self: string;

@@ -3,7 +3,6 @@
 export interface AptPolicy {
   /** The version that apt would install; null if no source offers one. */
   candidate: string | null;
-  /** Versions that the sources offer. */
   offered: string[];
 }
 
@@ -67,7 +66,7 @@ export function parseSimulation(text: string): Simulated {
 
 const maxLines = 6;
 
-/** Error lines of apt, without those that only report that another error occurred. */
+/** Returns the error lines of apt, without those that only report that another error occurred. */
 function errorLines(output: string): string[] {
   const errors = [...output.matchAll(/^E: (.*)$/gm)].map((match) => (match[1] as string).trim());
   const specific = errors.filter(
@@ -76,7 +75,7 @@ function errorLines(output: string): string[] {
   return [...new Set(specific.length > 0 ? specific : errors)];
 }
 
-/** Unmet dependencies, such as ` foo : Depends: bar but it is not installable`. */
+/** Returns the unmet dependencies, such as `foo : Depends: bar but it is not installable`. */
 function unmetLines(output: string): string[] {
   const unmet = /^The following packages have unmet dependencies:\n((?: .*\n)+)/m.exec(output);
   return (unmet?.[1] ?? '')

@@ -153,7 +153,6 @@ function ask(program: string, args: readonly string[], context: PackageToolConte
 }
 
 const lists = '/var/lib/apt/lists';
-/** Files that configure package sources. */
 const sourceFiles = '/etc/apt/sources.list';
 const sourceDirectories = [
   '/etc/apt/sources.list.d',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { untilUnlocked } from './package-lock.ts';
 
-/** A clock that advances only while the code waits. */
+/** Simulates a machine whose clock advances only while the code waits. */
 function waiting(limitMs: number) {
   let now = 0;
   const stop = new AbortController();

@@ -2,12 +2,10 @@ import type { Clock } from '../../../../lib/src/clock.ts';
 import type { ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { HostFailure } from '../failure.ts';
 
-/** Dependencies of the package tools. */
 export interface PackageToolContext {
   clock: Clock;
   limits: { packageMs: number; packageLockMs: number; outputBytes: number };
   stop: AbortSignal;
-  /** Reports whether the operation that needs the lock was cancelled. */
   cancelled(): boolean;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;
   warn(message: string): void;

@@ -7,15 +7,14 @@ import { type DpkgPackage, pathsOf } from './dpkg.ts';
 /** Returns paths whose packages must not be removed, each with the reason to report. */
 function vitalPaths(): [reason: string, paths: string[]][] {
   return [
-    ['the agent needs it to run', [process.execPath, process.argv[1] ?? '', ...mapped()].map(real)],
+    ['the agent needs it to run', [process.execPath, process.argv[1] ?? '', ...loadedLibraries()].map(real)],
     ['this machine needs it to run', ['/sbin/init', real('/proc/1/exe'), `/boot/vmlinuz-${release()}`]],
     ['this machine needs it to run', [`/lib/modules/${release()}/kernel`, `/lib/modules/${release()}/modules.builtin`]],
     ['it manages packages', ['/usr/bin/apt-get', '/usr/bin/dpkg', '/usr/bin/dpkg-deb']],
   ];
 }
 
-/** Returns the libraries that this process has loaded. */
-function mapped(): string[] {
+function loadedLibraries(): string[] {
   try {
     const paths = readFileSync('/proc/self/maps', 'utf8').matchAll(/ (\/\S+)$/gm);
     return [...new Set([...paths].map((match) => match[1] as string))];

@@ -11,10 +11,10 @@ import { withoutInherited } from './inherited-files.ts';
  * /dev/stderr. A regular file would be truncated by `echo x > /dev/stderr`.
  */
 export interface OutputPipe {
-  /** The end for the program; `started` closes it. */
+  /** The end for the program. */
   readonly writeFd: number;
   readonly output: Socket;
-  /** Must be called when the program has started or has failed to start. */
+  /** Closes `writeFd`. Call it when the program has started or has failed to start. */
   started(): void;
   /**
    * Stops reading. Background processes may still write: their output is discarded, so that they neither block nor die

@@ -19,7 +19,6 @@ export interface ProcessSession extends ProcessIdentity {
 export interface Members {
   /** Excludes zombies. */
   readonly pids: number[];
-  /** Process groups of these processes. */
   readonly groups: Set<number>;
 }
 

@@ -38,8 +38,9 @@ const markThenRun = 'unset INVOCATION_ID; echo >&5 || exit 125; exec 5>&-; exec 
 const searchPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /**
- * Whether systemd supports OOMPolicy for scopes. With it, systemd does not end the whole scope when the kernel kills
- * one of its programs. Before version 253, systemd neither does that nor knows the property; Debian's 252 does both.
+ * Whether systemd supports OOMPolicy for scopes. With that property, systemd does not end the whole scope when the
+ * kernel kills one of its programs. Most versions before 253 never end the scope and refuse the property; Debian's 252
+ * ends the scope and accepts the property.
  */
 let supportsOomPolicy = true;
 

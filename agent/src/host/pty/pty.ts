@@ -20,7 +20,7 @@ export interface Pty {
   /** Resumes reading after `output` returned false. */
   resume(): void;
   /**
-   * Ends the terminal once the buffered output is read, and not at the end of all output, because background jobs could
+   * Ends the terminal once the buffered output is read. Does not wait for more output, because background jobs could
    * write forever.
    */
   finish(): void;

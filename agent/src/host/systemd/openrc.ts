@@ -63,7 +63,6 @@ export const levelExists = (level: string): boolean => exists(`${runlevels}/${le
 export const linkOf = (name: string, level: string): string => `${runlevels}/${level}/${name}`;
 export const startedLink = (name: string): string => `/run/openrc/started/${name}`;
 
-/** Dependencies of commands that act on a service. */
 export interface ServiceRunner extends Runner {
   stop: AbortSignal;
   startedProcess(process: ProcessIdentity, fate?: 'killed' | 'left'): void;

@@ -6,7 +6,6 @@ import { exists, namesIn, readText } from '../read-system.ts';
 
 /** Queries and controls systemd with systemctl and journalctl. */
 
-/** Dependencies of every command. */
 export interface Runner {
   clock: Clock;
   startedProcess(process: ProcessIdentity): void;

@@ -7,7 +7,7 @@ import { linesOf, lookAtText, pathOf, type SeenText } from '../text-edit/text-fi
 export type Body = ResourceBodies['block-unix'];
 export const bodyOf = (resource: ResolvedResource): Body => resource.body as Body;
 
-/** The marker lines around a block. */
+/** Returns the first marker line of the block. */
 export const beginOf = (resource: ResolvedResource): string => inBytes(`# BEGIN muster: ${bodyOf(resource).marker}`);
 export const endOf = (resource: ResolvedResource): string => inBytes(`# END muster: ${bodyOf(resource).marker}`);
 
@@ -22,7 +22,6 @@ export interface Block extends Position {
   lines: string[];
 }
 
-/** The observed state of a block. */
 export type Found = { is: 'whole'; block: Block } | { is: 'none' } | { is: 'broken'; how: string };
 
 export interface SeenBlock extends SeenText {

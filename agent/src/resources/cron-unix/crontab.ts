@@ -14,7 +14,6 @@ const settings = ['SHELL=/bin/sh', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbi
 /** Maximum bytes of a command. cron ignores a file that contains a longer one. */
 export const longestCommand = 998;
 
-/** Renders the file of one job. */
 export const renderJob = ({ schedule, user, command }: Job): string =>
   `${[header, ...settings, `${schedule.replaceAll(/ +/g, ' ')} ${user} ${escapeCommand(command)}`].join('\n')}\n`;
 

@@ -6,7 +6,6 @@ import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { dpkgDatabase, isThere, seenIn } from './seen.ts';
 
-/** A package to install. */
 export interface RequestedPackage {
   name: string;
   /** Null for the version that the sources prefer. */

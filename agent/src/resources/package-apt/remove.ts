@@ -9,7 +9,6 @@ import { repairInterrupted } from './install.ts';
 import { dpkgDatabase, isThere, nativeName, seenIn } from './seen.ts';
 import { leftovers, reasonToKeep, type Trace } from './trace.ts';
 
-/** A package to remove. */
 export interface PackageRemoval {
   name: string;
   /** Dependencies that were installed with the package, as `name:architecture`. Unneeded ones are removed too. */
@@ -144,7 +143,7 @@ export async function orphansOf(trace: Trace, machine: Machine): Promise<string[
 
 interface Judgement {
   trace: Trace;
-  /** The package and the dependencies that were installed with it and are removed with it, as `name:architecture`. */
+  /** The package, and its dependencies that were installed and are removed together with it, as `name:architecture`. */
   group: string[];
   /** The reason to keep the remains, because a change by others would be lost, or null if they can be deleted. */
   kept: string | null;

@@ -62,7 +62,9 @@ function readRecord<T extends Ground | Trace>(reference: CopyReference, machine:
 export const readTrace = (reference: CopyReference, machine: Machine): Trace | null =>
   readRecord<Trace>(reference, machine);
 
-/** Packages and paths that appeared since `from`, shared by all packages of one transaction. */
+/**
+ * Returns the database of packages and paths that appeared since `from`, which all packages of one transaction share.
+ */
 export const traceSince = (from: CopyReference): Database<{ reference: CopyReference; packages: string[] }> => ({
   name: `trace of packages since ${from.sha256}`,
   async read(machine) {

@@ -7,7 +7,6 @@ import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { rpmDatabase, seenIn } from './seen.ts';
 
-/** A package to install. */
 export interface RequestedPackage {
   name: string;
   /** The version as dnf accepts it, or null for the one that the repositories prefer. */
@@ -90,7 +89,8 @@ async function install(requested: readonly RequestedPackage[], machine: Machine)
 }
 
 /**
- * After a failed transaction, dnf does not record packages as dependencies, and would never remove them automatically.
+ * Marks packages as dependencies, which dnf does not do after a failed transaction. It would never remove the packages
+ * automatically.
  */
 async function markAsDependencies(names: readonly string[], machine: Machine): Promise<void> {
   if (names.length === 0) return;

@@ -14,7 +14,6 @@ import type { TransactionResult } from '../../host/processes/transaction.ts';
 import type { Machine, Outcome } from '../provider/provider.ts';
 import { bodyOf, rpmDatabase, seenIn } from './seen.ts';
 
-/** A package to remove. */
 export interface PackageRemoval {
   name: string;
   /** Dependencies that were installed with the package. They are removed too, unless another package needs them. */
@@ -55,7 +54,10 @@ export async function removeAll(removals: readonly PackageRemoval[], machine: Ma
 const isRefused = ({ exitCode, timedOut, output }: TransactionResult): boolean =>
   exitCode !== 0 && !timedOut && !isDnfLocked(output) && isDnfRefusal(output);
 
-/** The holder of the lock may install dependents, so each attempt decides again which packages to remove. */
+/**
+ * Retries while another process holds the lock. That process may install dependents, so each attempt decides again
+ * which packages to remove.
+ */
 const removeUnlocked = (removals: readonly PackageRemoval[], machine: Machine): Promise<Attempt> =>
   untilUnlocked(
     () => removeAtOnce(removals, machine),

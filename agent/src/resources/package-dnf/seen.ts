@@ -112,7 +112,6 @@ function offeredIn({ packages }: Offers, name: string, { native }: RpmDatabase):
 
 const queryFormat = '%{name}\\t%{epoch}\\t%{version}\\t%{release}\\t%{arch}';
 
-/** Queries the repositories for packages with the given names. */
 async function query(names: readonly string[], options: readonly string[], machine: Machine): Promise<Offers> {
   const sources = dnfSourcesStamp();
   const args = [...options, 'repoquery', '--available', '--qf', queryFormat, '--', ...names];
@@ -149,7 +148,6 @@ export async function offersOf(name: string, machine: Machine): Promise<RpmVersi
   return offeredIn(offers, name, await machine.database(rpmDatabase));
 }
 
-/** Returns the names of packages that provide a name. */
 async function providersOf(name: string, machine: Machine): Promise<string[]> {
   const { stdout } = await dnfQuery(['repoquery', '--available', '--qf', '%{name}', '--whatprovides', name], machine);
   return [...new Set(stdout.split('\n').filter((line) => /^[A-Za-z0-9_]\S*$/.test(line)))].sort().slice(0, 10);

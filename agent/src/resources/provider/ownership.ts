@@ -193,7 +193,8 @@ export type HandBack =
       /** `copied`: the same content is written to a new file, because the former owner may have the old one open. */
       content: { is: 'kept' | 'restored' } | { is: 'copied'; sha256: string; size: number };
       /**
-       * Whether content is not restored, because another owner had it, or a set-ID bit, because it had other content.
+       * Whether the file returns without its recorded content, because another owner had it, and without a set-ID bit,
+       * because other content had it.
        */
       left: { content: boolean; setId: boolean };
     };

@@ -52,7 +52,6 @@ export interface Machine {
   stop: AbortSignal;
   /** Reports whether the operation was cancelled, which ends waits for locks. */
   cancelled(): boolean;
-  /** Logs a warning for the operator. */
   warn(message: string): void;
   /** Streams output of a program that changes the machine for this resource to live viewers, unless it is sensitive. */
   printed(resource: ResolvedResource, stream: 'stdout' | 'stderr', piece: Buffer): void;
@@ -125,14 +124,12 @@ export interface Difference {
    * plan assumes that it does, and an apply observes again when it reaches this resource.
    */
   awaits?: { kind: Brought; message: string }[];
-  /** A note for operators. */
   message?: string;
   /** Path of a directory that the agent created and keeps only because it is not empty. */
   stillOurs?: string;
 }
 
 export interface Outcome {
-  /** The reason for the failure. */
   failure?: string;
   /** Last output, appended to `failure`. Omitted if it may contain a current or former secret. */
   words?: string;
@@ -171,8 +168,8 @@ export interface Provider<
   /** The fields that the provider reads, with the shape of each value, such as `text` or `list?`. */
   readonly fields: Readonly<Record<string, string>>;
   /**
-   * Whether observing again reveals what a killed agent had done. Such resources are journaled in groups, and all of a
-   * group are observed before the first one changes. Others are journaled one by one, before and after.
+   * Whether observing again reveals what a killed agent had done. Such resources are journaled in groups, and all
+   * resources of a group are observed before the first one changes. Others are journaled one by one, before and after.
    */
   readonly recheckable: boolean;
   /** Returns the effects of a change that any other resource may wait for. */
@@ -197,7 +194,9 @@ export interface Provider<
   diff(resource: Resource, seen: Seen, circumstances: Circumstances): Difference;
   /** Returns the journaled form of `seen`, which suffices for `diff` to return the same action and fields. */
   inBrief(seen: Seen): Json;
-  /** Reports whether `observe` reveals if an interrupted execution finished, although the type is not recheckable. */
+  /**
+   * Reports whether `observe` can detect that an interrupted execution finished, although the type is not recheckable.
+   */
   revealsCompletion(resource: Resource): boolean;
   /** Returns the bytes of memory that `seen` occupies. */
   weight(seen: Seen): number;

@@ -21,7 +21,6 @@ import { userUnix } from '../user-unix.ts';
 import { guarded } from './guarded.ts';
 import type { Provider } from './provider.ts';
 
-/** The provider of every type that this agent supports. */
 const providers: ReadonlyMap<string, Provider> = new Map(
   [
     // This comment makes the formatter keep each provider on its own line.

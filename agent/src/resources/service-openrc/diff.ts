@@ -10,7 +10,6 @@ export interface SeenRc {
   state: string | null;
   /** Run levels that contain the service. */
   levels: string[];
-  /** Differs after each start; null while the service is not started. */
   levelExists: boolean;
   /** Changes with every start; null while the service is not started. */
   startedAt: string | null;

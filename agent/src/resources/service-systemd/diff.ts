@@ -66,7 +66,10 @@ export function diffService(
   };
 }
 
-/** A restart includes a reload. A unit that cannot be reloaded is restarted. */
+/**
+ * Returns the action that the triggers require. A restart includes a reload. A unit that cannot be reloaded is
+ * restarted.
+ */
 function requiredProcess(
   replaced: boolean,
   canReload: boolean,

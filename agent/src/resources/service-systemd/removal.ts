@@ -18,8 +18,6 @@ import {
 } from './seen.ts';
 import { type ParsedUnit, parseUnit } from './unit-file.ts';
 
-/** Restores a unit to its previous state. */
-
 export async function observeForRemoval(
   resource: ResolvedResource,
   before: ServiceBefore,

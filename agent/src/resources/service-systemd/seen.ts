@@ -13,7 +13,6 @@ export interface SeenService {
   unit: UnitState;
   /** The file /etc/systemd/system/NAME.service, or null if the agent does not manage it. */
   file: SeenPart | null;
-  /** The agent's drop-in. */
   dropIn: SeenPart;
 }
 

@@ -22,8 +22,6 @@ import {
   userRecord,
 } from './seen.ts';
 
-/** Creates and changes accounts. */
-
 export const mailbox = (name: string): string => `/var/mail/${name}`;
 
 /** Records account fields that are about to change for the first time. */

@@ -4,8 +4,6 @@ import { HostFailure } from '../../host/failure.ts';
 import { type Circumstances, type Difference, nothing, presenceDrift } from '../provider/provider.ts';
 import { bodyOf, getsHome, homeOf, type SeenUser, type User, type UserBefore } from './seen.ts';
 
-/** Decides about an account. */
-
 export const groupList = (groups: readonly string[]): string => groups.join(',');
 
 export function diffUser(

@@ -100,7 +100,6 @@ export class TestLink {
   }
 }
 
-/** A terminal of a test link. */
 export class TestShell {
   readonly channel: number;
   answer: TerminalReport | null = null;
