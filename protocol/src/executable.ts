@@ -13,7 +13,6 @@ export interface Executable {
   thread(name: string): URL;
 }
 
-/** Version and source of the build. */
 export interface Build {
   readonly version: string;
   /** Git commit; null if built from uncommitted files. */

@@ -30,7 +30,7 @@ export const chainedEventSchema = z
   .meta({ id: 'ChainedAuditEvent' });
 export type ChainedEvent = z.infer<typeof chainedEventSchema>;
 
-/** Schema of events as text. In the OpenAPI document, it refers to the schema of an event. */
+/** Returns the schema of a text of events. The OpenAPI document refers to the schema of one event. */
 export const textOfEvents = (contentMediaType: string) =>
   z.string().meta({
     override: {

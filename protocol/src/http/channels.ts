@@ -3,7 +3,6 @@ import { optional, textMap, unixSeconds } from './definition/fields.ts';
 import { route } from './definition/route.ts';
 import { operatorId } from './operators.ts';
 
-/** Types of notification channels. */
 export const channelTypes = ['webhook', 'discord', 'slack', 'ntfy'] as const;
 export type ChannelType = (typeof channelTypes)[number];
 
@@ -38,7 +37,6 @@ export interface ChannelConfigs {
   slack: { webhook_url: string };
   ntfy: { url?: string | undefined; topic: string; token?: string | undefined };
 }
-/** A channel type with a configuration of that type. */
 export type ChannelTarget = { [T in ChannelType]: { channel_type: T; config: ChannelConfigs[T] } }[ChannelType];
 
 const name = z

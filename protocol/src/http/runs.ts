@@ -67,7 +67,6 @@ const fanOut = (id: string, verb: 'apply' | 'plan', summary: string) =>
     example: { params: { name: 'base' }, body: { offline: 'queue' }, answer: { ...runExample, kind: verb } },
   }) as const;
 
-/** Schema of a number of agents. */
 const agentCount = z.number().int().min(1).max(1_000_000);
 const fanOutBody = z.strictObject({
   batch: optional(

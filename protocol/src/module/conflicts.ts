@@ -9,7 +9,6 @@ export interface Contender {
   readonly key: string;
   /** Conditions of the resource and of the variant. */
   readonly when: Conditions;
-  /** Conditions of the variant. */
   readonly variant: Conditions;
   /** Conditions of the other variants of the same resource. */
   readonly rivals: readonly Conditions[];

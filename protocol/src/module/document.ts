@@ -1,7 +1,6 @@
 import type { ResourceType, Trigger } from './kinds.ts';
 import type { VerificationType } from './verification.ts';
 
-/** A JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
 /** Keys of an agent and their required values. */
@@ -16,7 +15,6 @@ interface DeclaredResource {
   body: DeclaredBody;
   /** Id of the template that replaces `content`. */
   template: string | null;
-  /** Resource ids by trigger. */
   triggers: Readonly<Partial<Record<Trigger, readonly string[]>>>;
 }
 
@@ -49,7 +47,6 @@ export type ParameterType = 'string' | 'integer' | 'number' | 'boolean' | 'list'
 
 export interface Parameter {
   type: ParameterType;
-  /** Null if there is no default. */
   default: Json;
   description: string | null;
 }

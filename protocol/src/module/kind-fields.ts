@@ -10,7 +10,6 @@ export const triggerDescriptions: Readonly<Record<Trigger, string>> = {
   rerun_on: 'Ids of resources; if one of them changes, the script runs again',
 };
 
-/** A field of a kind, for documentation. */
 export interface KindField {
   readonly name: string;
   /** `ids` is a list of resource ids. */
@@ -22,7 +21,6 @@ export interface KindField {
   readonly default: string | null;
   /** The values of a choice; null for other types. */
   readonly values: string[] | null;
-  /** Bounds of an integer. */
   readonly minimum: number | null;
   readonly maximum: number | null;
   /** Whether the value is never shown, even if it contains no secret. */

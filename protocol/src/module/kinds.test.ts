@@ -74,8 +74,8 @@ const complete: Partial<Record<ResourceType, Complete>> = {
 };
 
 /**
- * For a kind without an entry, the example has every field except `ensure`, and the values of the identifying fields,
- * joined with `/`, are the identity.
+ * Returns the entry of a kind. Without one, the example has every field except `ensure`, and the values of the
+ * identifying fields, joined with `/`, are the identity.
  */
 function completeOf(type: ResourceType): Complete {
   const { example, identifiedBy } = kinds[type];

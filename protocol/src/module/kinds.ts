@@ -20,7 +20,6 @@ const table = {
   ...systemKinds,
 };
 
-/** All resource kinds. */
 export type ResourceType = keyof typeof table;
 
 /** Bodies by kind as sent to agents, with evaluated expressions and without triggers and template. */

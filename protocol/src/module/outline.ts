@@ -37,7 +37,6 @@ export interface OutlineResource {
 
 /** A possible body of a resource: that of `resource`, or that of a variant. */
 export interface Candidate {
-  /** Path of the body. */
   path: Path;
   /** Path of the variant, or of the resource. */
   ownerPath: Path;

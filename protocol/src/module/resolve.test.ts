@@ -194,7 +194,7 @@ resources:
     ]);
   });
 
-  test('ensure: present is the same as no ensure', () => {
+  test('treats `ensure: present` like an absent `ensure`', () => {
     const bodies = resourcesOf(
       resolve(`resources:
   - { resource: { file-unix: { path: /a, ensure: present } } }

@@ -37,7 +37,6 @@ export interface UncheckedAnnouncement extends Announcement {
   signature: Uint8Array;
 }
 
-/** Limits of an announcement. */
 export const announcementLimits = {
   /** Maximum difference of the two clocks including the time in transit, in seconds. */
   clockSkewSecs: 600,

@@ -20,7 +20,6 @@ export const limits = {
   reportLength: 4 * 1024 * 1024,
   /** Maximum number of protocol versions that a hello may offer. */
   helloVersions: 16,
-  /** Time limit for the hello. */
   helloTimeoutMs: 10_000,
   pingIntervalMs: 30_000,
   /** Number of unanswered pings after which the link is lost. */

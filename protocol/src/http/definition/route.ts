@@ -50,7 +50,7 @@ export interface Route {
   };
 }
 
-/** Keeps the literal types of a route. */
+/** Returns the route with its literal types. */
 export const route = <const R extends Route>(definition: R): R => definition;
 
 export const apiPrefix = '/api/v1';
@@ -76,7 +76,7 @@ export function mediaOf(route: Route, status: number): readonly string[] {
   return route.answers[status] ? ['application/json'] : [];
 }
 
-/** Reports whether the response with a status is not JSON. */
+/** Whether the response with this status is not JSON. */
 export type IsStreamed<R extends Route, S> = R extends { media: infer M } ? (S extends keyof M ? true : false) : false;
 
 /** An unchanged response that is not JSON. */
@@ -87,7 +87,6 @@ export interface StreamedAnswer {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The type of a successful response of a route. */
 export type AnswerOf<R extends Route> = {
   [S in keyof R['answers']]: IsStreamed<R, S> extends true
     ? StreamedAnswer

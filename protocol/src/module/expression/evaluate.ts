@@ -84,8 +84,8 @@ export function evaluateSole(text: string, shape: Field['shape'], scope: Scope):
 }
 
 /**
- * Converts a text, such as an attribute of the agent, to the type of the field. Returns any other text unchanged, so that
- * the validation of the field refuses them.
+ * Converts a text, such as an attribute of the agent, to the type of the field. Returns any other text unchanged, so
+ * that the validation of the field refuses it.
  */
 function coerced(value: Json, shape: Field['shape']): Json {
   if (shape === 'list' && Array.isArray(value)) return value.map(asText);

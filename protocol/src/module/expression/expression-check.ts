@@ -15,7 +15,6 @@ interface FieldContext {
   /** Whether the resource has `for_each`. */
   readonly each: boolean;
   readonly secrets: boolean;
-  /** The type that the value must have. */
   readonly shape: Field['shape'];
 }
 

@@ -78,7 +78,7 @@ interface TextOptions {
   readonly whenAbsent?: string;
 }
 
-/** Text in a specific format, which may not contain secrets. */
+/** Returns a field for text in a specific format, which cannot contain secrets. */
 export const formatted = (about: string, check: Check, options: TextOptions = {}): Field<string> => {
   const { description, rest } = withDefault(about, options.whenAbsent);
   return {
@@ -93,7 +93,7 @@ export const formatted = (about: string, check: Check, options: TextOptions = {}
   };
 };
 
-/** Free text, which may contain secrets. */
+/** Returns a field for free text, which may contain secrets. */
 export const text = (description: string, check?: Check): Field<string> => ({
   shape: 'text',
   declared: declaredText(check, { description }),
@@ -101,7 +101,7 @@ export const text = (description: string, check?: Check): Field<string> => ({
   secrets: true,
 });
 
-/** Free text on one line, which may contain secrets. */
+/** Returns a field for one line of free text, which may contain secrets. */
 export const line = (description: string): Field<string> => text(description, oneLine);
 
 export const integer = (description: string, minimum: number, maximum: number): Field<number> => {
@@ -142,7 +142,6 @@ export const choice = <const V extends readonly [string, ...string[]]>(
   };
 };
 
-/** A list of strings. */
 export const list = (
   description: string,
   item: Field<string>,
@@ -157,7 +156,6 @@ export const list = (
   };
 };
 
-/** A mapping of names to strings. */
 export const map = (description: string, name: Check, value: Field<string>): Field<Record<string, string>> => {
   const key = z.string().superRefine((text, context) => {
     const fault = name(text);

@@ -18,7 +18,6 @@ export interface Kind<R extends Fields = Fields, O extends Fields = Fields> {
    * there.
    */
   readonly isSupported: boolean;
-  /** Fields that are required. */
   readonly required: R;
   /** Fields that may be absent or null. The agent does not manage an absent field. */
   readonly optional: O;
@@ -78,8 +77,9 @@ interface KindOptions<R extends Fields, O extends Fields>
 }
 
 /**
- * Defines a kind. @param options `space` defaults to the name of the kind, which the table of kinds sets. `identity`
- * defaults to the value of the first identifying field
+ * Defines a kind.
+ * @param options `space` defaults to the name of the kind, which the table of kinds sets. `identity` defaults to the
+ * value of the first identifying field
  */
 export function defineKind<const R extends Fields, const O extends Fields>(options: KindOptions<R, O>): Kind<R, O> {
   const given = options.identifiedBy ?? [Object.keys(options.required)[0] as string];

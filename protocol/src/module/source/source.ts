@@ -1,6 +1,5 @@
 import type { Fault } from '../../errors.ts';
 
-/** Limits of a module. */
 export const moduleLimits = {
   bytes: 2 * 1024 * 1024,
   /** Nesting depth of mappings and lists, with expanded aliases. */
