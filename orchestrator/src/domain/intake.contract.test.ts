@@ -431,6 +431,7 @@ const bound = (db: Database): Database => ({
   get: (query, params) => db.get(query, params),
   all: (query, params) => db.all(query, params),
   write: (unit) => db.write(unit),
+  outsideChanges: () => db.outsideChanges(),
   stats: () => db.stats(),
   close: () => db.close(),
 });

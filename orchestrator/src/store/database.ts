@@ -42,6 +42,12 @@ export interface Database {
    */
   write(unit: Unit): Promise<UnitResult>;
 
+  /**
+   * Returns a number that is larger than before if another process may have written to the database. A cached row is valid
+   * while the number stays the same and this process does not change the row.
+   */
+  outsideChanges(): number;
+
   stats(): DatabaseStats;
 
   /** Refuses further work, completes queued writes, and closes files and connections. */

@@ -28,6 +28,7 @@ export function announcingEvents(db: Database, bus: Bus): Database {
       }
       return result;
     },
+    outsideChanges: () => db.outsideChanges(),
     stats: () => db.stats(),
     close: () => db.close(),
   };

@@ -27,6 +27,7 @@ const wrapped = (db: Database, all: Database['all']): Database => ({
   get: (query, params) => db.get(query, params),
   all,
   write: (unit) => db.write(unit),
+  outsideChanges: () => db.outsideChanges(),
   stats: () => db.stats(),
   close: () => db.close(),
 });

@@ -53,6 +53,7 @@ function withReads(
       get: (query, params) => around(query.name, () => db.get(query, params)),
       all: (query, params) => around(query.name, () => db.all(query, params)),
       write: (unit) => db.write(unit),
+      outsideChanges: () => db.outsideChanges(),
       stats: () => db.stats(),
       close: () => db.close(),
     },

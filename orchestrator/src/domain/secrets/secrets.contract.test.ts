@@ -580,6 +580,7 @@ const wrapped = (db: Domain['db']): Domain['db'] => ({
   get: (query, params) => db.get(query, params),
   all: (query, params) => db.all(query, params),
   write: (unit) => db.write(unit),
+  outsideChanges: () => db.outsideChanges(),
   stats: () => db.stats(),
   close: () => db.close(),
 });

@@ -39,6 +39,8 @@ export interface LockEvents {
 
 export interface PostgresLock {
   readonly held: boolean;
+  /** Number of times that the lock was taken. */
+  readonly acquisitions: number;
   /** Must be set on every connection of this process, so that other processes can identify them. */
   readonly applicationName: string;
   /** Admits a new connection. @throws Error unless the server confirms that this process holds the lock */
@@ -64,6 +66,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   const process = randomBytes(6).toString('hex');
   let [client, holder] = await acquire(url, process, null);
   let held = true;
+  let acquisitions = 1;
   let released = false;
   const stopping = new AbortController();
 
@@ -86,6 +89,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
         client = next;
         holder = as;
         held = true;
+        acquisitions++;
         watch(next);
         events.onRegained?.();
         return;
@@ -113,6 +117,9 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   return {
     get held() {
       return held;
+    },
+    get acquisitions() {
+      return acquisitions;
     },
     applicationName: workPrefix + process,
     async admit(other) {

@@ -36,6 +36,8 @@ export interface PostgresOptions {
    * @throws DatabaseInUse from {@link openPostgres}
    */
   readonly exclusive?: LockEvents;
+  /** Milliseconds for which rows may be cached while the lock is held. For tests. */
+  readonly cacheMs?: number;
   /** Called with a warning about the server's configuration, for the log. */
   readonly onNotice?: (notice: string) => void;
   /** Returns a random number in [0, 1) that spreads retries. */
@@ -43,6 +45,12 @@ export interface PostgresOptions {
   /** Replaces the migrations of this release. For tests. */
   readonly migrations?: readonly Migration[];
 }
+
+/**
+ * Default of `cacheMs`. The lock keeps other Muster processes from writing, but
+ * not an operator's shell, and not the server that completes a commit after the connection was lost.
+ */
+const defaultCacheMs = 1_000;
 
 /** Maximum attempts of a transaction that conflicts with others. */
 const maxAttempts = 30;
@@ -105,11 +113,16 @@ class PostgresDatabase implements Database {
   #unitsFailed = 0;
   #commits = 0;
   #retries = 0;
+  #outsideChanges = 0;
+  #acquisitions = 0;
+  readonly #cacheMs: number;
+  #cachedUntil = 0;
   #closing: Promise<void> | undefined;
 
   /** @param durable whether the configuration of the server makes commits durable */
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
+    this.#cacheMs = options.cacheMs ?? defaultCacheMs;
     this.#random = options.random ?? Math.random;
     this.#intake = new WriteQueueLimiter(options.limits ?? defaultWriteQueueLimits);
     this.#onCommit = options.onCommit;
@@ -244,6 +257,17 @@ class PostgresDatabase implements Database {
     } finally {
       this.#underWay.delete(work);
     }
+  }
+
+  outsideChanges(): number {
+    const lock = this.#lock;
+    const now = performance.now();
+    if (!lock?.held || lock.acquisitions !== this.#acquisitions || now > this.#cachedUntil) {
+      this.#acquisitions = lock?.acquisitions ?? 0;
+      this.#cachedUntil = now + this.#cacheMs;
+      this.#outsideChanges++;
+    }
+    return this.#outsideChanges;
   }
 
   stats(): DatabaseStats {

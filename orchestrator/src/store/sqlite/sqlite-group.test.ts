@@ -105,6 +105,15 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('abcdef');
   });
 
+  test('reports writes of other connections since the last group', () => {
+    const other = new Sqlite(db.name);
+    const isOutside = (key: string) => groups.run(from([inserting(1, key)])).outside;
+    expect(isOutside('a')).toBe(false);
+    other.exec("insert into t values ('x')");
+    expect([isOutside('b'), isOutside('c')]).toEqual([true, false]);
+    other.close();
+  });
+
   test('commits each write in its own transaction if the transaction of the group fails', () => {
     disk = ['SQLITE_FULL', null, 'SQLITE_FULL', null];
     const outcome = groups.run(from([inserting(1, 'a'), inserting(2, 'b'), inserting(3, 'c')]));

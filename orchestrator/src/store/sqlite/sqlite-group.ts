@@ -5,10 +5,13 @@ import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 /** A sync failed. It is unknown which part of the commit is on the disk, so the process must exit. */
 export class LostSync extends Error {}
 
-/** The answers to a group of writes, and the number of committed transactions. */
+/** The answers to a group of writes. */
 export interface GroupOutcome {
   readonly answers: Answer[];
+  /** Number of committed transactions. */
   readonly commits: number;
+  /** Whether another connection has written since the last group. */
+  readonly outside: boolean;
 }
 
 interface Prepared {
@@ -50,6 +53,9 @@ export class UnitGroups {
   readonly #savepoint: Statement;
   readonly #release: Statement;
   readonly #undo: Statement;
+  readonly #dataVersion: Statement<unknown[], number>;
+  /** Changes when another connection writes. */
+  #version: number | undefined;
 
   /** @param beforeCommit runs before each commit; tests and benchmarks use it for delays */
   constructor(db: Database, beforeCommit: () => void = () => {}) {
@@ -61,6 +67,8 @@ export class UnitGroups {
     this.#savepoint = db.prepare('savepoint unit');
     this.#release = db.prepare('release unit');
     this.#undo = db.prepare('rollback to unit');
+    this.#dataVersion = db.prepare<unknown[], number>('pragma data_version').pluck();
+    this.#version = this.#dataVersion.get();
   }
 
   define(id: number, sql: string): void {
@@ -74,13 +82,15 @@ export class UnitGroups {
    */
   run(next: () => WireUnit | undefined): GroupOutcome {
     const units: WireUnit[] = [];
+    const version = this.#version;
     try {
-      return { answers: this.#together(units, next), commits: 1 };
+      const answers = this.#together(units, next);
+      return { answers, commits: 1, outside: this.#version !== version };
     } catch (error) {
       if (error instanceof LostSync) throw error;
       // If the transaction could not begin, no write has been taken from the caller yet.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
-      return this.#oneByOne(units, error);
+      return { ...this.#oneByOne(units, error), outside: this.#version !== version };
     }
   }
 
@@ -102,7 +112,7 @@ export class UnitGroups {
     }
   }
 
-  #oneByOne(units: readonly WireUnit[], groupError: unknown): GroupOutcome {
+  #oneByOne(units: readonly WireUnit[], groupError: unknown): Omit<GroupOutcome, 'outside'> {
     const answers: Answer[] = [];
     let commits = 0;
     // If another process holds the lock, each write would wait just as long without success.
@@ -127,6 +137,7 @@ export class UnitGroups {
   #transaction<T>(work: () => T): T {
     try {
       this.#begin.run();
+      this.#version = this.#dataVersion.get();
       const result = work();
       this.#beforeCommit();
       this.#commit.run();

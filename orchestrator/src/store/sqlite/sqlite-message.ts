@@ -49,7 +49,14 @@ export type Answer =
 
 export type FromWriter =
   | { readonly kind: 'ready' }
-  | { readonly kind: 'answers'; readonly answers: FlatAnswers; readonly commits: number; readonly ms: number }
+  | {
+      readonly kind: 'answers';
+      readonly answers: FlatAnswers;
+      readonly commits: number;
+      readonly ms: number;
+      /** Whether another process has written since the last group. */
+      readonly outside: boolean;
+    }
   /** The writer failed, and the process must exit. */
   | { readonly kind: 'fatal'; readonly message: string }
   | { readonly kind: 'closed' };

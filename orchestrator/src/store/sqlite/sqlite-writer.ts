@@ -77,14 +77,14 @@ function work(): void {
       const startedAt = performance.now();
       const deadline = startedAt + options.maxGroupMs;
       let taken = 0;
-      const { answers, commits } = groups.run(() => {
+      const { answers, commits, outside } = groups.run(() => {
         if (taken >= options.maxGroupUnits || (taken > 0 && performance.now() > deadline)) return undefined;
         if (head === queue.length) receive();
         if (head === queue.length) return undefined;
         taken++;
         return queue[head++];
       });
-      say({ kind: 'answers', answers: flatAnswers(answers), commits, ms: performance.now() - startedAt });
+      say({ kind: 'answers', answers: flatAnswers(answers), commits, outside, ms: performance.now() - startedAt });
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {

@@ -113,6 +113,11 @@ class SqliteDatabase implements Database {
   readonly #prepared = new Map<number, Prepared<unknown[]>>();
   readonly #begin: Prepared<unknown[]>;
   readonly #commit: Prepared<unknown[]>;
+  readonly #dataVersion: Prepared<unknown[], number>;
+  /** The `data_version` of the reader after the last known write. Every write of another connection changes it. */
+  #version: number | undefined;
+  #versionReadAt = 0;
+  #outsideChanges = 0;
   /**
    * Whether reads share a snapshot. During many writes, a new snapshot for each read would cost far more than the
    * reads, because it must find all pages again after every commit. The snapshot ends before any write of this process
@@ -141,6 +146,8 @@ class SqliteDatabase implements Database {
     this.#reader = reader;
     this.#begin = reader.prepare('begin');
     this.#commit = reader.prepare('commit');
+    this.#dataVersion = reader.prepare<unknown[], number>('pragma data_version').pluck();
+    this.#version = this.#dataVersion.get();
     this.#worker = worker;
     this.#onFatal = options.onFatal;
     this.#onCommit = options.onCommit;
@@ -192,6 +199,27 @@ class SqliteDatabase implements Database {
     if (this.#reader.inTransaction) this.#commit.run();
   }
 
+  outsideChanges(): number {
+    // The version also changes with writes of this process, whose group the writer thread checks.
+    if (this.#waiting.size > 0 || performance.now() - this.#versionReadAt < snapshotMs) return this.#outsideChanges;
+    const version = this.#version;
+    this.#readVersion();
+    if (version !== this.#version) this.#outsideChanges++;
+    return this.#outsideChanges;
+  }
+
+  #readVersion(): void {
+    this.#endSnapshot();
+    this.#versionReadAt = performance.now();
+    try {
+      this.#version = this.#dataVersion.get();
+    } catch {
+      // The database is closed or cannot be read, so nothing is known about it.
+      this.#version = undefined;
+      this.#outsideChanges++;
+    }
+  }
+
   async write(unit: Unit): Promise<UnitResult> {
     if (this.#lost) throw new MusterError('storage_unavailable', 'The database writer has failed; nothing was changed');
     let bytes = 0;
@@ -228,6 +256,7 @@ class SqliteDatabase implements Database {
     if (message.kind === 'answers') {
       const answers = answersIn(message.answers);
       this.#commits += message.commits;
+      if (message.outside) this.#outsideChanges++;
       if (message.commits > 0) this.#onCommit?.(answers.length / message.commits, message.ms / message.commits);
       // Answers are passed on in later turns, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
@@ -240,8 +269,8 @@ class SqliteDatabase implements Database {
   }
 
   #passOn(limit: number): void {
-    // The callers that receive these answers must see their writes.
-    this.#endSnapshot();
+    // Ends the snapshot, because the callers that receive these answers must see their writes.
+    this.#readVersion();
     const end = Math.min(this.#answers.length, this.#nextAnswer + limit);
     while (this.#nextAnswer < end) this.#settle(this.#answers[this.#nextAnswer++]!);
     if (this.#nextAnswer < this.#answers.length) {
