@@ -14,6 +14,7 @@ import { createWaiting } from '../src/domain/operations/operation-waiting.ts';
 import { addOperator } from '../src/domain/operators/operators.ts';
 import { createSignIn } from '../src/domain/operators/sign-in.ts';
 import { createRunConductor } from '../src/domain/runs/run-conductor.ts';
+import { AgentRecords } from '../src/domain/shared/agent-records.ts';
 import type { Actor, Context } from '../src/domain/shared/context.ts';
 import { createModuleDocuments } from '../src/domain/shared/module-documents.ts';
 import { rawPublicKey } from '../src/identity/ed25519-key.ts';
@@ -39,7 +40,8 @@ export async function openDomain(
   } = {},
 ) {
   const clock = new ManualClock();
-  const db = await fixture.open();
+  const agentRecords = new AgentRecords(await fixture.open());
+  const { db } = agentRecords;
   const hints: Hint[] = [];
   const bus = createInProcessBus((error) => {
     throw error;
@@ -52,6 +54,7 @@ export async function openDomain(
   let drawn = 0;
   const context: Context = {
     db,
+    agentRecords,
     bus,
     now: () => clock.now(),
     newId: () => ulid(clock.now()),

@@ -4,6 +4,7 @@ import { decodeTime, monotonicFactory } from 'ulid';
 import type { Clock } from '../../../lib/src/clock.ts';
 import type { Bus } from '../bus/bus.ts';
 import { announcingEvents } from '../domain/audit/announce-events.ts';
+import { AgentRecords } from '../domain/shared/agent-records.ts';
 import type { Context, Presence } from '../domain/shared/context.ts';
 import { createModuleDocuments } from '../domain/shared/module-documents.ts';
 import { lastDriftId } from '../store/queries/drift.ts';
@@ -20,8 +21,10 @@ export async function createContext(
   // finished drift check leaves only its drift record, which has the id of the operation.
   const ids = [(await db.get(lastOperationId, {}))?.operation_id, (await db.get(lastDriftId, {}))?.drift_id];
   const newestTime = Math.max(0, ...ids.filter((id) => id !== undefined).map((id) => decodeTime(id) + 1));
+  const agentRecords = new AgentRecords(announcingEvents(db, bus));
   return {
-    db: announcingEvents(db, bus),
+    db: agentRecords.db,
+    agentRecords,
     bus,
     log,
     now: () => clock.now(),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { describeDatabases } from '../../../test/databases/databases.ts';
 import { connect, newAdmin, newAgent, newKey, openDomain } from '../../../test/domain.ts';
 import { listAudit } from '../audit/audit.ts';
-import { agentTextsInTurns, getAgent, listAgentPage, listAgents, removeAgent, setStatus } from './agents.ts';
+import { agentsInTurns, getAgent, listAgentPage, listAgents, removeAgent, setStatus } from './agents.ts';
 import { createToken, deleteOldTokens, listTokens, namesFromHostname, revokeToken } from './enrollment.ts';
 import { deleteOneTag, listTags, putOneTag, putTags } from './tags.ts';
 
@@ -268,13 +268,13 @@ describeDatabases('agents', (fixture) => {
     ] as const) {
       const whole = await listAgents(context, filter);
       const inTurns: unknown[] = [];
-      for await (const part of agentTextsInTurns(context, filter))
-        inTurns.push(...part.map((text) => JSON.parse(text)));
+      for await (const part of agentsInTurns(context, filter))
+        inTurns.push(...part.map((json) => JSON.parse(String(json))));
       expect(inTurns).toEqual(whole);
       for (let offset = 0; offset <= 6; offset++)
         for (let limit = 0; limit <= 6; limit++) {
           const { items, more } = await listAgentPage(context, filter, { limit, offset });
-          expect(items.map((text) => JSON.parse(text))).toEqual(whole.slice(offset, offset + limit));
+          expect(items.map((json) => JSON.parse(String(json)))).toEqual(whole.slice(offset, offset + limit));
           expect(more).toBe(limit > 0 && offset + limit < whole.length);
         }
     }
@@ -291,8 +291,8 @@ describeDatabases('agents', (fixture) => {
       ['name', agents[1]?.id as string],
     ] as const) {
       const listed: unknown[] = [];
-      for await (const part of agentTextsInTurns(context, { status: 'approved', sort }, 1)) {
-        listed.push(...part.map((text) => JSON.parse(text).status));
+      for await (const part of agentsInTurns(context, { status: 'approved', sort }, 1)) {
+        listed.push(...part.map((json) => JSON.parse(String(json)).status));
         await setStatus(context, actor, node_id, { status: 'rejected' });
       }
       expect(listed, sort).toEqual(['approved', 'approved']);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isKeyId, isName, MusterError } from '@muster/protocol';
 import type { Agent, AgentSort, AgentStatus } from '@muster/protocol/http';
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
-import { fromJson, type JsonText } from '../../store/json-text.ts';
+import { fromJson } from '../../store/json-text.ts';
 import { deleteUsage } from '../../store/queries/agents/agent-usage.ts';
 import {
   agentById,
@@ -14,6 +14,7 @@ import {
   deleteRejectedAgent,
   deleteSpool,
   namesInOrder,
+  type ShownAgent,
   setAgentStatus,
   shownAgentById,
   shownAgentByName,
@@ -24,14 +25,13 @@ import { deleteEveryApplied, deleteStateOf } from '../../store/queries/state.ts'
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
 import { cancelling } from '../operation-end/cancellation.ts';
+import { AgentRecord } from '../shared/agent-records.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Agents: their approval, names, and tags. */
 
 export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
-/** The columns that an API answer needs. */
-type ShownRow = NonNullable<Awaited<ReturnType<typeof findShown>>>;
 const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
 const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
 
@@ -49,7 +49,7 @@ export async function requireAgent(context: Context, idOrName: string): Promise<
 }
 
 /** Finds an agent like {@link requireAgent}, but reads only the columns of an API answer. */
-async function requireShown(context: Context, idOrName: string): Promise<ShownRow> {
+async function requireShown(context: Context, idOrName: string): Promise<ShownAgent> {
   const row = isKeyId(idOrName)
     ? await findShown(context, idOrName)
     : isName(idOrName)
@@ -65,7 +65,7 @@ function notThere(idOrName: string): never {
 export const lastSeen = (row: Pick<AgentRow, 'last_seen_at'>, lastContact: number | null): number =>
   Math.max(lastContact ?? 0, row.last_seen_at);
 
-function toAgent({ presence }: Context, row: ShownRow): Agent {
+function toAgent({ presence }: Context, row: ShownAgent): Agent {
   const lastContact = presence.lastContactAt(row.node_id);
   return {
     node_id: row.node_id,
@@ -84,35 +84,33 @@ function toAgent({ presence }: Context, row: ShownRow): Agent {
   };
 }
 
-/**
- * Returns an agent as JSON text, like {@link toAgent}. Attributes and tags are stored as JSON, so they need not be parsed
- * and serialized again.
- */
-function toAgentText({ presence }: Context, row: ShownRow): JsonText<Agent> {
-  const { node_id, name, status, agent_version, attributes, tags } = row;
-  const { connected_at, updated_at, initial_hostname, initial_ip, pin_source } = row;
-  const lastContact = presence.lastContactAt(node_id);
-  const before = JSON.stringify({ node_id, name, status, agent_version });
-  const after = JSON.stringify({
-    connected: lastContact !== null,
-    connected_at,
-    updated_at,
-    last_seen_at: lastSeen(row, lastContact),
-    initial_hostname,
-    initial_ip,
-    pin_source,
-  });
-  return `${before.slice(0, -1)},"attributes":${attributes},"tags":${tags},${after.slice(1)}`;
-}
-
 export async function getAgent(context: Context, idOrName: string): Promise<Agent> {
   return toAgent(context, await requireShown(context, idOrName));
 }
 
-/** Returns an agent as JSON text, like {@link getAgent}. */
-export async function getAgentText(context: Context, idOrName: string): Promise<JsonText<Agent>> {
-  return toAgentText(context, await requireShown(context, idOrName));
+/**
+ * Returns an agent as JSON in UTF-8, like {@link getAgent}.
+ * @returns a promise only if the agent must be read from the database
+ */
+export function getAgentJson(context: Context, idOrName: string): Buffer | Promise<Buffer> {
+  const found = requireRecord(context, idOrName);
+  return found instanceof Promise ? found.then((record) => shown(context, record)) : shown(context, found);
 }
+
+/**
+ * Finds an agent like {@link requireAgent}, in memory if possible.
+ * @returns a promise only if the agent must be read from the database
+ */
+export function requireRecord(context: Context, idOrName: string): AgentRecord | Promise<AgentRecord> {
+  const { agentRecords } = context;
+  return (
+    agentRecords.find(idOrName) ??
+    agentRecords.read(async () => [await requireShown(context, idOrName)]).then(([record]) => record as AgentRecord)
+  );
+}
+
+const shown = ({ presence }: Context, record: AgentRecord): Buffer =>
+  record.json(presence.lastContactAt(record.nodeId));
 
 export async function getAttributes(context: Context, idOrName: string): Promise<Record<string, string>> {
   return fromJson((await requireAgent(context, idOrName)).attributes);
@@ -140,8 +138,11 @@ export interface AgentFilter {
   offset?: number | undefined;
 }
 
-/** Maximum number of agents to read and convert before yielding to the event loop. */
-const agentsPerTurn = 500;
+/**
+ * Maximum number of agents to read and convert before yielding to the event loop. A page of 500, with the agent that shows
+ * whether there is another page, is read at once.
+ */
+const agentsPerTurn = 512;
 
 export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
   listShaped(context, filter, (row) => toAgent(context, row));
@@ -157,7 +158,7 @@ export async function listAgentNames(
   return context.db.all(namesInOrder({ status: status !== undefined }), { status });
 }
 
-async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownRow) => T): Promise<T[]> {
+async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row: ShownAgent) => T): Promise<T[]> {
   const found: T[] = [];
   for await (const part of shapedInTurns(context, filter, shape)) for (const each of part) found.push(each);
   return found;
@@ -170,7 +171,7 @@ async function listShaped<T>(context: Context, filter: AgentFilter, shape: (row:
 async function* shapedInTurns<T>(
   context: Context,
   filter: AgentFilter,
-  shape: (row: ShownRow) => T,
+  shape: (row: ShownAgent) => T,
   perTurn = agentsPerTurn,
 ): AsyncGenerator<T[]> {
   const selector = filter.filter === undefined ? null : requireSelector(filter.filter, '/filter');
@@ -205,7 +206,7 @@ async function* agentRows(
   filter: AgentFilter,
   offset: number,
   size: number,
-): AsyncGenerator<ShownRow[]> {
+): AsyncGenerator<ShownAgent[]> {
   const { status, q } = filter;
   const variant = { status: status !== undefined, q: !!q };
   if (filter.sort === undefined) {
@@ -262,20 +263,40 @@ const isNamed = ({ name, initial_hostname, attributes }: Agent, folded: string):
     (text) => typeof text === 'string' && foldAscii(text).includes(folded),
   );
 
-/** Returns a page of agents, each as JSON text. */
-export const listAgentPage = (
-  context: Context,
-  filter: AgentFilter,
-  request: PageRequest,
-): Promise<Page<JsonText<Agent>>> =>
-  readPage(request, (part) => listShaped(context, { ...filter, ...part }, (row) => toAgentText(context, row)));
+/** Returns a page of agents, each as JSON in UTF-8. */
+export const listAgentPage = (context: Context, filter: AgentFilter, request: PageRequest): Promise<Page<Buffer>> =>
+  readPage(request, async (part) => {
+    const found: Buffer[] = [];
+    for await (const batch of agentsInTurns(context, { ...filter, ...part })) found.push(...batch);
+    return found;
+  });
 
-/** Yields all matching agents as JSON text, in batches, so that the first batch is sent before the rest is read. */
-export const agentTextsInTurns = (
+/**
+ * Yields agents as JSON in UTF-8, in batches, so that the first batch is sent before the rest is read. Takes them from
+ * memory if all agents are listed by id.
+ */
+export async function* agentsInTurns(
   context: Context,
   filter: AgentFilter,
-  perTurn?: number,
-): AsyncIterable<JsonText<Agent>[]> => shapedInTurns(context, filter, (row) => toAgentText(context, row), perTurn);
+  perTurn = agentsPerTurn,
+): AsyncGenerator<Buffer[]> {
+  const { status, sort, q, offset = 0, limit = Number.MAX_SAFE_INTEGER } = filter;
+  if (q || filter.filter !== undefined || status !== undefined || sort !== undefined) {
+    yield* shapedInTurns(context, filter, (row) => shown(context, new AgentRecord(row)), perTurn);
+    return;
+  }
+  let after: string | undefined;
+  for (let left = limit; left > 0; left -= perTurn) {
+    if (after !== undefined) await nextTurn();
+    const part = { after, limit: Math.min(left, perTurn), offset: after === undefined ? offset : 0 };
+    const records = await context.agentRecords.page(JSON.stringify(part), () =>
+      context.db.all(agents({ after: after !== undefined }), { ...part, status: undefined, q: undefined }),
+    );
+    yield records.map((record) => shown(context, record));
+    if (records.length < part.limit) return;
+    after = records.at(-1)?.nodeId;
+  }
+}
 
 /** Returns the approved agents that match a selector; none for an empty selector. */
 export async function approvedMatching(context: Context, selector: Selector): Promise<Agent[]> {

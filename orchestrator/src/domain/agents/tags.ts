@@ -4,8 +4,9 @@ import { touchAgent } from '../../store/queries/agents/agents.ts';
 import { deleteTag, deleteTags, putTag, tagBeyond, tagValues } from '../../store/queries/agents/tags.ts';
 import { type Statement, statement } from '../../store/transaction.ts';
 import { audited } from '../audit/audit.ts';
+import type { AgentRecord } from '../shared/agent-records.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
-import { type AgentRow, requireAgent } from './agents.ts';
+import { requireRecord } from './agents.ts';
 
 /**
  * Returns the faults of a tag.
@@ -37,7 +38,7 @@ export function requireTags(tags: Readonly<Record<string, string>>, at = '/tags'
 async function changeTags(
   context: Context,
   actor: Actor,
-  row: AgentRow,
+  { nodeId: node_id, label }: AgentRecord,
   statements: Statement[],
   summary: string,
   metadata: Record<string, unknown>,
@@ -46,58 +47,56 @@ async function changeTags(
     name: 'tags/change',
     statements: [
       ...statements,
-      statement(
-        touchAgent,
-        { node_id: row.node_id, now: seconds(context.now()) },
-        { expect: 'changed', else: 'agent_not_found' },
-      ),
+      statement(touchAgent, { node_id, now: seconds(context.now()) }, { expect: 'changed', else: 'agent_not_found' }),
       audited(context, {
         type: 'agent.tagged',
         actor,
-        target: { type: 'agent', id: row.node_id, name: row.name ?? row.initial_hostname },
+        target: { type: 'agent', id: node_id, name: label },
         summary,
         metadata,
       }),
     ],
   });
-  context.bus.publish({ type: 'agent_changed', node_id: row.node_id });
+  context.bus.publish({ type: 'agent_changed', node_id });
 }
 
 export async function putTags(context: Context, actor: Actor, idOrName: string, tags: Record<string, string>) {
   requireTags(tags);
-  const row = await requireAgent(context, idOrName);
-  const puts = Object.entries(tags).map(([key, value]) => statement(putTag, { node_id: row.node_id, key, value }));
-  const summary = `tags of ${row.name ?? row.initial_hostname} replaced`;
-  await changeTags(context, actor, row, [statement(deleteTags, { node_id: row.node_id }), ...puts], summary, { tags });
+  const agent = await requireRecord(context, idOrName);
+  const puts = Object.entries(tags).map(([key, value]) => statement(putTag, { node_id: agent.nodeId, key, value }));
+  const summary = `tags of ${agent.label} replaced`;
+  await changeTags(context, actor, agent, [statement(deleteTags, { node_id: agent.nodeId }), ...puts], summary, {
+    tags,
+  });
 }
 
 export async function putOneTag(context: Context, actor: Actor, idOrName: string, key: string, value: string) {
   const faults = tagFaults(key, value, '');
   if (faults.length > 0) throw new MusterError('invalid_input', faults[0]?.message, faults);
-  const row = await requireAgent(context, idOrName);
-  const put = statement(putTag, { node_id: row.node_id, key, value });
+  const agent = await requireRecord(context, idOrName);
+  const put = statement(putTag, { node_id: agent.nodeId, key, value });
   const capacity = statement(
     tagBeyond,
-    { node_id: row.node_id, capacity: maxTags },
+    { node_id: agent.nodeId, capacity: maxTags },
     {
       expect: 'no_row',
       else: 'invalid_input',
       detail: `the agent has ${maxTags} tags, which is the maximum`,
     },
   );
-  await changeTags(context, actor, row, [put, capacity], `${row.name ?? row.initial_hostname} tagged ${key}=${value}`, {
+  await changeTags(context, actor, agent, [put, capacity], `${agent.label} tagged ${key}=${value}`, {
     tags: { [key]: value },
   });
 }
 
 export async function deleteOneTag(context: Context, actor: Actor, idOrName: string, key: string) {
-  const row = await requireAgent(context, idOrName);
+  const agent = await requireRecord(context, idOrName);
   const remove = statement(
     deleteTag,
-    { node_id: row.node_id, key },
+    { node_id: agent.nodeId, key },
     { expect: 'changed', else: 'tag_not_found', detail: `the agent has no tag ${JSON.stringify(key.slice(0, 64))}` },
   );
-  await changeTags(context, actor, row, [remove], `tag ${key} of ${row.name ?? row.initial_hostname} removed`, {
+  await changeTags(context, actor, agent, [remove], `tag ${key} of ${agent.label} removed`, {
     removed: key,
   });
 }

@@ -2,6 +2,7 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { Bus } from '../../bus/bus.ts';
 import type { SecretKeys } from '../../identity/secret-keys.ts';
 import type { Database } from '../../store/database.ts';
+import type { AgentRecords } from './agent-records.ts';
 import type { ModuleDocuments } from './module-documents.ts';
 
 /** The domain's dependencies. */
@@ -16,6 +17,7 @@ export interface Context {
   readonly randomBytes: (length: number) => Buffer;
   readonly presence: Presence;
   readonly documents: ModuleDocuments;
+  readonly agentRecords: AgentRecords;
   /** Encryption keys of secrets. */
   readonly secretKeys: SecretKeys;
   readonly log: Log;

@@ -1,7 +1,7 @@
 import {
-  agentTextsInTurns,
+  agentsInTurns,
   approvedMatching,
-  getAgentText,
+  getAgentJson,
   getAttributes,
   listAgentPage,
   removeAgent,
@@ -11,16 +11,19 @@ import {
 import { actorIn } from '../../domain/operators/sessions.ts';
 import type { Context } from '../../domain/shared/context.ts';
 import { type Handlers, JsonBody } from '../server/handlers.ts';
-import { inChunks, pagedInChunks } from '../server/page.ts';
+import { inChunks, pagedJson } from '../server/page.ts';
 
 export function agentHandlers(context: Context) {
   return {
     listAgents: async ({ query }) => {
       const { limit, offset } = query;
-      if (limit === undefined) return inChunks(agentTextsInTurns(context, query));
-      return pagedInChunks(await listAgentPage(context, query, { limit, offset }), { limit, offset });
+      if (limit === undefined) return inChunks(agentsInTurns(context, query));
+      return pagedJson(await listAgentPage(context, query, { limit, offset }), { limit, offset });
     },
-    getAgent: async ({ params }) => new JsonBody(await getAgentText(context, params.node_id)),
+    getAgent: ({ params }) => {
+      const json = getAgentJson(context, params.node_id);
+      return json instanceof Promise ? json.then((bytes) => new JsonBody(bytes)) : new JsonBody(json);
+    },
     setAgentStatus: ({ params, body, session }) => setStatus(context, actorIn(session), params.node_id, body),
     removeAgent: ({ params, session }) => removeAgent(context, actorIn(session), params.node_id),
     getAttributes: ({ params }) => getAttributes(context, params.node_id),

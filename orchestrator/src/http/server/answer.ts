@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { mediaOf, type Route } from '@muster/protocol/http';
 import type { FastifyReply } from 'fastify';
-import { compressStream, compressText, isCompressed } from './compression.ts';
+import { compressJson, compressStream, isCompressed } from './compression.ts';
 import { Chunked, JsonBody, JsonPieces, Paged, Reply, Stream } from './handlers.ts';
 import { nextLink } from './page.ts';
 
@@ -50,16 +50,23 @@ export function sendAnswer(
   if (body instanceof JsonPieces) return sendPieces(reply, validatedPieces(form, status, body), broken);
   if (form.validate) requireSchema(form.route, status, body);
   if (body === undefined) return reply.send();
-  return sendText(reply, textOf(body));
+  return sendJson(reply, jsonOf(body));
 }
 
-function sendText(reply: FastifyReply, text: string): FastifyReply | Promise<FastifyReply> {
+/** JSON as text, or in UTF-8. */
+type Json = string | Buffer;
+
+function sendJson(reply: FastifyReply, body: Json): FastifyReply | Promise<FastifyReply> {
   reply.header('content-type', json);
-  if (!isCompressed(reply, text.length)) return reply.send(text);
-  return compressText(text).then((bytes) => reply.send(bytes));
+  if (isCompressed(reply, body.length)) return compressJson(body).then((bytes) => reply.send(bytes));
+  // A short body is written with the headers, which is only possible for text.
+  return reply.send(body.length > maxJoinedBytes ? body : String(body));
 }
 
-const textOf = (body: unknown): string => (body instanceof JsonBody ? body.text : JSON.stringify(body));
+/** Maximum length of a body that is converted to text to be written with the headers. Converting a longer one costs more. */
+const maxJoinedBytes = 8 * 1024;
+
+const jsonOf = (body: unknown): Json => (body instanceof JsonBody ? body.json : JSON.stringify(body));
 
 function requireSchema(route: Route, status: number, body: unknown): void {
   const schema = route.answers[status];
@@ -71,19 +78,21 @@ function requireSchema(route: Route, status: number, body: unknown): void {
     return;
   }
   // Converted to JSON first, because JSON omits undefined fields.
-  const read = schema.safeParse(body === undefined ? undefined : JSON.parse(textOf(body)));
+  const read = schema.safeParse(body === undefined ? undefined : JSON.parse(String(jsonOf(body))));
   if (!read.success)
     throw new Error(`${route.id} answered with a body that does not match its schema: ${read.error.message}`);
 }
 
 /** Yields the JSON text of a long array in pieces. */
-async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<string> {
+async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunked<unknown>): AsyncGenerator<Json> {
   let before = '[';
   for await (const chunk of chunks) {
     if (form.validate) requireSchema(form.route, status, chunk);
-    const items = textOf(chunk).slice(1, -1);
-    if (items === '') continue;
-    yield before + items;
+    const array = jsonOf(chunk);
+    if (array.length <= 2) continue;
+    yield typeof array === 'string'
+      ? before + array.slice(1, -1)
+      : Buffer.concat([Buffer.from(before), array.subarray(1, -1)]);
     before = ',';
   }
   yield before === '[' ? '[]' : ']';
@@ -111,22 +120,23 @@ const maxSmallBody = 64 * 1024;
  */
 async function sendPieces(
   reply: FastifyReply,
-  source: AsyncGenerator<string>,
+  source: AsyncGenerator<Json>,
   broken: (error: unknown) => void,
 ): Promise<FastifyReply> {
-  let start = '';
-  for (;;) {
+  const start: Json[] = [];
+  let length = 0;
+  while (length <= maxSmallBody) {
     const step = await source.next();
-    if (step.done) return sendText(reply, start);
-    start += step.value;
-    if (start.length > maxSmallBody) break;
+    if (step.done) return sendJson(reply, start.join(''));
+    start.push(step.value);
+    length += step.value.length;
   }
   reply.header('content-type', json);
 
-  async function* pieces(): AsyncGenerator<string> {
+  async function* pieces(): AsyncGenerator<Json> {
     let ended = false;
     try {
-      yield start;
+      yield* start;
       for (let step = await source.next(); !step.done; step = await source.next()) {
         yield step.value;
         await nextTurn();
@@ -142,7 +152,7 @@ async function sendPieces(
     }
   }
   const whole = Readable.from(pieces(), { objectMode: false });
-  return reply.send(isCompressed(reply, start.length) ? compressStream(whole) : whole);
+  return reply.send(isCompressed(reply, length) ? compressStream(whole) : whole);
 }
 
 /**

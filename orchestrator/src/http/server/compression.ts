@@ -29,8 +29,8 @@ export function isCompressed(reply: FastifyReply, length: number): boolean {
   return true;
 }
 
-const compressed = promisify<string, { level: number }, Buffer>(gzip);
-export const compressText = (text: string): Promise<Buffer> => compressed(text, options);
+const compressed = promisify<string | Buffer, { level: number }, Buffer>(gzip);
+export const compressJson = (json: string | Buffer): Promise<Buffer> => compressed(json, options);
 
 /**
  * Returns a stream that compresses the source at the pace of its reader. Both streams end, fail, and are destroyed

@@ -75,11 +75,11 @@ type StatusOf<R extends Route> = keyof R['answers'] & number;
 /** JSON text of a value of type `T`. */
 export type JsonText<T> = string & { readonly jsonOf?: T };
 
-/** A body that is already encoded, for large and frequent answers. */
+/** A body that is already encoded, as text or as UTF-8, for large and frequent answers. */
 export class JsonBody<T> {
-  readonly text: JsonText<T>;
-  constructor(text: JsonText<T>) {
-    this.text = text;
+  readonly json: JsonText<T> | Buffer;
+  constructor(json: JsonText<T> | Buffer) {
+    this.json = json;
   }
 }
 
@@ -105,10 +105,10 @@ export class JsonPieces<T> {
 
 /** A page of a list, with a `Link` header to the next page. For routes that are `paged`. */
 export class Paged<T> {
-  readonly items: readonly T[] | Chunked<T>;
+  readonly items: readonly T[] | JsonBody<readonly T[]> | Chunked<T>;
   /** Query parameters that the next page changes; null on the last page. */
   readonly next: Readonly<Record<string, string>> | null;
-  constructor(items: readonly T[] | Chunked<T>, next: Readonly<Record<string, string>> | null) {
+  constructor(items: Paged<T>['items'], next: Readonly<Record<string, string>> | null) {
     this.items = items;
     this.next = next;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Chunked, JsonBody } from './handlers.ts';
-import { nextLink, paged, pagedInChunks } from './page.ts';
+import { nextLink, paged, pagedJson } from './page.ts';
 
 describe('next page', () => {
   test('changes only the offset in the URL of the next page', () => {
@@ -18,13 +18,13 @@ describe('next page', () => {
     const request = { limit: 2, offset: 4 };
     expect(paged({ items: [1, 2], more: true }, request).next).toEqual({ limit: '2', offset: '6' });
     expect(paged({ items: [1], more: false }, request).next).toBeNull();
-    const long = pagedInChunks<number>(
-      { items: Array.from({ length: 1001 }, (_, i) => String(i)), more: true },
+    const long = pagedJson<number>(
+      { items: Array.from({ length: 1001 }, (_, i) => Buffer.from(String(i))), more: true },
       request,
     );
     expect(long.next).toEqual({ limit: '2', offset: '1005' });
     const chunks = [...((long.items as Chunked<number>).chunks as Iterable<JsonBody<number[]>>)];
-    const read = chunks.map(({ text }) => JSON.parse(text) as number[]);
+    const read = chunks.map(({ json }) => JSON.parse(String(json)) as number[]);
     expect(read.map(({ length }) => length)).toEqual([500, 500, 1]);
     expect(read.flat()).toEqual(Array.from({ length: 1001 }, (_, i) => i));
   });

@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from '../../domain/shared/page.ts';
-import { Chunked, JsonBody, type JsonText, Paged } from './handlers.ts';
+import { Chunked, JsonBody, Paged } from './handlers.ts';
 
 /** Returns the `Link` header to the next page of a list (RFC 8288). */
 export function nextLink(url: string, next: Readonly<Record<string, string>>): string {
@@ -15,22 +15,37 @@ export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageReques
 
 const itemsPerChunk = 500;
 
-/** Returns a page as {@link paged} does, for many items in JSON text that are written in pieces. */
-export function pagedInChunks<T>({ items, more }: Page<JsonText<T>>, { limit, offset }: PageRequest): Paged<T> {
+/** Returns a page as {@link paged} does, of items in JSON. Writes a long page in pieces. */
+export function pagedJson<T>({ items, more }: Page<Buffer>, { limit, offset }: PageRequest): Paged<T> {
   function* chunks(): Generator<JsonBody<readonly T[]>> {
     for (let start = 0; start < items.length; start += itemsPerChunk)
-      yield pieceOf(items.slice(start, start + itemsPerChunk));
+      yield arrayOf(items.slice(start, start + itemsPerChunk));
   }
   const next = more ? { limit: String(limit), offset: String(offset + items.length) } : null;
-  return new Paged(new Chunked(chunks()), next);
+  return new Paged(items.length <= itemsPerChunk ? arrayOf(items) : new Chunked(chunks()), next);
 }
 
-/** Returns a whole list of items in JSON text, which is written while it is read. */
-export function inChunks<T>(parts: AsyncIterable<readonly JsonText<T>[]>): Chunked<T> {
+/** Returns a whole list of items in JSON, which is written while it is read. */
+export function inChunks<T>(parts: AsyncIterable<readonly Buffer[]>): Chunked<T> {
   async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
-    for await (const part of parts) yield pieceOf(part);
+    for await (const part of parts) yield arrayOf(part);
   }
   return new Chunked(chunks());
 }
 
-const pieceOf = <T>(items: readonly JsonText<T>[]): JsonBody<readonly T[]> => new JsonBody(`[${items.join()}]`);
+const openingBracket = 0x5b;
+const comma = 0x2c;
+const closingBracket = 0x5d;
+
+/** Returns a JSON array of items in JSON. */
+function arrayOf<T>(items: readonly Buffer[]): JsonBody<readonly T[]> {
+  if (items.length === 0) return new JsonBody('[]');
+  const array = Buffer.allocUnsafe(items.reduce((sum, { length }) => sum + length + 1, 1));
+  let end = 0;
+  for (const item of items) {
+    array[end] = end === 0 ? openingBracket : comma;
+    end += 1 + item.copy(array, end + 1);
+  }
+  array[end] = closingBracket;
+  return new JsonBody(array);
+}

@@ -119,6 +119,9 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
   shownWithTags(db, d).where(d.isIn('node_id', p.ids)),
 );
 
+/** The columns of an agent that the API returns. */
+export type ShownAgent = NonNullable<(typeof agentsByIds)['types']>['row'];
+
 /** Names of the given agents. Leaves out missing agents. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
