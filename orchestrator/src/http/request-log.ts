@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { pathOf } from './server/request-path.ts';
 
 /** Logs one line per request. Successful reads are frequent, so they are logged at debug level. */
-export function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+export function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply, ms: number): void {
   const quiet = reply.statusCode < 400 && (request.method === 'GET' || request.method === 'HEAD');
   const level = quiet ? 'debug' : 'info';
   if (!log.isLevelEnabled(level)) return;
@@ -13,7 +13,7 @@ export function logRequest(log: Logger, request: FastifyRequest, reply: FastifyR
       method: request.method,
       path: pathOf(request),
       status: reply.statusCode,
-      duration_ms: Math.round(reply.elapsedTime * 10) / 10,
+      duration_ms: Math.round(ms * 10) / 10,
       ip: request.ip,
       ...(request.session ? { operator_id: request.session.operator_id } : {}),
     },

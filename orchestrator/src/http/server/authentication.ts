@@ -38,7 +38,15 @@ export function authenticate(
         : 'The Authorization header is not `Bearer <token>`.',
     );
   }
-  const found = sessions.find(hashToken(token));
+  return findLive(hashToken(token), sessions);
+}
+
+/**
+ * Finds a live session.
+ * @throws MusterError unauthenticated
+ */
+export function findLive(tokenHash: string, sessions: Sessions): Session | Promise<Session> {
+  const found = sessions.find(tokenHash);
   return found instanceof Promise ? found.then(live) : live(found);
 }
 

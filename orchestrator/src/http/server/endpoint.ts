@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { withinRequest } from '../../request-fields.ts';
 import { type AnswerForm, sendAnswer } from './answer.ts';
 import { authorize } from './authentication.ts';
-import type { Session } from './handlers.ts';
+import { JsonBody, type Session } from './handlers.ts';
 import { invalidInput, readInput } from './input.ts';
 import { prefersAsync } from './prefer.ts';
 import { nothing, type ParsedQuery } from './query.ts';
@@ -32,7 +32,7 @@ export interface EndpointContext {
   /** Checks the rate limits and the session of a request, before its body is read. Throws to refuse it. */
   admit(route: Route, request: FastifyRequest): Session | null | Promise<Session | null>;
   /** Throws if the session has ended since the admission of the request. */
-  confirm(request: FastifyRequest): void | Promise<void>;
+  confirm(session: Session, request: FastifyRequest): void | Promise<void>;
   readonly responses: StreamingResponses;
   /** Called for errors after the beginning of an answer was sent. */
   broken(request: FastifyRequest, error: unknown): void;
@@ -93,6 +93,11 @@ export function registerEndpoint(
     if (!secure && !loopback && !context.trustProxyTls) throw new MusterError('plaintext_refused');
   };
 
+  /** Whether the session may end between the admission of the request and its handler. */
+  const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
+  /** From now on, the end of the session aborts the response. */
+  const track = (session: Session, reply: FastifyReply): void =>
+    context.responses.add(session, reply.raw, onSessionEnd[route.id] ?? 'abort');
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> => {
     const respondAsync = route.respondAsync === true && prefersAsync(request.headers.prefer);
     const call = {
@@ -105,14 +110,14 @@ export function registerEndpoint(
     };
     // GET handlers log nothing, and are too frequent for the cost of an async context.
     const given = route.method === 'GET' ? handler(call) : withinRequest(request.id, () => handler(call));
+    // The synchronous part of a handler does not end sessions. A complete body is sent at once.
+    if (!mayTakeLong && request.session !== null && !(given instanceof JsonBody)) track(request.session, reply);
     const send = (body: unknown): FastifyReply | Promise<FastifyReply> => {
       if (context.draining.aborted) reply.header('connection', 'close');
       return sendAnswer(form, body, reply, respondAsync, (error) => context.broken(request, error));
     };
     return given instanceof Promise ? given.then(send) : send(given);
   };
-  /** Whether the session may end between the admission of the request and its handler. */
-  const mayTakeLong = route.method !== 'GET' || route.media !== undefined;
 
   app.route({
     method: route.method,
@@ -138,12 +143,10 @@ export function registerEndpoint(
       }
     },
     handler: (request, reply) => {
-      if (request.session === null) return answer(request, reply);
-      // From now on, the end of the session aborts the answer.
-      context.responses.add(request.session, reply.raw, onSessionEnd[route.id] ?? 'abort');
-      if (!mayTakeLong) return answer(request, reply);
+      if (request.session === null || !mayTakeLong) return answer(request, reply);
+      track(request.session, reply);
       // The session may have ended while the body arrived.
-      const confirmed = context.confirm(request);
+      const confirmed = context.confirm(request.session, request);
       return confirmed instanceof Promise ? confirmed.then(() => answer(request, reply)) : answer(request, reply);
     },
   });

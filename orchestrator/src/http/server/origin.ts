@@ -1,5 +1,6 @@
 import { MusterError } from '@muster/protocol';
 import type { FastifyRequest } from 'fastify';
+import { isApi } from './request-path.ts';
 
 /**
  * Refuses pages of other origins before all other checks, so that they cannot use public routes. There are no cookies
@@ -42,11 +43,11 @@ export function ownOrigins(protocol: string, host: string, publicUrl: string | n
 }
 
 /** @throws MusterError if the page has another origin */
-export function requireOwnOrigin(request: FastifyRequest, publicUrl: string | null, isPage: boolean): void {
+export function requireOwnOrigin(request: FastifyRequest, publicUrl: string | null): void {
   const { headers, method } = request;
   if (headers.origin === undefined && headers['sec-fetch-site'] === undefined) return;
   const text = (name: string): string | undefined => headers[name]?.toString();
   const page = { method, origin: headers.origin, site: text('sec-fetch-site'), mode: text('sec-fetch-mode') };
-  if (isForeign(page, ownOrigins(request.protocol, request.host, publicUrl), isPage))
+  if (isForeign(page, ownOrigins(request.protocol, request.host, publicUrl), !isApi(request)))
     throw new MusterError('origin_refused');
 }

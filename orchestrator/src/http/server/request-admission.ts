@@ -1,7 +1,7 @@
 import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 import type { FastifyRequest } from 'fastify';
-import { authenticate, challengeHeader } from './authentication.ts';
+import { authenticate, challengeHeader, findLive } from './authentication.ts';
 import type { Session, Sessions } from './handlers.ts';
 import { RefusedRequest } from './problem.ts';
 import { createRates, type Rates, type TicketRate } from './rate.ts';
@@ -49,22 +49,12 @@ export class RequestAdmission {
    */
   findSession(access: Route['access'], request: FastifyRequest): Session | null | Promise<Session> {
     const { authorization } = request.headers;
-    const refuse = (error: unknown): never => {
-      if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;
-      const challenge = challengeHeader(authorization !== undefined);
-      throw new RefusedRequest(error.code, error.message, { 'www-authenticate': challenge });
-    };
-    try {
-      const found = authenticate(access, authorization, this.#parts.sessions);
-      return found instanceof Promise ? found.catch(refuse) : found;
-    } catch (error) {
-      return refuse(error);
-    }
+    return challenging(request, () => authenticate(access, authorization, this.#parts.sessions));
   }
 
   /** Throws or rejects if the session has ended since the admission of the request. */
-  confirm(request: FastifyRequest): void | Promise<void> {
-    const found = this.findSession('operator', request);
+  confirm(session: Session, request: FastifyRequest): void | Promise<void> {
+    const found = challenging(request, () => findLive(session.token_hash, this.#parts.sessions));
     return found instanceof Promise ? found.then(() => {}) : undefined;
   }
 
@@ -72,5 +62,20 @@ export class RequestAdmission {
     this.#parts.onSignedIn(request);
     this.#rates.session(session.token_hash);
     return session;
+  }
+}
+
+/** Finds a session. Adds a challenge to the error if there is none. */
+function challenging<T>({ headers }: FastifyRequest, find: () => T | Promise<Session>): T | Promise<Session> {
+  const refuse = (error: unknown): never => {
+    if (!(error instanceof MusterError) || error.code !== 'unauthenticated') throw error;
+    const challenge = challengeHeader(headers.authorization !== undefined);
+    throw new RefusedRequest(error.code, error.message, { 'www-authenticate': challenge });
+  };
+  try {
+    const found = find();
+    return found instanceof Promise ? found.catch(refuse) : found;
+  } catch (error) {
+    return refuse(error);
   }
 }
