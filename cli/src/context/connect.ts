@@ -126,11 +126,11 @@ async function trustAtFirstUse(context: Context, certificate: UnknownCertificate
     throw new CliError(
       exits.unreachable,
       'certificate_unknown',
-      `the certificate of ${origin} is not known yet; nothing was sent\n${fingerprint}`,
+      `the certificate of ${origin} is not trusted yet; nothing was sent\n${fingerprint}`,
       `Compare it with ${fingerprintSource}, then: muster login --url ${url} --fingerprint ${fingerprint}`,
     );
   context.out.warn(
-    `the certificate of ${origin} is not known yet: ${reasons[reason] ?? reason}\n` +
+    `the certificate of ${origin} is not trusted yet: ${reasons[reason] ?? reason}\n` +
       `  ${fingerprint}\n  ${sanitiseLine(subject)}\n` +
       `Compare it with ${fingerprintSource}.`,
   );

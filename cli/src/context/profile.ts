@@ -38,7 +38,7 @@ const nameShape = /^[\p{L}\p{Nd}][\p{L}\p{Nd}._-]{0,63}$/u;
  * @throws CliError (usage) if the address is invalid
  */
 export function parseUrl(text: string): string {
-  const remedy = `An address looks like ${defaultUrl}.`;
+  const remedy = `Specify an address such as ${defaultUrl}.`;
   let url: URL;
   try {
     url = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`);
@@ -46,7 +46,7 @@ export function parseUrl(text: string): string {
     throw usageError(`${JSON.stringify(text)} is not an address`, remedy);
   }
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw usageError(`the address ${JSON.stringify(text)} is neither https nor http`, remedy);
+    throw usageError(`the address ${JSON.stringify(text)} begins with neither https:// nor http://`, remedy);
   if (url.username || url.password || url.search || url.hash)
     throw usageError(`the address ${JSON.stringify(text)} may contain only a host, a port, and a path`, remedy);
   return url.origin + url.pathname.replace(/\/+$/, '');
@@ -56,7 +56,7 @@ function faulty(path: string, what: string, cause?: unknown): CliError {
   return new CliError(
     exits.usage,
     'profiles_invalid',
-    `${path} is not usable: ${what}`,
+    `cannot use ${path}: ${what}`,
     'Fix the file, or move it away and create the profiles again (`muster profile create`).',
     { cause },
   );
@@ -97,7 +97,7 @@ export async function readProfiles(env: Environment): Promise<Profiles> {
 
 function checked(path: string, value: unknown): Profiles {
   if (!isRecord(value) || !isRecord(value.profiles) || !isRecord(value.servers))
-    throw faulty(path, 'it needs `profiles` and `servers`');
+    throw faulty(path, '`profiles` or `servers` is missing');
   if (value.version !== 1) throw faulty(path, 'it was written by another version of muster');
   const profiles = Object.entries(value.profiles).map(([name, profile]) => {
     if (!isRecord(profile) || typeof profile.url !== 'string') throw faulty(path, `profile ${name} has no url`);

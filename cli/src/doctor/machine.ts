@@ -48,7 +48,7 @@ export function judgeMachine(facts: MachineFacts): Finding[] {
         'agent_orchestrator',
         `${directory}/orchestrator.json is invalid`,
         'The agent does not know its orchestrator.',
-        `rm ${directory}/orchestrator.json, then muster agents enroll, and paste the command on this machine`,
+        `rm ${directory}/orchestrator.json; then run muster agents enroll, and paste the command on this machine`,
       ),
     );
   if (belongs !== null) findings.push(judgeReachable(belongs), ...judgePin(belongs.key, orchestratorKey));
@@ -88,7 +88,7 @@ function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Findi
     `${shown}: other users can ${change ? 'change' : 'read'} it`,
     change
       ? 'It sets the first admin and the destinations of notifications.'
-      : 'It may contain passwords, e.g. of the database and of mail.',
+      : 'It may contain passwords, such as those of the database and of the mail server.',
     `sudo chgrp muster ${path} && sudo chmod 640 ${path}`,
   );
 }

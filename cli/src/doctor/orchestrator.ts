@@ -44,7 +44,7 @@ const reasons: Readonly<Record<string, [what: string, remedy: string]>> = {
   ],
   metrics: [
     'samples cannot be stored',
-    'The log of the orchestrator gives the reason, and how to handle a damaged file. Agents keep their samples for a day.',
+    'The log of the orchestrator states the reason, and how to handle a damaged file. Agents keep their samples for a day.',
   ],
   disk: ['the disk is nearly full', 'Free space on the disk of the orchestrator’s data directory: df -h'],
 };

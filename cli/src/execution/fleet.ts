@@ -194,7 +194,7 @@ async function whyFailed(
     if (failed.length === 0) return [];
     for (const { type, identity, message } of failed)
       lines.push(
-        `  ${sanitiseLine(`${type} ${identity}`)}: ${sanitise(message ?? 'no reason was given').replaceAll('\n', '\n    ')}`,
+        `  ${sanitiseLine(`${type} ${identity}`)}: ${sanitise(message ?? 'no reason was reported').replaceAll('\n', '\n    ')}`,
       );
     const { output } = await call(getOperationOutput, { params: { node_id, operation_id } });
     const ofFailed = new Set(failed.map(({ module, identity }) => `${module}/${identity}`));

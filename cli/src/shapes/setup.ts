@@ -42,7 +42,7 @@ export const shapes: Shapes = {
   'operator remove': prints(
     z.strictObject({
       removed: z.array(z.string()),
-      ended: z.array(removedOperatorSchema).describe('for each of them'),
+      ended: z.array(removedOperatorSchema).describe('for each removed operator'),
     }),
   ),
   'profile update': prints(profile),

@@ -260,7 +260,7 @@ class Live {
       const size = this.#options.terminal.size();
       if (!again && size !== null && (size.cols < notice.cols || size.rows < notice.rows))
         void this.#options.terminal.say(
-          `The session is ${notice.cols}×${notice.rows}, and this terminal is ${size.cols}×${size.rows}: enlarge it to see all.`,
+          `The session is ${notice.cols}×${notice.rows}, and this terminal is ${size.cols}×${size.rows}: enlarge the terminal to see the whole screen.`,
         );
     }
   }

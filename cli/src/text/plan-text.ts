@@ -49,7 +49,8 @@ function resourceLines(
   const { color } = style;
   const lines = [headLine(result, verbOf(result), width, style)];
   if (result.status === 'failed' || result.status === 'unknown') {
-    const text = result.message ?? (result.status === 'unknown' ? 'it may have run partially' : 'no reason was given');
+    const text =
+      result.message ?? (result.status === 'unknown' ? 'it may have run partially' : 'no reason was reported');
     lines.push(...messageLines(text, color.red, style.width));
   } else if (result.message !== null) lines.push(...messageLines(result.message, color.dim, style.width));
   if (!detail) return lines;

@@ -5,7 +5,7 @@ import { usageError } from '../exit.ts';
 /** Parses `key=value`. The value may be empty or contain equals signs. */
 export function parseTag(text: string): { key: string; value: string } {
   const at = text.indexOf('=');
-  if (at < 1) throw usageError(`${JSON.stringify(text)} is not a tag`, 'Tags are written key=value, e.g. role=web.');
+  if (at < 1) throw usageError(`${JSON.stringify(text)} is not a tag`, 'Write a tag as key=value, e.g. role=web.');
   return { key: text.slice(0, at), value: text.slice(at + 1) };
 }
 

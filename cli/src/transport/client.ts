@@ -328,14 +328,14 @@ const reasons: Readonly<Record<string, string>> = {
 export function unreachable(url: URL, error: Error): CliError {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const wrongProtocol = /wrong version number|packet length too long|HTTP_REQUEST/i.test(`${code} ${error.message}`);
-  const reason = wrongProtocol ? 'the server there does not use TLS' : (reasons[code] ?? error.message);
+  const reason = wrongProtocol ? 'the server at that address does not use TLS' : (reasons[code] ?? error.message);
   // A TLS server closes plain HTTP connections.
   const wantsTls = url.protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_'));
   const remedy = wrongProtocol
-    ? `If it runs with --no-tls, use --url http://${url.host}`
+    ? `If the orchestrator runs with --no-tls, use --url http://${url.host}`
     : wantsTls
-      ? `If it uses TLS, which is the default, use --url https://${url.host}`
-      : 'Check that it is running at this address. Choose another with --url or --profile; `npm start` starts one here.';
+      ? `If the orchestrator uses TLS, which is the default, use --url https://${url.host}`
+      : 'Check that the orchestrator runs at this address. To use another address: --url or --profile';
   return new CliError(exits.unreachable, 'unreachable', `no orchestrator answers at ${url.origin}: ${reason}`, remedy, {
     cause: error,
   });

@@ -281,7 +281,7 @@ export async function untag(context: Context, words: string[], options: ManyOpti
   const typed = options.selector === undefined ? words.slice(0, 1) : [];
   const keys = words.slice(typed.length);
   if (keys.length === 0)
-    throw usageError('no tag key was given', 'Specify agents, then keys: muster agents untag web-1 site');
+    throw usageError('no tag key was specified', 'Specify agents, then keys: muster agents untag web-1 site');
   return await retag(context, typed, options, {
     doing: `Remove ${sanitiseLine(keys.join(' '))} from`,
     change: async (call, node_id) => {

@@ -60,7 +60,7 @@ export const withTokenTerms = (command: Command): Command =>
       text,
     ])
     .option('--expires <when>', 'expiry: a duration such as 30m, 12h, or 7d, or a day such as 2026-12-01', '1h')
-    .option('--uses <n>', 'how many agents may use the token', '1')
+    .option('--uses <n>', 'maximum number of agents that may use the token', '1')
     .option('--no-approve', 'leave the agents pending until they are approved');
 
 const shortId = 12;

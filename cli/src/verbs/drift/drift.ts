@@ -73,7 +73,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
   if (typed.length > 0 && selector !== undefined)
     throw usageError('agent names cannot be combined with --selector', 'Drop the names, or drop --selector.');
   if (options.all && !options.check)
-    throw usageError('--all needs --check; without --check, every agent is listed anyway');
+    throw usageError('--all needs --check; without --check, drift lists every agent by default');
   const single = typed.length === 1 && !typed[0]?.includes(',') && typed[0] !== '-';
   const nameOrId = single ? typed[0] : undefined;
   if (options.accept !== undefined || options.unaccept) return judge(context, nameOrId, options);
@@ -91,7 +91,7 @@ async function drift(context: Context, typed: string[], given: Options): Promise
     if (nameOrId !== undefined || options.latest || options.history)
       throw usageError(
         '--record cannot be combined with an agent, --latest, or --history',
-        'The record already identifies its agent. Omit everything else.',
+        'The record already identifies its agent. Omit the agent, --latest, and --history.',
       );
     return recorded(context, options.record, options);
   }
@@ -134,7 +134,7 @@ async function judge(context: Context, nameOrId: string | undefined, options: Op
     out.print(`The drift of ${name} is accepted: ${counted(judged.resources.length, 'resource')}.`);
     out.note('The acceptance ends when a check finds other drift. An apply still repairs the drift.');
     if (judged.resources.some(({ sensitive }) => sensitive))
-      out.note('It includes a hidden value; another change of that value would not be noticed.');
+      out.note('The drift includes a hidden value: further changes of that value will not be reported.');
   }
   return exits.done;
 }

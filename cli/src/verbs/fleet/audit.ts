@@ -74,7 +74,7 @@ export const register: Register = (command, act) => {
   const retention = command.command('retention').description('show or change how long events are kept');
   retention
     .command('show')
-    .description('show how many days events are kept, if `retention set` was used')
+    .description('show the number of days that `retention set` stored')
     .addHelpText('after', '\nExample:\n  $ muster audit retention show')
     .action(act(showRetention));
   retention
@@ -86,7 +86,7 @@ export const register: Register = (command, act) => {
     .action(act(setRetention));
   retention
     .command('clear')
-    .description('keep events for as long as audit.retention_days of the configuration says')
+    .description('discard the stored number of days; audit.retention_days of the configuration applies again')
     .option('-y, --yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  $ muster audit retention clear')
     .action(act((context: Context, options: { yes?: boolean }) => keep(context, null, options)));
@@ -198,7 +198,7 @@ async function verify(context: Context): Promise<Exit> {
   out.print(
     ok
       ? `${color.green('The chain is intact:')} ${counted(verified, 'event')} verified.`
-      : `${color.red('The chain is broken')} at position ${fault?.place ?? verified + anchor.place + 1}: ${sanitiseLine(fault?.message ?? 'no reason was given')}`,
+      : `${color.red('The chain is broken')} at position ${fault?.place ?? verified + anchor.place + 1}: ${sanitiseLine(fault?.message ?? 'no reason was reported')}`,
   );
   if (fault !== null) {
     if (fault.event_id !== null) out.print(`event   ${sanitiseLine(fault.event_id)}`);
@@ -295,7 +295,7 @@ const setRetention = (context: Context, typed: string, options: { yes?: boolean 
   keep(context, parseCount('the number of days', typed, 1, 1_000_000), options);
 
 async function keep(context: Context, days: number | null, { yes }: { yes?: boolean }): Promise<undefined> {
-  const rule = days === null ? 'as long as the configuration says' : `for ${counted(days, 'day')}`;
+  const rule = days === null ? 'for as long as the configuration specifies' : `for ${counted(days, 'day')}`;
   await confirmed(context, yes, {
     question: `Keep audit events ${rule}, and remove older ones permanently?`,
     what: `audit events would be kept ${rule}, and older ones removed permanently`,

@@ -256,7 +256,7 @@ async function update(
   const changed = await configOf(context, channel_type, options);
   if (options.name === undefined && Object.keys(changed).length === 0)
     throw usageError(
-      'no change was given',
+      'no change was specified',
       'Specify at least one of --name, --to, --topic, --secret-file, or --token-file.',
     );
   const body = {

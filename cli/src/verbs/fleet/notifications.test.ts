@@ -78,7 +78,7 @@ describe('channels', () => {
     [['add', 'x', 'slack', '--to', 'https://h.example', '--token-file', 'x'], '--token-file does not apply to slack'],
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--to-file', 'x'], '--to cannot be combined with --to-file'],
     [['add', 'x', 'webhook', '--to', 'https://h.example', '--secret-file', '/no/such/file'], 'cannot read'],
-    [['update', 'on-call'], 'no change was given'],
+    [['update', 'on-call'], 'no change was specified'],
   ])('refuses %s before it sends a request', async (args, message) => {
     const ran = await muster('channels', ...args);
     expect(ran.exit).toBe(2);

@@ -81,7 +81,7 @@ export const register: Register = (command, act) => {
     .description('re-encrypt all secrets and channel configurations with a new key')
     .addHelpText(
       'after',
-      '\nThe orchestrator keeps working. Back up its keys afterwards: docs/operations.md says where they are.\n\nExample:\n  $ muster secrets rotate-key',
+      '\nThe orchestrator keeps working. Back up its keys afterwards: docs/operations.md lists their paths.\n\nExample:\n  $ muster secrets rotate-key',
     )
     .action(act(rotateKey));
 };
@@ -269,7 +269,7 @@ async function update(context: Context, name: string, options: Terms): Promise<u
   const { call } = await context.connect();
   const body = await termsOf(call, context, options);
   if (Object.keys(body).length === 0)
-    throw usageError('no change was given', 'To change the value: muster secrets set');
+    throw usageError('no change was specified', 'To change the value: muster secrets set');
   const secret = await call(updateSecret, { params: { name }, body }).catch((error: unknown) =>
     suggest(call, name, error),
   );

@@ -172,7 +172,7 @@ async function update(
   const { until, reason } = options;
   if (until !== undefined && options.for !== undefined) throw usageError('--until cannot be combined with --for');
   if (until === undefined && options.for === undefined && reason === undefined)
-    throw usageError('no change was given', 'Specify --until, --for, or --reason.');
+    throw usageError('no change was specified', 'Specify --until, --for, or --reason.');
   const lasts = options.for === undefined ? undefined : parseDuration(options.for);
   const end = until === undefined ? undefined : parseMoment(until, context.now(), 'until');
   const { call } = await context.connect();

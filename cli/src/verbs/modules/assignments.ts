@@ -50,7 +50,7 @@ export const register: Register = (command, act) => {
     .addOption(moduleOption('a module; may be repeated').makeOptionMandatory())
     .requiredOption(
       '--selector <selector>',
-      'which agents, e.g. "role=web site in (paris,rome)"; an empty selector matches none',
+      'selector of the agents, e.g. "role=web site in (paris,rome)"; an empty selector matches none',
     )
     .option('--audit', 'only check for drift, never apply')
     .option('--window-only', 'apply only in maintenance windows')
@@ -230,7 +230,7 @@ async function update(context: Context, name: string, options: UpdateOptions): P
     ...(description === undefined ? {} : { description }),
   };
   if (Object.keys(body).length === 0)
-    throw usageError('no change was given', 'To see the options: muster assignments update --help');
+    throw usageError('no change was specified', 'To see the options: muster assignments update --help');
   const { call } = await context.connect();
   const made = await call(updateAssignment, { params: { name }, body })
     .catch(missingModule(call, modules ?? []))

@@ -9,7 +9,7 @@ export const register: Register = (command, act) => {
   command
     .addHelpText(
       'after',
-      '\nEvery verb signs in by itself; this one checks that it works, and stores the certificate named by --fingerprint.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
+      '\nEvery verb signs in when necessary. This verb checks that you can sign in, and trusts the certificate of --fingerprint.\n\nExample:\n  $ muster login --url https://orchestrator.example:4748 --fingerprint 9F:86:D0:81…',
     )
     .action(act(login));
 };

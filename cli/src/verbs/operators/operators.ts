@@ -120,15 +120,15 @@ async function chooseFromAgent({ env }: Context, comment: string | null) {
   if (only === undefined)
     throw failed(
       comment === null
-        ? 'ssh-agent holds no Ed25519 key'
-        : `ssh-agent holds no Ed25519 key with the comment "${sanitiseLine(comment)}"`,
+        ? 'ssh-agent has no Ed25519 key'
+        : `ssh-agent has no Ed25519 key with the comment "${sanitiseLine(comment)}"`,
       agentKeys.length === 0
-        ? 'Make one with `ssh-keygen -t ed25519`, and add it with ssh-add.'
+        ? 'Create one with `ssh-keygen -t ed25519`, and add it with ssh-add.'
         : `Its keys: ${agentKeys.map((each) => sanitiseLine(each.comment)).join(', ')}`,
     );
   if (fitting.length > 1)
     throw failed(
-      `ssh-agent holds ${fitting.length} matching keys`,
+      `ssh-agent has ${fitting.length} matching keys`,
       `Choose one by its comment: ${fitting.map((each) => sanitiseLine(each.comment)).join(', ')}`,
     );
   return only;

@@ -94,7 +94,7 @@ async function update(
   if (usualKey && keyFile !== undefined) throw usageError('--usual-key cannot be combined with --key-file');
   if (url === undefined && keyFile === undefined && fingerprint === undefined && !usualKey && rename === undefined)
     throw usageError(
-      'no change was given',
+      'no change was specified',
       'Specify at least one of --url, --key-file, --usual-key, --fingerprint, or --rename.',
     );
   const { profiles, profile } = await known(context, name);

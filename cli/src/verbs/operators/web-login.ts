@@ -7,7 +7,7 @@ export const register: Register = (command, act) => {
   command
     .addHelpText(
       'after',
-      '\nPrints a link and does not open it. Opening it, once and within 60 s, signs in to the console as you.\n\nExample:\n  $ muster web-login',
+      '\nPrints a link without opening it. The link works once, within 60 s, and signs in to the console as you.\n\nExample:\n  $ muster web-login',
     )
     .action(act(login));
 };
@@ -18,6 +18,6 @@ async function login(context: Context): Promise<undefined> {
   const made = await call(webLogin, {});
   if (out.json) out.data(made);
   out.print(sanitiseLine(made.url));
-  out.note('Valid once, within 60 s. Opening it signs in to the console as you.');
+  out.note('The link works once, within 60 s, and signs in to the console as you.');
   return undefined;
 }

@@ -139,7 +139,7 @@ function terminalError(code: string, message: string, { session_id }: About): Cl
   const again = `muster terminal attach ${session_id}`;
   const shown = `To see the session: muster terminal replay ${session_id}`;
   const remedies: Readonly<Record<string, string>> = {
-    terminal_taken_over: `To take it back: ${again}. To view only, add --view.`,
+    terminal_taken_over: `To take control again: ${again}. To view only, add --view.`,
     terminal_too_slow: `To view it again: ${again} --view`,
     terminal_interrupted: shown,
     terminal_closed: shown,

@@ -78,7 +78,7 @@ async function play(
     tooLarge: (cols, rows) => {
       const size = terminal.size();
       const first = tooLarge === null;
-      tooLarge = `The recording is ${cols}×${rows}, and this terminal is ${size?.cols}×${size?.rows}: enlarge it to see all.`;
+      tooLarge = `The recording is ${cols}×${rows}, and this terminal is ${size?.cols}×${size?.rows}: enlarge the terminal to see the whole screen.`;
       if (first) void terminal.say(tooLarge);
     },
     clock: () => performance.now(),

@@ -202,7 +202,7 @@ test.each([
   ['replay', (id: string) => ['replay', id]],
   ['replay --raw', (id: string) => ['replay', '--raw', id]],
   ['download -o -', (id: string) => ['download', id, '-o', '-']],
-] as const)('for %s, a closed pipe is not an error, but a full or failed disk is', async (_, words) => {
+] as const)('for %s, ignores a closed pipe, and fails if the disk is full or broken', async (_, words) => {
   const line = 'x'.repeat(100_000);
   const long = [{ version: 2, width: 80, height: 24 }, ...Array.from({ length: 20 }, () => [0, 'o', `${line}\n`])];
   answers.getTranscript = () => ({ text: long.map((each) => `${JSON.stringify(each)}\n`).join('') });
