@@ -9,9 +9,12 @@ import { hexOf } from './bytes.ts';
  */
 export class UnboundSignIn extends Error {
   constructor(cause?: unknown) {
-    super('This orchestrator does not support sign-ins bound to its address. Nothing was signed. Upgrade it.', {
-      cause,
-    });
+    super(
+      'This orchestrator does not support sign-ins bound to its address. Nothing was signed. Upgrade the orchestrator.',
+      {
+        cause,
+      },
+    );
     this.name = 'UnboundSignIn';
   }
 }

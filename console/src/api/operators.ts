@@ -58,6 +58,6 @@ export function endedText({ ended, operators_added, left }: RemovedOperator): st
   return [
     ...(some.length === 0 ? [] : [`Ended: ${some.join(', ')}.`]),
     ...(added === '' ? [] : [`Operators added by this operator remain: ${added}.`]),
-    ...(remaining.length === 0 ? [] : [`Review what remains: ${remaining.join(', ')}.`]),
+    ...(remaining.length === 0 ? [] : [`Review the remaining objects: ${remaining.join(', ')}.`]),
   ].join(' ');
 }

@@ -5,7 +5,7 @@ export function CrashPage({ error, reset }: { readonly error: Error; readonly re
   const stale = /dynamically imported module|module script/i.test(error.message);
   return (
     <Failure
-      title={stale ? 'This page could not be loaded' : 'Something went wrong on this page'}
+      title={stale ? 'This page could not be loaded' : 'This page failed because of an error'}
       error={
         stale
           ? new Error('The orchestrator may have been upgraded or restarted. Reload the console to continue.')

@@ -77,7 +77,7 @@ export const messageOf = (error: unknown): string =>
 export function Failure({
   error,
   retry,
-  title = 'This could not be loaded',
+  title = 'The data could not be loaded',
 }: {
   readonly error: unknown;
   readonly retry?: () => void;

@@ -37,7 +37,7 @@ export async function readKeyFile(text: string, passphrase: string | null): Prom
       'This is not a private key. The console reads PKCS#8 and OpenSSH files of an Ed25519 key, or its seed as 64 hexadecimal characters.',
     );
   }
-  if (/^Proc-Type: /m.test(body)) throw otherKind('a key in an old PEM format, which cannot hold an Ed25519 key');
+  if (/^Proc-Type: /m.test(body)) throw otherKind('a key in an old PEM format, which does not support Ed25519 keys');
   const bytes = bytesOfBase64(body);
   if (bytes === null) throw brokenKey();
   try {

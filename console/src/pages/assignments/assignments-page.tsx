@@ -158,7 +158,7 @@ export function AssignmentsPage() {
       noMatch="No matching assignments"
       empty={
         <Empty title="No assignments yet" action={add}>
-          An assignment gives modules to all agents that match a selector.
+          An assignment adds modules to the desired state of all agents that match a selector.
         </Empty>
       }
     />

@@ -53,7 +53,8 @@ export function FirstSteps({
     },
     {
       title: 'Assign it',
-      description: 'An assignment gives modules to all current and future agents that match a selector.',
+      description:
+        'An assignment adds modules to the desired state of all current and future agents that match a selector.',
       done: false,
       icon: <Target className="size-4" />,
       to: '/assignments/new',

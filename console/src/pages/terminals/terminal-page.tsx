@@ -140,7 +140,7 @@ const shells = ['', '/bin/bash', '/bin/sh', '/bin/zsh'];
 const remedies: Readonly<Record<string, string>> = {
   agent_not_found: 'Choose another agent.',
   agent_not_approved: 'Approve the agent first.',
-  agent_offline: 'Wait until it is connected, then try again.',
+  agent_offline: 'Wait until the agent is connected, then try again.',
   agent_timeout: 'The agent may be busy or its connection slow. Try again.',
   terminal_disabled: 'On the machine, set “remote_terminal: enabled: true” in the agent’s configuration.',
   terminal_limit: 'End a session that is no longer needed, then try again.',

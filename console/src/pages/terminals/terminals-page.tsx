@@ -70,7 +70,7 @@ export function TerminalsPage() {
             </Link>
           }
         >
-          Open one from the page of an agent. Its configuration must contain “remote_terminal: enabled: true”.
+          Open one from the page of an agent. The agent’s configuration must contain “remote_terminal: enabled: true”.
         </Empty>
       }
     >

@@ -96,7 +96,7 @@ test.each([
   ['would_change', 'remove', 'drift', 'unexpected'],
   ['failed', 'restart', 'apply', 'restart failed'],
   ['failed', 'none', 'apply', 'failed'],
-  ['unknown', 'run', 'apply', 'may have run partly'],
+  ['unknown', 'run', 'apply', 'may have run partially'],
 ] as const)('describes %s %s in %s as %s', (status, action, resultKind, word) => {
   expect(outcomeOf(result({ status, action }), resultKind).word).toBe(word);
 });

@@ -86,7 +86,7 @@ export function outcomeOf({ action, status }: ResourceResult, resultKind: Result
     case 'failed':
       return { word: action === 'none' ? 'failed' : `${action} failed`, tone: 'bad' };
     case 'unknown':
-      return { word: 'may have run partly', tone: 'bad' };
+      return { word: 'may have run partially', tone: 'bad' };
     case 'skipped':
       return { word: 'skipped', tone: 'neutral' };
     case 'unchanged':
