@@ -607,7 +607,7 @@ describe('plan, apply, drift, operations', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('apply waits for the end of an operation that is still running', async () => {
+  test('apply waits until a running operation has ended', async () => {
     answers.applyAgent = () => ({ status: 202, body: operation([], { kind: 'apply', status: 'running' }) });
     let requests = 0;
     answers.getOperation = () => ({
@@ -1046,7 +1046,7 @@ describe('assignments and runs', () => {
     expect((await muster('runs', 'follow', '01KAGZ5R3E5F6G7H8J9K0M1N2P')).exit).toBe(1);
   });
 
-  test('assignments apply needs a confirmation, or --yes', async () => {
+  test('assignments apply requires confirmation or --yes', async () => {
     expect((await muster('assignments', 'apply', 'base')).exit).toBe(2);
     expect(server.seen).toEqual([]);
     expect((await muster('assignments', 'apply', 'base', '--yes')).exit).toBe(0);
@@ -1087,7 +1087,7 @@ describe('assignments and runs', () => {
     expect(routes()).not.toContain('startRun');
   });
 
-  test('asks before an apply with the number of removals', async () => {
+  test('asks before an apply, and includes the number of removals in the question', async () => {
     answers.planAssignment = () => ({ body: runOf('succeeded', { status: 'succeeded', summary }) });
     const questions: string[] = [];
     const prompt: Prompter = {
@@ -1225,7 +1225,7 @@ describe('the program', () => {
     expect(json.stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  test('exits with 5 and suggests a wrong address if another server answers', async () => {
+  test('exits with 5 if a server that is not an orchestrator answers', async () => {
     answers.getStatus = () => ({ status: 404, body: 'hello' });
     expect((await muster('status')).exit).toBe(5);
   });
@@ -1384,7 +1384,7 @@ describe('with a terminal', () => {
 });
 
 describe('in a separate process', () => {
-  test('exits with the code and writes to the streams of the program', async () => {
+  test('exits with the code of the verb, and writes data only to stdout', async () => {
     const status = await spawned(['status'], env);
     expect(status).toMatchObject({ exit: 0, stderr: '' });
     expect(status.stdout).toContain(server.url);

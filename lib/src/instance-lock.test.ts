@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('the lock of a data directory', () 
     expect(readdirSync(locked)).toEqual([like(4, '00')]);
   });
 
-  test('gives the lock to at most one of many concurrent processes, even if a dead process left its file', async () => {
+  test('lets at most one of many concurrent processes lock the directory, even if a dead process left its file', async () => {
     const locked = mkdtempSync(join(tmpdir(), 'muster-lock-'));
     writeFileSync(join(locked, `orchestrator-lock.4194304.1.b.00`), '');
     const all = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(locked, 'orchestrator')));

@@ -20,7 +20,7 @@ test.each([
   ['the beginning of one name', 'da', db],
   ['the beginning of one node id', '3f8d', web10],
   ['an agent without a name by its node id', 'b2', pending],
-])('%s finds the agent', (_, nameOrId, found) => {
+])('matchAgent finds an agent by %s', (_, nameOrId, found) => {
   expect(matchAgent(nameOrId, all)).toEqual({ fitting: [found], nearest: [] });
 });
 

@@ -29,7 +29,7 @@ test('groups plans that differ only in the name of their agent, and prints a not
   expect(renderPlans(run, operations, style())).toContain('(shown for db; the others differ only in their name)');
 });
 
-test('lists a few of many names, or all with -v, with visible escapes', () => {
+test('lists the first names of many agents, or all with -v, and escapes them visibly', () => {
   const names = Array.from({ length: 12 }, (_, at) => `web-${at}`);
   expect(namesText(names, { verbose: false })).toBe('12 agents: web-0, web-1, web-2, web-3, web-4 and 7 more');
   expect(namesText(names, { verbose: true })).toContain('web-11');

@@ -57,7 +57,7 @@ test('accepts the pinned certificate although it is self-signed', async () => {
   expect(answer.status).toBe(200);
 });
 
-test('refuses another certificate than the pinned one before it sends a byte', async () => {
+test('refuses a certificate other than the pinned one before it sends a byte', async () => {
   const error = await refusal(open({ kind: 'pinned', fingerprint: second.fingerprint, source: 'stored' })());
   expect(error).toMatchObject({ code: 'certificate_changed', exit: exits.unreachable });
   expect(error.message).toContain(showFingerprint(first.fingerprint));

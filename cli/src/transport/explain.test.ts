@@ -67,7 +67,7 @@ test('prints neither the remedy nor a fault twice', () => {
   expect(renderExplanation(explain(one), colorsFor(false), false)).not.toContain('/selector');
 });
 
-test('prints how long to wait if the server says so', () => {
+test('prints the time to wait if the server specifies it', () => {
   expect(explain(answer('rate_limited', {}, 7)).remedy).toBe('Try again in 7 s.');
 });
 

@@ -22,7 +22,7 @@ test('makes invisible characters visible in any text', () => {
   );
 });
 
-test('truncates a text without splitting a character', () => {
+test('truncates text without splitting a character', () => {
   expect([cutText('abc', 3), cutText('abcd', 3), cutText('ab🙂d', 3), cutText('ab🙂d', 4)]).toEqual([
     'abc',
     'abc',

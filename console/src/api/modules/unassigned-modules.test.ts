@@ -6,7 +6,7 @@ const assignments = [
   { modules: ['web', 'tls'], matches: ['a'] },
 ];
 
-test('lists the modules of each agent that no assignment gives it', () => {
+test('lists the modules of each agent that no assignment contains', () => {
   const beyond = unassignedModules(
     [
       { node_id: 'a', modules: ['base', 'web', 'tls'] },

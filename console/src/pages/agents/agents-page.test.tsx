@@ -37,7 +37,7 @@ function orchestrator(): { readonly api: FakeApi; readonly release: (all?: reado
 const grid = () => screen.findByRole('grid', { name: 'Agents' });
 const tab = (name: RegExp) => screen.getByRole('button', { name }).textContent;
 
-test('shows the first agents while all agents load, and says so', async () => {
+test('shows the first agents, and that the others are loading, until all agents have loaded', async () => {
   const { api, release } = orchestrator();
   await renderPage(AgentsPage);
   const table = await grid();
@@ -69,7 +69,7 @@ test('keeps the focus on a row when all agents have loaded', async () => {
   expect(screen.getByText('1 selected')).toBeTruthy();
 });
 
-test('says only that no agent matches when all agents have loaded', async () => {
+test('shows that no agent matches only after all agents have loaded', async () => {
   const { release } = orchestrator();
   await renderPage(AgentsPage, { at: '/?status=away' });
   await waitFor(() => expect(queryClient.getQueryData(keys.firstAgents('name'))).toHaveLength(100));

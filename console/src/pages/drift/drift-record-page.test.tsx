@@ -37,7 +37,7 @@ test('ignores checks of audit assignments when it looks for a newer check', asyn
   expect(screen.queryByText('A newer check of this agent exists')).toBeNull();
 });
 
-test('shows a minimum duration if the start of the drift is unknown', async () => {
+test('shows a minimum duration of drift if its start is unknown', async () => {
   const { api } = await open();
   api.answer(listDrift, []);
   expect(await screen.findByText('at least', { exact: false })).toBeTruthy();

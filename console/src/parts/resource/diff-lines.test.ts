@@ -31,7 +31,7 @@ test('shows text that is not a diff unchanged', () => {
   ]);
 });
 
-test('reconstructs both texts of any diff from its lines', () => {
+test('reconstructs the old and the new text of any diff from its lines', () => {
   const text = fc.array(fc.constantFrom('', 'a', '- b', '+ c', '@@ -1 +1 @@', '\\ d', ' e'), { maxLength: 12 });
   fc.assert(
     fc.property(text, text, (first, second) => {

@@ -37,7 +37,7 @@ const mixed = [
   result({ identity: 'e' }),
 ];
 
-test('gives two resources of a module with the same identity different keys', () => {
+test('assigns different keys to two resources of a module with the same identity', () => {
   const keyed = keyedResults([
     result({ type: 'package', identity: 'nginx' }),
     result({ type: 'service', identity: 'nginx' }),
