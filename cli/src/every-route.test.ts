@@ -122,7 +122,7 @@ let folder: string;
 let server: Standing;
 let env: Record<string, string>;
 
-/** Answers for routes whose example would prevent the verb from calling its route. */
+/** Answers that replace an example that would prevent the verb from calling its route. */
 const answers: Record<string, (seen: Seen) => Answer | undefined> = {
   // Refuse the second request, which ends the verb.
   followEvents: () => ({ code: 'forbidden', detail: 'not here' }),

@@ -1,6 +1,6 @@
 import type { Fault } from '@muster/protocol';
 
-/** The exit codes. */
+/** The exit codes of the program. */
 export const exits = {
   done: 0,
   failed: 1,
@@ -57,6 +57,6 @@ export class CliError extends Error {
 /** The reader closed standard output, as `head` does. The program ends without a message. */
 export class OutputClosed extends Error {}
 
-/** Creates the error for an invalid command line. */
+/** Creates the error that reports an invalid command line. */
 export const usageError = (message: string, remedy: string | null = null): CliError =>
   new CliError(exits.usage, 'usage', message, remedy);

@@ -17,7 +17,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.exitCode = 1;
 void runProgram(argv.slice(2), {
   env,
-  // Opened on demand: it takes several milliseconds, and few verbs need it.
+  // Opened on demand: opening takes several milliseconds, and few verbs read standard input.
   get stdin() {
     return process.stdin;
   },
@@ -48,7 +48,7 @@ void runProgram(argv.slice(2), {
       try {
         say();
       } catch {
-        // The terminal was closed; there is nothing to restore.
+        // The terminal was closed, so its settings need no restore.
       }
       process.kill(process.pid, signal);
     };

@@ -17,7 +17,7 @@ export const ownName = '\u241fagent\u241f';
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /**
- * Returns a text that is equal for equal operations of several agents: the changed resources without durations, with
+ * Returns a string that is equal for equal operations of several agents: the changed resources without durations, with
  * {@link ownName} in place of the agent's name. Files that differ only in the name of their machine are equal.
  * @param name null if the agent has no name
  */

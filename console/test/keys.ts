@@ -1,4 +1,4 @@
-/** Test keys created with `muster`, `openssl`, and `ssh-keygen`. They give access to nothing. */
+/** Test keys created with `muster`, `openssl`, and `ssh-keygen`. They grant no access. */
 
 export const passphrase = 'pässword';
 /** Public key of all test keys in PKCS#8 format. */

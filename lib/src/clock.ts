@@ -1,4 +1,4 @@
-/** Time. Passed in, so that tests control it. */
+/** A source of time that callers pass in, so that tests control the time. */
 export interface Clock {
   /** Returns the wall-clock time in milliseconds since the Unix epoch. */
   now(): number;

@@ -46,7 +46,7 @@ function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process has created the directory since the check.
+    // Ignore EEXIST: another process has created the directory since the check.
     if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
@@ -98,7 +98,6 @@ export function writePrivateFile(path: string, text: string, existing: 'replace'
   }
 }
 
-/** Removes a file if it exists. */
 export const removePrivateFile = (path: string): void => rmSync(path, { force: true });
 
 /** Returns the user ID of the directory's owner; null if this process is the owner. */

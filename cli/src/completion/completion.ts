@@ -20,11 +20,10 @@ export type Source = (typeof sources)[number];
 
 export interface Candidate {
   value: string;
-  /** May be empty. */
+  /** Description; may be empty. */
   about: string;
 }
 
-/** The completion at the cursor. */
 export interface Completion {
   /** The part of the word before the completed value, such as `a,b,` in a list or `--flag=`. */
   before: string;
@@ -34,7 +33,7 @@ export interface Completion {
   fixed: readonly Candidate[];
   /** Null if there are no live candidates. */
   source: Source | null;
-  /** Values that the list contains already; they are not offered again. */
+  /** Values that the typed list already contains; the shell does not suggest them. */
   named: readonly string[];
   /** Whether the shell completes file names. */
   files: boolean;
@@ -103,7 +102,6 @@ const toCandidates = (values: readonly string[]): Candidate[] => values.map((val
 
 const firstLine = (text: string): string => text.split(/[\n;:]/)[0]?.trim() ?? '';
 
-/** Completes one value of a comma-separated list. */
 function completeLastItem(
   word: string,
   fill: Pick<Completion, 'fixed' | 'source' | 'files'>,

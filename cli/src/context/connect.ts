@@ -31,7 +31,8 @@ export async function connectTo(context: Context, atEnd: (close: () => void) => 
   };
   let link = open(policy);
   /**
-   * Use a new link after the operator has trusted a certificate: tokens of the old link must not reach another server.
+   * Opens a new link after the operator has trusted a certificate: tokens of the old link must not reach another
+   * server.
    */
   const linked = async <T>(use: (link: Link) => Promise<T>): Promise<T> => {
     const used = link;
@@ -60,7 +61,7 @@ interface Link extends Omit<Connection, 'target'> {
   close(): void;
 }
 
-/** Creates connections under one trust policy, with a session. */
+/** Creates a link whose requests share a trust policy and a sign-in session. */
 function linkTo(context: Context, url: string, policy: TrustPolicy): Link {
   const { env, now } = context;
   const { transport, agentFor, close, serversOf } = openTransport({

@@ -28,16 +28,15 @@ export interface Context {
   readonly stdin: (how?: {
     /** Whether to fail if the terminal would echo a typed secret. */ unseen?: boolean;
   }) => Promise<string>;
-  /** Opens the program's terminal or pipes. Only one verb may use them. */
+  /** Opens the program's terminal or pipes. Called at most once in a process. */
   readonly terminal: () => Promise<LocalTerminal>;
   /**
-   * Calls `say` on Ctrl-C before the program ends. If `say` returns `stay`, the program keeps running.
+   * Calls `say` on Ctrl-C before the program ends. If `say` returns `stay`, the program continues.
    * @returns a function that removes the handler
    */
   readonly onInterrupt: (say: Interrupted) => () => void;
   /** Connects to the orchestrator at the first call. */
   connect(): Promise<Connection>;
-  /** Reads the operator key. */
   key(): Promise<OperatorKey>;
   target(): Promise<Target>;
   close(): void;

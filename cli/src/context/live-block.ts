@@ -7,10 +7,9 @@ import type { Sink } from './sink.ts';
  * width, so that the height of the block is known.
  */
 export interface LiveBlock {
-  /** False if the output does not support redrawing, such as a pipe or a CI job. */
+  /** Whether the output supports redrawing: false for a pipe or in a CI job. */
   readonly isSeen: boolean;
   size(): { columns: number; rows: number };
-  /** Replaces the block with the given lines. */
   draw(lines: readonly string[]): void;
   /** Removes the block until the next draw. */
   clear(): void;

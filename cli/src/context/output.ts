@@ -11,17 +11,16 @@ export interface OutputOptions {
   env: Environment;
   json: boolean;
   verbose: boolean;
-  /** Whether to omit notes. */
+  /** Whether to suppress notes. */
   quiet?: boolean;
   /** Unix seconds. */
   now: () => number;
 }
 
 interface Progress {
-  /** False if the line is not shown, such as in a pipe or a CI job. */
+  /** Whether the line is shown: false in a pipe or a CI job. */
   readonly isSeen: boolean;
   update(text: string): void;
-  /** Removes the line. */
   end(): void;
 }
 
@@ -29,7 +28,6 @@ interface Progress {
 export interface Output {
   readonly json: boolean;
   readonly verbose: boolean;
-  /** Style of standard output. */
   readonly style: Style;
   /** Style of standard error. */
   readonly noteColor: Colors;

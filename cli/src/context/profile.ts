@@ -136,7 +136,6 @@ export interface NewProfile {
   url: string;
   /** Null for the default key. A relative path is resolved against the working directory. */
   keyFile?: string | null;
-  /** Trusted certificate of this address. */
   fingerprint?: string | null;
   /** Whether to replace an existing profile of this name. */
   replace?: boolean;
@@ -186,7 +185,7 @@ function requireFingerprint(text: string): Fingerprint {
   return fingerprint;
 }
 
-/** The target as given in flags and variables. */
+/** The values of flags and variables that choose the orchestrator and the key. */
 export interface TargetOptions {
   url?: string | undefined;
   keyFile?: string | undefined;

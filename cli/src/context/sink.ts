@@ -1,4 +1,4 @@
-/** The used part of an output stream. */
+/** The part of an output stream that the program uses. */
 export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean | undefined;

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
 
-/** The function of a verb. Returns the exit code: one of `exits`, or that of a remote shell. Undefined means 0. */
+/**
+ * The function of a verb. Returns the exit code: one of `exits`, or the exit code of a remote shell. Undefined means 0.
+ */
 type Verb<A extends unknown[]> = (context: Context, ...args: A) => Promise<number | undefined>;
 
 /** Makes a function the action of a command: passes the declared arguments, then the options. */

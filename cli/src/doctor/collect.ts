@@ -241,7 +241,7 @@ export async function collectFleet(
 ): Promise<FleetFacts> {
   const http = await import('@muster/protocol/http');
   const { call, target } = await context.connect();
-  // Runs before the parallel requests, because it signs in.
+  // Send this request before the parallel ones, because it signs in.
   const health = await call(http.getHealth, {});
   const [agents, secrets, notifications] = await Promise.all([
     call(http.listAgents, { query: { sort: 'name' } }),

@@ -34,10 +34,9 @@ export const findingsOf = (area: Area) => ({
   }),
 });
 
-/** A file or directory with its permissions. */
 export interface PathFacts {
   path: string;
-  /** Name of the content in the message. */
+  /** Description of the content, for messages. */
   what: string;
   isDirectory: boolean;
   /** Permission bits; null if the path does not exist. */

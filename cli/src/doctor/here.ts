@@ -9,7 +9,7 @@ export interface HereFacts {
   key:
     | { path: string; publicKey: string; storage: 'plain' | 'sealed' | 'agent' }
     | { path: string | null; message: string; remedy: string | null };
-  /** Names of the variables that are set and change how the program connects. */
+  /** Names of the environment variables that are set and change how the program connects. */
   variables: readonly string[];
 }
 

@@ -4,12 +4,12 @@ import { type Disk, type Finding, findingsOf, judgeDisk, judgePermissions, type 
 export interface MachineFacts {
   program: 'agent' | 'orchestrator';
   directory: string;
-  /** The uid of this process. Only root and the owner of the data directory can read it. */
+  /** The uid of this process. Only root and the owner can read a data directory. */
   uid: number;
   readable: boolean;
-  /** Whether this user may not search for the data directory, for example below a directory of another user. */
+  /** Whether this user has no search permission on a parent of the data directory. */
   closed: boolean;
-  /** Owner of the data directory; null if it does not exist or was not found. */
+  /** The uid that owns the data directory; null if the directory does not exist or was not found. */
   owner: number | null;
   pathFacts: readonly PathFacts[];
   /** Configuration file of an orchestrator; null if it is not at a usual path. */
@@ -19,7 +19,7 @@ export interface MachineFacts {
   disk: Disk | null;
   /** The orchestrator that the agent is enrolled with; null if it is not enrolled. */
   belongs: { address: string; key: string | null; error: string | null } | null;
-  /** Whether the agent's file about its orchestrator is invalid. */
+  /** Whether the agent's orchestrator.json is invalid. */
   damaged: boolean;
   /** Public key of the orchestrator that answered; null if none answered. */
   orchestratorKey: string | null;
@@ -78,7 +78,7 @@ function judgeUnit(
   return ok('unit', `${shown} and enabled`);
 }
 
-/** Checks whether other users can read or change a configuration, which may hold passwords. */
+/** Checks whether other users can read or change a configuration, which may contain passwords. */
 function judgeConfig({ path, mode }: NonNullable<MachineFacts['config']>): Finding {
   const shown = `${path} is ${mode.toString(8).padStart(4, '0')}`;
   if ((mode & 0o027) === 0) return ok('config_mode', shown);
@@ -143,7 +143,7 @@ function judgePin(pinned: string | null, orchestratorKey: string | null): Findin
   ];
 }
 
-/** @param runs whether the program itself runs; if not, another program uses the port */
+/** @param runs whether the program itself runs; if not, an open port belongs to another program */
 function judgePort(
   program: MachineFacts['program'],
   { port, what, listening }: MachineFacts['ports'][number],

@@ -19,7 +19,7 @@ export interface ReachFacts {
     /** Whether an authority that this machine trusts signed it. */
     vouched: boolean;
   } | null;
-  /** The certificate that the operator gave, or trusted before; null if there is none. */
+  /** The certificate that the operator specified or has trusted; null if there is none. */
   expected: Fingerprint | null;
   /** From the `Date` header; null without one. */
   serverTime: number | null;

@@ -21,7 +21,6 @@ export interface OperationView {
   operation: Operation | null;
   /** The plan that the operator confirmed; null if there is none. */
   plan: Operation | null;
-  /** The last line that the running script printed. */
   output: string;
 }
 

@@ -198,7 +198,7 @@ export async function chooseAgents(
 export const isOneNamed = (typed: readonly string[], agents: readonly Agent[]): boolean =>
   typed.length === 1 && agents.length === 1 && typed[0] !== '-' && !typed[0]?.includes(',');
 
-/** A change of more agents than this asks for confirmation. */
+/** Maximum number of agents that are changed without confirmation. */
 const few = 3;
 
 /**

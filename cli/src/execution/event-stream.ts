@@ -59,7 +59,7 @@ export async function* followStream(
   }
 }
 
-/** Ends the pieces at a broken connection without an error; the caller reconnects. */
+/** Yields the chunks of a body. Ends without an error if the connection breaks; the caller reconnects. */
 async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const pieces = body[Symbol.asyncIterator]();
   for (;;) {

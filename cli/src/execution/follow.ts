@@ -6,7 +6,7 @@ import { followFailed, Patience, startFailed } from './watch-through.ts';
 
 /** Polls work until it has ended, and draws its progress on a terminal. */
 
-/** First time between two polls, in milliseconds. Short, because most work ends soon. */
+/** Milliseconds before the second poll. Short, because most operations end soon. */
 const firstWaitMs = 60;
 const longestWaitMs = 1_000;
 /** Minimum ratio of the time between two polls to the duration of a poll. Limits the load on the orchestrator. */
@@ -22,7 +22,6 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 
 export interface Moment {
   spinner: string;
-  /** Seconds since the start. */
   seconds: number;
   columns: number;
   rows: number;
@@ -107,7 +106,7 @@ function startDrawing(live: LiveBlock, seconds: () => number, lines: (moment: Mo
   let isPaused = false;
   let frame = 0;
   const draw = () => {
-    // Avoids flicker for work that ends immediately.
+    // Draw nothing for an operation that ends immediately, to avoid flicker.
     if (isPaused || !live.isSeen || seconds() < 0.3) return;
     live.draw(lines({ spinner: frames[frame % frames.length] ?? '', seconds: seconds(), ...live.size() }));
   };

@@ -111,7 +111,6 @@ async function printedLast(call: Client, { node_id, operation_id }: Operation): 
   }
 }
 
-/** Polls until the operation has ended. */
 async function awaitEnd({ sleep }: Pick<Context, 'sleep'>, call: Client, started: Operation): Promise<Operation> {
   let operation = started;
   for (let wait = 500; !hasEnded(operation.status); wait = Math.min(wait * 2, 5000)) {
@@ -135,9 +134,7 @@ export const applyLine = (agent: string, modules: readonly string[], ...flags: s
     ['muster apply', shellWord(agent), ...modules.map((name) => `-m ${shellWord(name)}`), ...flags].join(' '),
   );
 
-/**
- * Throws a refusal again with advice: the name of a similar module, or how to queue an operation for an offline agent.
- */
+/** Rethrows a refusal with advice: the name of a similar module, or how to queue an operation for an offline agent. */
 export async function workRefused(
   call: Client,
   agent: string,

@@ -4,8 +4,6 @@ import { summaryText } from '../text/plan-text.ts';
 import { sanitiseLine } from '../text/sanitize.ts';
 import { ago, type Colors, counted, duration } from '../text/style.ts';
 
-/** Renders runs. */
-
 /** Returns the color of a status: green for success, red for failure, none while it runs. */
 export const paintedBy = (status: string, color: Colors): ((text: string) => string) =>
   status === 'succeeded' ? color.green : status === 'running' || status === 'queued' ? (text) => text : color.red;

@@ -3,9 +3,7 @@ import { type Explanation, explain } from '../transport/explain.ts';
 
 /** Follows work on an orchestrator that may be unavailable for some time. */
 
-/**
- * Following stops if the orchestrator is unavailable for longer than this, in seconds. Covers a restart or an upgrade.
- */
+/** Maximum seconds to wait for an unavailable orchestrator. Covers a restart or an upgrade. */
 const patienceSecs = 120;
 
 /** Reports whether an error is temporary: no answer, starting or stopping, or rate limited. */

@@ -62,7 +62,10 @@ async function contentOf(key: KeyObject, passphrase: string | null): Promise<str
   return `${publicKeyLabel}${publicHalf(key).toString('hex')}\n${await sealKey(key, passphrase)}`;
 }
 
-/** Puts a file at its final path with a hard link, so that it appears complete and never overwrites another key. */
+/**
+ * Creates the final path as a hard link to a complete file, so that no half-written key appears and no key is
+ * overwritten.
+ */
 async function installKeyFile(
   path: string,
   { replace, now }: KeyFileOptions,
@@ -75,7 +78,7 @@ async function installKeyFile(
   let former: string | null = null;
   try {
     if (replace) former = await backUp(path, now());
-    // This creates a hard link to the symbolic link, not to its target.
+    // If `fresh` is a symbolic link, this creates a hard link to it, not to its target.
     await link(fresh, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

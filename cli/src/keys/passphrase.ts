@@ -3,7 +3,6 @@ import type { Environment } from '../directories.ts';
 import { CliError, exits } from '../exit.ts';
 import type { Prompter } from './prompt.ts';
 
-/** A source of passphrases for a key. */
 export interface Passphrases {
   /**
    * Tries the passphrase of the environment or, if there is none, up to three that the operator types.

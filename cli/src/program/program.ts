@@ -268,7 +268,7 @@ interface ProgramOptions {
   stderr: (text: string) => void;
   /** Width of help output; null if the output is not a terminal. */
   width: number | null;
-  /** The first word. If it is a noun, the others are not needed, not even for a suggestion. */
+  /** The first word. If it is a noun, the other nouns are not registered, not even for suggestions. */
   first?: string | undefined;
 }
 

@@ -21,7 +21,6 @@ const tagged = ofAgents['agents tag'] ?? null;
 const count = z.number().int();
 const before = z.string().describe('RFC 3339');
 
-/** Shapes of recorded data: tags, metrics, the audit log, events, and settings. */
 export const shapes: Shapes = {
   'tags list': prints(answerOf(listTags)),
   'tags set': tagged,

@@ -39,7 +39,7 @@ export function dialTerminal(url: URL, agentFor: AgentFor, events: WireEvents): 
     socket.once('open', () => {
       wasOpen = true;
       socket.off('error', refused);
-      // An error closes the socket, and the close is reported below.
+      // An error closes the socket, and the `close` handler reports it.
       socket.on('error', () => {});
       socket.pause();
       resolve(wireOf(socket));

@@ -13,7 +13,6 @@ interface Ticket {
   readonly ws_url: string;
 }
 
-/** A WebSocket to a terminal session. */
 export interface Wire {
   send(data: Uint8Array | string, sent?: () => void): void;
   /** Bytes that are queued, but not written to the network. */
@@ -21,7 +20,6 @@ export interface Wire {
   pause(): void;
   resume(): void;
   ping(): void;
-  /** Closes the connection immediately. */
   cut(): void;
 }
 
@@ -47,7 +45,6 @@ export interface LiveOptions {
    * @throws if the orchestrator does not answer or refuses
    */
   dial(address: string, events: WireEvents): Promise<Wire>;
-  /** Ends the session. */
   end(): Promise<void>;
   /** Returns milliseconds of a monotonic clock. */
   readonly clock: () => number;
@@ -60,7 +57,7 @@ export type Ending =
   | { readonly kind: 'exit'; readonly code: number | null; readonly signal: string | null }
   /** The orchestrator ended the connection or the session for this reason. */
   | { readonly kind: 'error'; readonly code: string; readonly message: string }
-  /** The operator left. `goesOn` is set if the orchestrator has not confirmed the end of the session. */
+  /** The operator left. `goesOn` is true if the orchestrator has not confirmed the end of the session. */
   | { readonly kind: 'left'; readonly how: 'leave' | 'detach'; readonly goesOn?: true }
   | { readonly kind: 'signal'; readonly signal: EndSignal; readonly goesOn?: true }
   /** The connection was lost and reconnecting failed. */

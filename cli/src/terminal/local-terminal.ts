@@ -59,7 +59,6 @@ interface WindowStream {
   off(event: 'resize', listener: () => void): unknown;
 }
 
-/** The used parts of the process. */
 export interface TerminalProcess {
   stdin: TerminalInput;
   stdout: WindowStream & { fd: number };
@@ -88,7 +87,7 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       // output would slant. Only `stty` can turn this off. Leaving raw mode restores it.
       if (raw) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'], timeout: 5_000 });
     } catch {
-      // The terminal was closed; there is nothing to restore.
+      // The terminal was closed, so its settings need no restore.
     }
   };
   const listen = (event: string, listener: () => void) => {
@@ -134,7 +133,8 @@ export function openLocalTerminal(program: TerminalProcess): LocalTerminal {
       rawMode(true);
       stdin.on('data', bytes);
       stdin.on('end', end);
-      // A terminal that hangs up causes a read error. Errors after the end do not matter.
+      // A terminal that hangs up causes a read error. Keep the handler after `close`: an unhandled error would end the
+      // program.
       stdin.on('error', end);
       undo.push(() => {
         stdin.off('data', bytes);

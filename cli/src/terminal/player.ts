@@ -54,7 +54,6 @@ export class Player {
     this.#options = options;
   }
 
-  /** Returns the sequence that restores the terminal. */
   restore(): string {
     return this.#screen.restore();
   }

@@ -17,7 +17,6 @@ export class ScreenState {
   readonly #undo = new Map<string, string>();
   #keyboardLevels = 0;
 
-  /** Tracks a chunk of output. */
   feed(bytes: Uint8Array): void {
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     // Fast path: most output is plain text.

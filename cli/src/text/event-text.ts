@@ -2,8 +2,6 @@ import type { AuditEvent } from '@muster/protocol/http';
 import { sanitiseLine } from './sanitize.ts';
 import { ago, type Colors, type Style, timestamp } from './style.ts';
 
-/** Renders events of the audit log. */
-
 export const severityPaint = (severity: AuditEvent['severity'], color: Colors): ((text: string) => string) =>
   severity === 'critical' ? color.red : severity === 'warning' ? color.yellow : (text) => text;
 

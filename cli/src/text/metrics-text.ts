@@ -32,7 +32,6 @@ export function shareCell(share: number | null, cells: number, glyphs: Glyphs): 
 
 /** A period that is split into columns. Times are Unix seconds. */
 export interface Window {
-  /** Start of the first column. */
   readonly from: number;
   /** Duration of one column in seconds. */
   readonly step: number;

@@ -5,8 +5,6 @@ import { sanitise, sanitiseLine, sanitiseParagraph } from './sanitize.ts';
 import { counted, type Style } from './style.ts';
 import { wrapWords } from './width.ts';
 
-/** Renders plans and applies. */
-
 const planned: Readonly<Record<ResourceAction, string>> = {
   none: 'keep',
   create: 'create',

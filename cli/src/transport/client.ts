@@ -20,7 +20,7 @@ export interface UnknownCertificate {
   origin: string;
   fingerprint: Fingerprint;
   subject: string;
-  /** OpenSSL error code that says why the certificate was not accepted. */
+  /** OpenSSL error code with the reason why the certificate was not accepted. */
   reason: string;
 }
 

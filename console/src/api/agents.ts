@@ -59,7 +59,6 @@ export const latestSamplesQuery = queryOptions({
   refetchInterval: 60_000,
 });
 
-/** Stores the returned record in the cache. */
 async function cached(answer: Promise<Agent>): Promise<Agent> {
   const agent = await answer;
   keepAgents(new Map([[agent.node_id, agent]]));

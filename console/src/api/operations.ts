@@ -47,7 +47,6 @@ export const operationQuery = (id: string) =>
     queryFn: ({ signal }) => call(getOperation, { params: { operation_id: id }, signal }),
   });
 
-/** The output of the operation's scripts. */
 export const outputQuery = ({ operation_id, node_id }: Pick<Operation, 'operation_id' | 'node_id'>) =>
   queryOptions({
     queryKey: keys.output(operation_id),

@@ -35,8 +35,8 @@ export const deleteOperator = (operator_id: string): Promise<RemovedOperator> =>
   call(removeOperatorReporting, { params: { operator_id } });
 
 /**
- * Describes what ended with the removal of an operator and what remains. Returns an empty string if there is nothing to
- * report.
+ * Lists the objects that ended with the removal of an operator and those that remain. Returns an empty string if no
+ * object ended or remains.
  */
 export function endedText({ ended, operators_added, left }: RemovedOperator): string {
   const counted = (count: number, noun: string, plural = `${noun}s`) =>

@@ -17,7 +17,6 @@ export const secretsQuery = queryOptions({
   queryFn: ({ signal }) => call(listSecrets, { all: true, signal }),
 });
 
-/** The values of the secret form. */
 export interface SecretDraft {
   readonly description: string;
   /** RFC 3339; null if the secret never expires. */

@@ -12,7 +12,9 @@ import { followSignInLinks } from './sign-in-link.ts';
  * chunks.
  */
 
-/** Large queries to start at sign-in instead of at the first render, by URL path. */
+/**
+ * Queries that start at sign-in, because their large responses would delay the first render. The keys are URL paths.
+ */
 const earlyQueries: Readonly<Record<string, () => void>> = { '/agents': prefetchAgents };
 
 startLive();

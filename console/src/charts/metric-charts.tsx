@@ -25,7 +25,6 @@ const charts: readonly {
   { title: 'Swap', unit: 'B', lines: [['used', 'swap']] },
 ];
 
-/** Charts of a machine's metrics. */
 export default function MetricCharts({
   samples,
   step,
@@ -49,7 +48,7 @@ export default function MetricCharts({
           times,
           lines: lines.map(([name, of]) => ({ name, values: values[of] ?? [] })),
         }))
-        // A machine without swap gets no swap chart.
+        // Omit the swap chart of a machine without swap.
         .filter(({ title, lines }) => title !== 'Swap' || lines[0]?.values.some((value) => value !== null && value > 0))
     );
   }, [samples, step]);

@@ -52,7 +52,7 @@ function elapsed(before: Sample, now: Sample): number {
 /** Returns the upper end of an axis without a fixed maximum. */
 export function topOf(max: number | null, unit: Unit): number {
   if (max !== null && max > 0) return max * 1.1;
-  // All values are zero. The axis labels must still be distinct.
+  // All values are zero. A maximum above zero makes the axis labels distinct.
   return unit === '' ? 1 : 1_000;
 }
 

@@ -73,7 +73,7 @@ const accepting =
 const savedFields = { history: historyField };
 
 /**
- * Returns the initial state. If `memory` contains a state, restores its undo history; a different text becomes another
+ * Returns the initial state. If `memory` contains a state, restores its undo history; different text becomes another
  * undo step.
  */
 function stateOf(text: string, memory: unknown, config: EditorStateConfig): EditorState {

@@ -20,7 +20,7 @@ const readOnly = (label: string): Extension => [
   yaml(),
   EditorState.readOnly.of(true),
   EditorView.editable.of(false),
-  // Lets keyboard users focus the read-only text to scroll it.
+  // Let keyboard users focus the read-only text to scroll it.
   EditorView.contentAttributes.of({
     tabindex: '0',
     'aria-label': label,
@@ -38,7 +38,7 @@ const readOnly = (label: string): Extension => [
 const diffConfig = { scanLimit: 1_000, timeout: 300 };
 const collapseUnchanged = { margin: 3, minSize: 5 };
 
-/** Shows the differences between two texts: side by side, or unified on narrow screens. */
+/** Shows a diff of two strings: side by side, or unified on narrow screens. */
 export default function DiffView({
   before,
   after,

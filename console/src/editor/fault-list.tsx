@@ -2,7 +2,7 @@ import { CircleAlert, TriangleAlert } from 'lucide-react';
 import { visibleText } from '../parts/text.tsx';
 import type { Mark } from './faults.ts';
 
-/** Lists the faults of a text in text order. A click moves the cursor to the fault. */
+/** Lists faults by their position in the text. A click on a fault moves the cursor to its position. */
 export function FaultList({
   marks,
   onGo,

@@ -18,7 +18,7 @@ export interface Mark {
 
 /** Maximum number of faults to mark in the text. */
 export const maxMarks = 200;
-/** Maximum length of a text to parse locally. The orchestrator validates a longer text. */
+/** Maximum length of text that the browser parses. Only the orchestrator validates longer text. */
 const maxLocalLength = 256 * 1024;
 
 const lineStarts = (text: string): number[] => {
@@ -54,7 +54,7 @@ export function marksOf(text: string, faults: readonly Fault[], warnings: readon
   return marks.sort((a, b) => a.from - b.from || a.severity.localeCompare(b.severity)).slice(0, maxMarks);
 }
 
-/** Returns the YAML syntax errors of a text. */
+/** Returns the YAML syntax errors in the text. */
 export function syntaxFaults(text: string): Fault[] {
   if (text.length > maxLocalLength) return [];
   if (isTooDeep(text)) return [{ path: '', message: 'brackets are nested too deeply', line: 1, column: 1 }];
@@ -70,7 +70,7 @@ export function syntaxFaults(text: string): Fault[] {
   }
 }
 
-/** The result of validating a text at the orchestrator. */
+/** The orchestrator's result of validating a text. */
 export interface Verdict {
   readonly text: string;
   readonly faults: readonly Fault[];
@@ -81,12 +81,12 @@ export interface Judgement {
   readonly marks: readonly Mark[];
   /**
    * `checking`: the orchestrator has not validated this text yet, so the marks show only syntax errors or faults of an
-   * earlier text.
+   * earlier version.
    */
   readonly state: 'valid' | 'faulty' | 'checking';
 }
 
-/** Combines local syntax errors with the orchestrator's verdict, which may be for an earlier text. */
+/** Combines local syntax errors with the orchestrator's verdict, which may be for an earlier version of the text. */
 export function judge(text: string, verdict: Verdict | null): Judgement {
   const syntax = syntaxFaults(text);
   if (syntax.length > 0) return { marks: marksOf(text, syntax), state: 'faulty' };

@@ -22,7 +22,7 @@ export interface ModuleOutline {
 }
 
 const nothing: ModuleOutline = { name: null, ids: [], templates: [], parameters: [] };
-/** Maximum length in characters. A longer text takes too long to parse on every keystroke. */
+/** Maximum length in characters. Longer text takes too long to parse on every keystroke. */
 const maxLength = 512 * 1024;
 
 const text = (map: YAMLMap, key: string): string | null => {
@@ -49,7 +49,7 @@ function toPlainValue(node: unknown, depth = 0): unknown {
 
 /**
  * Reports whether brackets are nested deeper than in any real module, because the parser takes seconds for ten thousand
- * levels. Also counts brackets in strings; only very many unclosed ones would give a wrong result.
+ * levels. Also counts brackets in strings, so a string with very many unclosed brackets causes a wrong result.
  */
 export function isTooDeep(content: string): boolean {
   let depth = 0;

@@ -49,9 +49,9 @@ interface Case {
   /** The route that returns the list. Its example response is the full list. */
   readonly route: Route;
   readonly none: unknown;
-  /** A text that the page shows for an empty list. */
+  /** Text that the page shows for an empty list. */
   readonly empty: string;
-  /** A text that the page shows for the full list. */
+  /** Text that the page shows for the full list. */
   readonly full: string;
   /** Role and accessible name of the list element. */
   readonly list: readonly ['grid' | 'list', string];

@@ -3,7 +3,6 @@ import { useState } from 'react';
 import { IconButton } from './button.tsx';
 import { visibleText } from './text.tsx';
 
-/** Copies a text to the clipboard and briefly confirms it. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {

@@ -19,7 +19,7 @@ const codeOf = (character: string): string =>
 /** Replaces every invisible character with its code. */
 export const visibleText = (text: string): string => (invisible.test(text) ? text.replace(invisibleAll, codeOf) : text);
 
-/** Truncates a text to at most `maxLength` UTF-16 code units without splitting a surrogate pair. */
+/** Truncates text to at most `maxLength` UTF-16 code units without splitting a surrogate pair. */
 export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const code = text.charCodeAt(maxLength - 1);
@@ -52,7 +52,7 @@ export function Text({ text, maxLength = 200 }: { readonly text: string; readonl
   );
 }
 
-/** Joins the lines of a text. Truncates the result to about `maxLength` characters and then appends `…`. */
+/** Joins lines of text. Truncates the result to about `maxLength` characters and then appends `…`. */
 export const lineText = (text: string, maxLength: number): string =>
   visibleText(cutText(text, maxLength).replace(/\s+/g, ' ')) + (text.length > maxLength ? '…' : '');
 

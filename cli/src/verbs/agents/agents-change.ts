@@ -244,7 +244,7 @@ async function retag(
   };
   const exit = await eachOf(context, agents, agentLabel, one, atOnce);
   const [only] = agents;
-  // Read all new tags with one request.
+  // Read the new tags of all agents with one request.
   const now =
     agents.length === 1 && only
       ? [await chooseAgent(call, only.node_id)]

@@ -154,7 +154,7 @@ async function attributes(context: Context, typed: string[], options: AgentOptio
   const agents = await chooseAgents(context, typed, options, { status: 'any' });
   const { call } = await context.connect();
   const [only] = agents;
-  // The list contains the attributes already.
+  // The list already contains the attributes.
   const found = new Map(agents.map((agent) => [agent.node_id, agent.attributes]));
   if (only !== undefined && agents.length === 1)
     found.set(only.node_id, await call(getAttributes, { params: { node_id: only.node_id } }));

@@ -18,7 +18,7 @@ export const register: Register = (command, act) => {
 };
 
 const pollMs = 500;
-/** More than the maximum number of pending agents at the orchestrator. */
+/** Exceeds the maximum number of pending agents of an orchestrator. */
 const maxPending = 10_000;
 
 const pendingAgents = (call: Client): Promise<Agent[]> =>

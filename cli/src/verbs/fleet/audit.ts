@@ -104,7 +104,7 @@ interface Filters {
 
 const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-/** Returns the filters as query parameters of the API. A removed agent must be given by its complete id. */
+/** Returns the filters as query parameters of the API. Only a complete id identifies a removed agent. */
 async function queryOf(context: Context, options: Filters): Promise<Record<string, string>> {
   const { now } = context;
   const { operator, type, category, since, until } = options;

@@ -48,7 +48,7 @@ async function doctor(context: Context, options: Options): Promise<Exit> {
     const publicKey = await askOrchestrator(context, options, findings);
     for (const program of ['agent', 'orchestrator'] as const) {
       const isNamed = options[program] === true;
-      // If one program is named, do not check the other one.
+      // If an option names a program, check only that program.
       if (!isNamed && (agent || orchestrator)) continue;
       const facts = await collectMachine(
         program,

@@ -175,7 +175,7 @@ async function get(context: Context, name: string): Promise<undefined> {
   return undefined;
 }
 
-/** Returns the given properties as fields of the API. Omitted properties stay unchanged. */
+/** Returns the properties to change, as fields of the API. */
 async function termsOf(call: Client, { now }: Context, options: Terms) {
   const { description, expires, agent, selector, anyone } = options;
   if (anyone && (agent !== undefined || selector !== undefined))

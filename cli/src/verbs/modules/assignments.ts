@@ -326,7 +326,6 @@ async function apply(context: Context, name: string, options: ApplyOptions): Pro
       body: { ...body, ...(bound === undefined ? {} : { plan_run_id: bound }) },
       respondAsync: true,
     }).catch(suggest(call, name));
-  // Do not wait for offline agents.
   const run = queue
     ? await begin()
     : await seeRunThrough(context, call, { doing: `Applying ${sanitiseLine(name)}:`, fanOut, begin });

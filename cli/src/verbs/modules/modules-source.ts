@@ -8,7 +8,6 @@ import { nearest } from '../../text/nearest.ts';
 /** Reads module files, and explains errors about stored modules. */
 
 interface Source {
-  /** The file name in messages. */
   file: string;
   bytes: Uint8Array;
 }
@@ -57,7 +56,7 @@ export async function suggestModule(call: Client, moduleName: string, error: unk
   );
 }
 
-/** Throws the error. If only the revision is unknown, says so. */
+/** Throws the error, with the newest revision in its message if the module exists without the requested one. */
 export async function missingModule(
   call: Client,
   name: string,

@@ -85,7 +85,7 @@ async function installKey(
     throw usageError('a passphrase, --from-ssh, and --ssh-agent cannot be combined', 'Use only one of them.');
   if (fromSsh !== undefined) {
     const file = resolve(fromSsh === true ? join(context.env.HOME || homedir(), '.ssh', 'id_ed25519') : fromSsh);
-    // Read the key to fail here rather than at the first sign-in.
+    // Read the key now, so that an invalid key fails here rather than at the first sign-in.
     await readKey(file, keyOptions(context));
     const former = await useFile(path, file, fileOptions);
     return { key: await readKey(path, keyOptions(context)), former };

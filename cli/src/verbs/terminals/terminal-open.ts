@@ -64,7 +64,7 @@ function refusedBy(agent: Agent, error: unknown): unknown {
       ? 'Specify one of the shells in /etc/shells with --shell, or omit --shell.'
       : remedies[code];
   if (remedy === undefined) return error;
-  // An agent of an older release has no terminals. The message says so.
+  // For an agent of an older release, which has no terminals, the message already states the reason.
   if (code === 'terminal_disabled' && /\brelease\b/.test(message)) return error;
   return new CliError(exit, code, message, remedy, { cause: error });
 }

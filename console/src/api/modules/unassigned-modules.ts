@@ -20,7 +20,7 @@ export interface AssignedModules {
   readonly matches: readonly string[];
 }
 
-/** Returns the modules of each agent that no assignment gives it, by node id. */
+/** Returns by node id the modules of each agent that none of its assignments contains. */
 export function unassignedModules(
   agents: readonly AgentModules[],
   assignments: readonly AssignedModules[],

@@ -17,7 +17,6 @@ export type SessionState =
   /** The page stays as it was, and requests wait for the next sign-in. */
   | { readonly status: 'expired'; readonly person: Person };
 
-/** The response to a sign-in. */
 export interface SignedIn extends Token {
   readonly operator: Person;
 }
@@ -92,7 +91,7 @@ export function createSession(parts: RenewalParts) {
       for (const { resolve } of waiting) resolve(fresh.token);
       waiting.clear();
     },
-    /** Revokes the token of a sign-in that this tab does not use. */
+    /** Revokes the token of a sign-in that the operator refused. */
     end: renewal.end,
     /** Returns the token to send, or null after a sign-out. If the session has expired, waits for a sign-in. */
     token,

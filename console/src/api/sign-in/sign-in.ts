@@ -21,7 +21,6 @@ export async function redeemCode(code: string): Promise<PendingSignIn> {
   };
 }
 
-/** A sign-in that waits for the operator's consent. */
 export interface PendingSignIn {
   readonly person: Person;
   begin(): Promise<void>;

@@ -71,7 +71,6 @@ export function createTokenRenewal({ calls, now, after, isRefusal }: RenewalPart
       if (renewing === mine) renewing = null;
     });
   };
-  /** Revokes a token. */
   const end = (unused: Token): void => void calls.logout(unused.token).catch(() => {});
 
   return {

@@ -168,7 +168,7 @@ export function agentColumns({
 }: {
   readonly samples: Readonly<Record<string, Sample>>;
   readonly off: ReadonlyMap<string, OffAgent>;
-  /** Width of the tags column in pixels. */
+  /** Pixels. */
   readonly tagWidth: number;
 }): readonly Column<Agent>[] {
   const cpu = ({ node_id }: Agent) => share(samples[node_id]?.cpu_usage, 100);

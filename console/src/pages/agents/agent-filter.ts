@@ -47,7 +47,7 @@ function applySelector(agents: readonly Agent[], text: string): readonly Agent[]
 /** Maximum number of agents whose search text a step of {@link indexSearch} computes. */
 const agentsPerStep = 500;
 
-/** Computes the search texts of agents in steps, so that the first search of many agents is fast. */
+/** Indexes agents in steps before the first search, so that a search of many agents is fast. */
 export function* indexSearch(agents: readonly Agent[]): Generator<undefined, void> {
   for (const [index, agent] of agents.entries()) {
     searchTextOf(agent);

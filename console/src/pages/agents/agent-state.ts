@@ -1,8 +1,6 @@
 import type { Agent } from '@muster/protocol/http';
 import type { Tone } from '../../parts/badge.tsx';
 
-/** Display values of agents. */
-
 export const agentStates = ['connected', 'away', 'pending', 'rejected'] as const;
 export type AgentState = (typeof agentStates)[number];
 

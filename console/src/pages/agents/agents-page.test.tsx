@@ -101,7 +101,7 @@ test('shows a change that arrives while all agents load', async () => {
   await renderPage(AgentsPage);
   await grid();
   markAgents({ kind: 'agent', node_id: first.node_id, change: 'tags' });
-  // Longer than changes are gathered (live/dirty-agents.ts).
+  // Longer than the delay that batches changes (live/dirty-agents.ts).
   await new Promise((resolve) => setTimeout(resolve, 1_200));
   expect(api.received(getAgent)).toEqual([]);
   // The orchestrator read the list before the change.

@@ -12,7 +12,6 @@ import { ApplyDialog } from './apply-dialog.tsx';
 import { matchText } from './matched-agents.tsx';
 import { useMatchedAgents } from './use-matched-agents.ts';
 
-/** Buttons that plan, apply, or remove an assignment. */
 export function AssignmentActions({ assignment }: { readonly assignment: AssignmentWithMatches }) {
   const { name, mode, matches } = assignment;
   const navigate = useNavigate();

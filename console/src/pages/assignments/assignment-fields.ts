@@ -3,7 +3,7 @@ import { parseSelector } from '@muster/protocol/selector';
 import type { AssignmentBody, NewAssignment } from '../../api/assignments.ts';
 import { type ParameterTexts, textsOf } from './parameters.ts';
 
-/** Fields of the assignment form, except its parameters (parameters.ts). */
+/** Fields of the assignment form, except the parameters of modules (parameters.ts). */
 
 export interface AssignmentFields {
   readonly name: string;

@@ -36,7 +36,7 @@ export function useAssignmentForm(base: Assignment | null, onDone: (assignment: 
   const [fields, change] = useFields<AssignmentFields>(() => (base === null ? emptyFields : fieldsFrom(base)));
   const [submitted, setSubmitted] = useState(false);
   const declared = useParameterFields(fields.modules, start?.parameters ?? noParameters);
-  // Drops parameters whose module the operator removed from the list.
+  // Omit parameters whose module the operator removed from the list.
   const parameterFields = declared.fields.filter(({ module }) => fields.modules.includes(module));
   const read = readParameters(parameterFields, fields.texts);
   const faults = faultsOf(fields);

@@ -1,6 +1,6 @@
 import type { AuditFilter } from '../../api/audit.ts';
 
-/** Texts of the filter fields. An empty text matches everything. */
+/** Values of the filter fields. An empty value matches everything. */
 export interface AuditFields {
   readonly category: string;
   readonly operator: string;

@@ -21,7 +21,6 @@ export function useAuditFilter(): AuditFilter {
   );
 }
 
-/** Filter fields that change the URL parameters. */
 export function AuditFilters() {
   const [category, setCategory] = useUrlState('category', '');
   const typedOperator = useDebouncedText(...useUrlState('operator', ''));

@@ -7,7 +7,6 @@ import { Dialog } from '../../parts/dialog/dialog.tsx';
 import { Problem, Skeleton } from '../../parts/states.tsx';
 import { Text } from '../../parts/text.tsx';
 
-/** Verifies the hash chain of the audit log and shows the result. */
 export function VerifyButton() {
   const verify = useMutation({ mutationFn: () => verifyChain() });
   const { data, error, isPending } = verify;

@@ -42,7 +42,7 @@ export interface ModuleCheck {
   readonly error: unknown;
 }
 
-/** Validates a text: its syntax immediately, the rest when the orchestrator responds. */
+/** Validates the text: checks the syntax immediately, and reports other faults when the orchestrator responds. */
 export function useModuleCheck(text: string): ModuleCheck {
   const { verdict, error } = useVerdict(text);
   const settled = useSettledText(text);

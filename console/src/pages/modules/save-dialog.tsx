@@ -16,7 +16,6 @@ class SavedMeanwhile extends Error {
   }
 }
 
-/** Shows the changes and saves them after a confirmation. */
 export function SaveDialog({
   open,
   onOpenChange,

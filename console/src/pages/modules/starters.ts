@@ -1,5 +1,3 @@
-/** Example modules to start from. */
-
 export interface Starter {
   readonly label: string;
   readonly description: string;

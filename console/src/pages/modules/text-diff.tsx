@@ -3,7 +3,7 @@ import { Skeleton } from '../../parts/states.tsx';
 
 const DiffView = lazy(() => import('../../editor/diff-view.tsx'));
 
-/** Shows the differences between two texts. Its code is loaded together with the editor's. */
+/** Shows a diff of two strings. Its code is loaded together with the editor's. */
 export function TextDiff(texts: {
   readonly before: string;
   readonly after: string;

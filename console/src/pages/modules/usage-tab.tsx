@@ -8,7 +8,6 @@ import { Empty } from '../../parts/states.tsx';
 import { Line, Text } from '../../parts/text.tsx';
 import { AssignmentLink } from '../links.tsx';
 
-/** Lists the assignments that use this module, and its parameters. */
 export function UsageTab({
   assignments,
   parameters,

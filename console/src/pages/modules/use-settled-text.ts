@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 
 /**
- * Maximum length in characters of a text to process on every keystroke. Parsing a longer text would delay the next
+ * Maximum length in characters of text to process on every keystroke. Parsing longer text would delay the next
  * keystroke.
  */
 const maxInstantLength = 16 * 1024;

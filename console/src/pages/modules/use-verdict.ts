@@ -8,8 +8,8 @@ const debounceMs = 300;
 const maxBytes = 2 * 1024 * 1024;
 
 /**
- * Validates a text at the orchestrator after a pause in typing. Aborts requests for outdated text.
- * @returns the last verdict, which may be for an earlier text, and the error of the last request
+ * Sends the text to the orchestrator for validation after a pause in typing. Aborts requests for outdated text.
+ * @returns the last verdict, which may be for an earlier version of the text, and the error of the last request
  */
 export function useVerdict(text: string): { verdict: Verdict | null; error: unknown } {
   const [state, setState] = useState<{ verdict: Verdict | null; error: unknown }>({ verdict: null, error: null });

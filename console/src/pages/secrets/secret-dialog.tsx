@@ -14,7 +14,7 @@ export function SecretDialog({ secret, onClose }: { readonly secret: Secret | nu
   const { fields, change, fault, save } = form;
   return (
     <FormDialog
-      // Pressing Escape must not discard input.
+      // Escape must not discard input.
       persistent={form.isTyped}
       title={secret === null ? 'New secret' : `Change ${secret.name}`}
       action={secret === null ? 'Save secret' : 'Save'}

@@ -14,7 +14,6 @@ const stepSeconds = 5;
 /** Keys that seek only while the slider has the focus, because they scroll elsewhere. */
 const sliderKeys = ['ArrowUp', 'ArrowDown', 'PageUp', 'PageDown'];
 
-/** Plays and searches the recording of a terminal session. */
 export function ReplayTerminal({ session }: { readonly session: TerminalSessionDetail }) {
   const [start, setStart] = useUrlState('t', '');
   const [speed, setSpeed] = useUrlState<string>('speed', '1');

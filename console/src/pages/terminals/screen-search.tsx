@@ -3,7 +3,6 @@ import { useState } from 'react';
 import { IconButton } from '../../parts/button.tsx';
 import { Input } from '../../parts/form/field.tsx';
 
-/** Searches the screen and the scrollback. */
 export function ScreenSearch({
   onFind,
   onClose,

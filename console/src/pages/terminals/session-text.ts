@@ -1,7 +1,5 @@
 import type { TerminalSession } from '@muster/protocol/http';
 
-/** Texts that describe terminal sessions. */
-
 export const statusTones = { active: 'good', closed: 'neutral', interrupted: 'warn' } as const;
 
 /** Formats seconds as a clock, for example `4:07` or `1:02:09`. */

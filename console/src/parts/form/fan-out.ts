@@ -1,5 +1,3 @@
-/** The rollout options of a run. */
-
 /** Rollout options, except the plan. Fields are named as in the API. */
 export interface FanOut {
   readonly canary?: number;
@@ -11,7 +9,7 @@ export interface FanOut {
   readonly ttl?: number;
 }
 
-/** Texts of the form fields. If a text is empty, its option is not set. */
+/** Values of the form fields. If a value is empty, its option is not set. */
 export interface FanOutDraft {
   readonly canary: string;
   readonly batch: string;

@@ -1,4 +1,4 @@
-/** Sorts the rows of a table in steps, because comparing the texts of ten thousand rows takes longer than a frame. */
+/** Sorts the rows of a table in steps, because comparing the values of ten thousand rows takes longer than a frame. */
 
 /**
  * Maximum number of rows that a step adds to the sorted rows, without rows that follow the row before them in order: the
