@@ -20,4 +20,12 @@ describe('roles of the executable', () => {
     expect(words.sort()).toEqual([...launchedWords].sort());
     expect([...launched].sort()).toEqual([...launchedWords].sort());
   });
+
+  test('limits the heap of the C library in the launcher as in the unit of the agent', () => {
+    const text = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
+    const limits = ['MALLOC_ARENA_MAX=1', 'MALLOC_TRIM_THRESHOLD_=131072'];
+    expect(text('packaging/systemd/muster-agent.service')).toContain(`\nEnvironment=${limits.join(' ')}\n`);
+    const launcher = text('cli/bin/muster').replaceAll(/"\$\{\w+-(\d+)\}"/g, '$1');
+    expect(launcher).toContain(`export ${limits.join(' ')}\n`);
+  });
 });

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '@muster/protocol/wire';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../lib/src/clock.ts';
 import { withFilesLeft } from '../../test/few-files.ts';
 import { runCommand } from '../host/processes/run-command.ts';
@@ -26,12 +26,13 @@ const numberIn = (text: string, name: string) => Number(new RegExp(`${name}=(\\d
 describe.skipIf(process.platform !== 'linux')('a terminal', () => {
   describe('of a login', () => {
     test('starts a login shell with only the environment of the account', async () => {
-      process.env.MUSTER_TEST_SECRET = 'not for shells';
+      vi.stubEnv('MUSTER_TEST_SECRET', 'not for shells');
+      vi.stubEnv('MALLOC_ARENA_MAX', '1');
       const shell = await link.open();
       const shown = await shell.run(
         'env; echo 0=$0; pwd; umask; echo open=$(ls /proc/$$/fd | tr "\\n" ,) files=$(ulimit -Sn)',
       );
-      delete process.env.MUSTER_TEST_SECRET;
+      vi.unstubAllEnvs();
       const { username, homedir } = userInfo();
       for (const line of [
         `HOME=${homedir}`,
@@ -48,7 +49,7 @@ describe.skipIf(process.platform !== 'linux')('a terminal', () => {
       expect(shown).toContain('0022\r\n');
       // The shell has no open files but its own and the pipe of `ls`.
       expect(shown).toMatch(/open=0,1,(10,)?2,(255,)?3, files=1024\r/);
-      expect(shown).not.toMatch(/MUSTER|NODE_|VITEST/);
+      expect(shown).not.toMatch(/MUSTER|MALLOC|NODE_|VITEST/);
       expect(link.messages[0]).toMatchObject({ type: 'terminal_opened', shell: '/bin/sh', user: username });
     });
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../../lib/src/clock.ts';
 import { isRunning, type ProcessIdentity } from '../../../../lib/src/process-identity.ts';
 import { removeDirectory, temporaryDirectory } from '../../converge/test/agent.ts';
@@ -31,6 +31,15 @@ describe('a transaction', () => {
     expect(result).toEqual({ exitCode: 3, signal: null, output: 'out\nerr\n', truncated: false, timedOut: false });
     const long = await runTransaction(transaction('seq 1 1000', { outputCap: 9 }), systemClock);
     expect(long).toMatchObject({ output: '999\n1000\n', truncated: true });
+  });
+
+  test('runs a transaction with a clean environment', async () => {
+    // The service and the launcher set it for the agent alone.
+    vi.stubEnv('MALLOC_ARENA_MAX', '1');
+    const { output } = await runTransaction(transaction('env'), systemClock);
+    vi.unstubAllEnvs();
+    expect(output).toContain('PATH=/usr/local/sbin');
+    expect(output).not.toContain('MALLOC');
   });
 
   test('lets a transaction continue when the agent stops, and never blocks its output', async () => {
