@@ -33,6 +33,13 @@ const filesOfModule = 1_000;
 const lookMs = 5_000;
 const executable = join(root, 'dist/muster');
 
+/** Returns the variables that the systemd unit sets. The launcher sets the same ones. */
+function environmentOfUnit(): Record<string, string> {
+  const unit = readFileSync(join(root, 'packaging/systemd/muster-agent.service'), 'utf8');
+  const variables = /^Environment=(.*)$/m.exec(unit)?.[1] ?? '';
+  return Object.fromEntries(variables.split(' ').map((pair) => pair.split('=')));
+}
+
 interface Idler {
   name: string;
   pid: number;
@@ -139,7 +146,11 @@ const watching =
     ? await agent(orchestrator, `watching ${files} files`, outOfTheBox, (real) => applyFiles(orchestrator, real))
     : null;
 const ofExecutable = existsSync(executable)
-  ? await agent(orchestrator, 'executable', { ...outOfTheBox, command: executable })
+  ? await agent(orchestrator, 'executable', {
+      ...outOfTheBox,
+      command: executable,
+      environment: environmentOfUnit(),
+    })
   : null;
 const agents = [idleAgent, afterTerminal, watching, ofExecutable].filter((idler) => idler !== null);
 

@@ -11,6 +11,8 @@ export interface RealAgentOptions {
   config?: string | null;
   /** Path of the `muster` program to run. */
   command?: string;
+  /** Variables to add to the environment. */
+  environment?: Readonly<Record<string, string>>;
 }
 
 /** A real agent on this machine. */
@@ -27,7 +29,11 @@ export class RealAgent {
   static async start(
     orchestrator: OrchestratorProcess,
     name: string,
-    { config = 'remote_terminal: { enabled: true, shell: /bin/sh }\n', command = muster }: RealAgentOptions = {},
+    {
+      config = 'remote_terminal: { enabled: true, shell: /bin/sh }\n',
+      command = muster,
+      environment,
+    }: RealAgentOptions = {},
   ): Promise<RealAgent> {
     const dataDir = scratchDirectory(name);
     const file = join(dataDir, 'agent.yaml');
@@ -42,7 +48,8 @@ export class RealAgent {
       ...(config === null ? [] : ['--config', file]),
     ];
     const connect = ['connect', `127.0.0.1:${port}`, '--orchestrator-key', orchestratorKey, '--token', token];
-    const program = new Program({ name, command, args: ['agent', ...own, ...connect], cwd: root });
+    const env = { ...process.env, ...environment };
+    const program = new Program({ name, command, args: ['agent', ...own, ...connect], cwd: root, env });
     const { node_id } = await program.event('connected');
     return new RealAgent(program, String(node_id));
   }
