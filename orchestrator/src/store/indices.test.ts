@@ -27,6 +27,7 @@ import {
   agentsWithFailedApply,
   agentsWithFailedCheck,
 } from './queries/reconcile.ts';
+import { failStranded } from './queries/runs.ts';
 import { secretsByExpiry } from './queries/secrets.ts';
 import { activeTerminals, terminals } from './queries/terminals.ts';
 import { openSelectors, windows } from './queries/windows.ts';
@@ -63,6 +64,7 @@ describe('indices', () => {
   test.each<[string, AnyQuery, string]>([
     ['open operations of an agent', openOperations, 'operations_open'],
     ['the oldest of them', oldestOpen, 'operations_open'],
+    ['outcomes of operations that were not created', failStranded, 'run_results_operation'],
     ['deliveries of a channel', oldestDeliveries, 'SEARCH deliveries USING INDEX'],
     ['deliveries that have waited too long', deliveriesBefore, 'deliveries_age'],
     ['notifications, newest first', notifications({ unread: false }), 'SCAN notifications USING INDEX'],

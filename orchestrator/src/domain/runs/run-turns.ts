@@ -151,7 +151,10 @@ async function write(
   operations: readonly TurnOperation[],
   payloads: Payloads,
 ): Promise<boolean> {
-  const stranded = statement(failStranded, { run_id: runId, error: 'the agent is no longer approved' });
+  const stranded = statement(failStranded, {
+    operation_ids: operations.map(({ operation_id }) => operation_id),
+    error: 'the agent is no longer approved',
+  });
   const made = statement(insertRunOperations, {
     run_id: runId,
     kind,

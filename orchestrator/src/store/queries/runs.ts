@@ -177,24 +177,26 @@ export const insertRunOperations = defineQuery(
       ),
 );
 
-/** Fails outcomes whose operation was not created because the agent was rejected concurrently. */
-export const failStranded = defineQuery('runs/fail stranded', (db, p: { run_id: string; error: string }) =>
-  db
-    .updateTable('run_results')
-    .set({ status: 'failed', operation_id: null, error: p.error })
-    .where('run_id', '=', p.run_id)
-    .where('status', '=', 'queued')
-    .where('operation_id', 'is not', null)
-    .where((w) =>
-      w.not(
-        w.exists(
-          w
-            .selectFrom('operations')
-            .select('operations.operation_id')
-            .whereRef('operations.operation_id', '=', 'run_results.operation_id'),
+/** Fails outcomes with one of the operations if it was not created because its agent was rejected concurrently. */
+export const failStranded = defineQuery(
+  'runs/fail stranded',
+  (db, p: { operation_ids: readonly string[]; error: string }, d) =>
+    db
+      .updateTable('run_results')
+      .set({ status: 'failed', operation_id: null, error: p.error })
+      .where(d.isIn('operation_id', p.operation_ids))
+      .where('operation_id', 'is not', null)
+      .where('status', '=', 'queued')
+      .where((w) =>
+        w.not(
+          w.exists(
+            w
+              .selectFrom('operations')
+              .select('operations.operation_id')
+              .whereRef('operations.operation_id', '=', 'run_results.operation_id'),
+          ),
         ),
       ),
-    ),
 );
 
 export const runById = defineQuery('runs/by id', (db, p: { run_id: string }) =>
