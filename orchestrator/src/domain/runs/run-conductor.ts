@@ -5,7 +5,7 @@ import { agentLabel } from '../shared/agent-label.ts';
 import { type Context, seconds, systemActor } from '../shared/context.ts';
 import { endFinishedRun, haltRun } from './run-end.ts';
 import { RunQueue } from './run-queue.ts';
-import { RunStates, withGracePeriod } from './run-states.ts';
+import { type RunState, RunStates, withGracePeriod } from './run-states.ts';
 import type { RunTrack } from './run-track.ts';
 import { expireTurns, giveTurns } from './run-turns.ts';
 import { nextWave } from './run-waves.ts';
@@ -34,6 +34,8 @@ export interface ConductorOptions {
  * the run requests that.
  */
 const absentSecs = 60;
+/** Milliseconds that a small wave waits for more free slots. Each wave is a transaction with fixed costs. */
+const gatherMs = 50;
 
 export function createRunConductor(context: Context, { maxConcurrent }: ConductorOptions): RunConductor {
   const { db, presence } = context;
@@ -59,6 +61,8 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
         continue;
       }
       if (wave.queue.length + wave.report.length === 0) return;
+      if (wave.isSmall && isGathering(state, () => queue.advance(runId))) return;
+      state.gathering = null;
       try {
         const { turns, mustReload } = await giveTurns(context, terms, wave);
         track.turned(turns, isConnected);
@@ -123,6 +127,19 @@ export function createRunConductor(context: Context, { maxConcurrent }: Conducto
       await queue.stop();
     },
   };
+}
+
+/** Reports whether a small wave still waits. The first call starts the wait, after which `advance` continues the run. */
+function isGathering(state: RunState, advance: () => Promise<void>): boolean {
+  if (state.gathering === null) {
+    const gathering = { over: false };
+    state.gathering = gathering;
+    setTimeout(() => {
+      gathering.over = true;
+      void advance();
+    }, gatherMs).unref();
+  }
+  return !state.gathering.over;
 }
 
 /** Ends the undispatched operation of a disconnected agent if the run reports absent agents. */

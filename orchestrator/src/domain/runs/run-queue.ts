@@ -20,12 +20,12 @@ export class RunQueue {
     return this.#stopped;
   }
 
-  /** Continues a run now or, if a pass is in progress, once more after it. Never rejects. */
+  /** Continues a run now or, if a pass is in progress, once more after it. Does nothing after `stop`. Never rejects. */
   advance(runId: string): Promise<void> {
     const running = this.#busy.get(runId);
-    if (!running) return this.#start(runId, () => this.#advance(runId));
-    this.#again.add(runId);
-    return running;
+    if (running) this.#again.add(runId);
+    else if (!this.#stopped) return this.#start(runId, () => this.#advance(runId));
+    return running ?? Promise.resolve();
   }
 
   /**
@@ -36,7 +36,7 @@ export class RunQueue {
       setImmediate(() => {
         const runs = [...this.#due];
         this.#due.clear();
-        for (const run of runs) if (!this.#stopped) void this.advance(run);
+        for (const run of runs) void this.advance(run);
       });
     this.#due.add(runId);
   }

@@ -19,6 +19,8 @@ export interface RunState {
   readonly inGracePeriod: boolean;
   /** Whether anything changed since the last sweep. */
   moved: boolean;
+  /** The wait of a small wave for more free slots; null if none waits. */
+  gathering: { over: boolean } | null;
 }
 
 /** Changes the rules for the grace period: absent agents are held rather than reported as not connected. */
@@ -94,6 +96,7 @@ export class RunStates {
       graceUntil,
       inGracePeriod,
       moved: true,
+      gathering: null,
     };
     this.#states.set(runId, state);
     return state;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { batchOf, optionsOf, rulesOf } from './run-basis.ts';
 import { RunTrack, type Turn } from './run-track.ts';
-import { nextWave, type WaveRules } from './run-waves.ts';
+import { nextWave, type Wave, type WaveRules } from './run-waves.ts';
 
 const everyone = (count: number) =>
   Array.from({ length: count }, (_, position) => ({
@@ -81,6 +81,24 @@ describe('nextWave', () => {
     run.end('n1', 'succeeded');
     run.step();
     expect([...run.open.keys()]).toEqual(['n0', 'n2']);
+  });
+
+  test('calls a wave small while less than a quarter of the slots are free, unless no other agent waits', () => {
+    const rules = { ...defaults, limit: 8 };
+    const run = simulate(18, rules);
+    const everywhere = () => true;
+    const wave = (): Wave => nextWave(rules, run.track.picture(everywhere, 0));
+    expect(wave()).toMatchObject({ isSmall: false });
+    run.step();
+    run.end('n0', 'succeeded');
+    expect(wave()).toMatchObject({ queue: ['n8'], isSmall: true });
+    run.end('n1', 'succeeded');
+    expect(wave()).toMatchObject({ queue: ['n8', 'n9'], isSmall: false });
+    run.step();
+    for (let i = 2; i < 9; i++) run.end(`n${i}`, 'succeeded');
+    run.step();
+    run.end('n9', 'succeeded');
+    expect(wave()).toMatchObject({ queue: ['n17'], isSmall: false });
   });
 
   test('starts with the canaries, and halts if one does not succeed', () => {

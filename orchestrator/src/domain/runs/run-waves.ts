@@ -44,10 +44,14 @@ export type Wave =
       readonly queue: readonly string[];
       /** Agents to report as not connected. */
       readonly report: readonly string[];
+      /** Whether few slots are free and more agents wait, so that a larger wave is worth a short wait. */
+      readonly isSmall: boolean;
     };
 
 /** Maximum number of agents that get their turn in one transaction. */
 const turnsAtOnce = 500;
+/** Share of the limit below which a wave is small. Most of the slots stay in use while a wave waits. */
+const smallShare = 1 / 4;
 
 const agents = (count: number) => (count === 1 ? '1 agent' : `${count} agents`);
 
@@ -61,6 +65,7 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
   let slots = Math.max(0, rules.limit - picture.taken);
   let canariesOnly = picture.canariesOpen > 0;
   let noneLeft = true;
+  let isFull = false;
   const queue: string[] = [];
   const absent: string[] = [];
   for (const { node_id, position, connected } of picture.waiting) {
@@ -69,6 +74,7 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
     if (canariesOnly && !isCanary) break;
     if ((connected && slots === 0) || queue.length === turnsAtOnce) {
       noneLeft = false;
+      isFull = queue.length < turnsAtOnce;
       break;
     }
     if (connected) slots--;
@@ -76,5 +82,6 @@ export function nextWave(rules: WaveRules, picture: RunPicture): Wave {
     else if (rules.absent === 'report') absent.push(node_id);
   }
   // While a connected agent waits, absent agents are not reported, because they may still reconnect.
-  return { verdict: 'go', queue, report: noneLeft ? absent.slice(0, turnsAtOnce - queue.length) : [] };
+  const report = noneLeft ? absent.slice(0, turnsAtOnce - queue.length) : [];
+  return { verdict: 'go', queue, report, isSmall: isFull && queue.length < rules.limit * smallShare };
 }

@@ -208,6 +208,14 @@ describeDatabases('runs in waves', (fixture) => {
     expect((await answer).run).toMatchObject({ status: 'succeeded' });
   });
 
+  test('waits only briefly for more free slots before the next agent starts', async () => {
+    const { agents, start, execute, untilWork } = await open(fixture, 10);
+    await start({ batch: 8 });
+    await untilWork(0, 1, 2, 3, 4, 5, 6, 7);
+    await execute(agents[0]!);
+    await untilWork(1, 2, 3, 4, 5, 6, 7, 8);
+  });
+
   test('starts with the canaries, and halts if one fails', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes, events } = await open(fixture, 4);
     const id = await start({ canary: 2 });
