@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer';
 export interface CastHeader {
   readonly width: number;
   readonly height: number;
-  /** Time at which the terminal was opened, Unix seconds. */
+  /** Unix seconds at which the terminal was opened. */
   readonly timestamp: number;
   readonly title: string;
   readonly env: Readonly<Record<string, string>>;
@@ -25,11 +25,11 @@ export interface CastHeader {
 
 export const headerLine = (header: CastHeader): string => `${JSON.stringify({ version: 2, ...header })}\n`;
 
-/** Maximum bytes of one event. Larger outputs are split. */
+/** Maximum bytes of one event. Longer output is split. */
 export const maxEventBytes = 64 * 1024;
 /**
- * Maximum bytes of the lines of one event. A control character takes six bytes, and invalid UTF-8 is repeated in
- * base64.
+ * Maximum bytes of the `o` and `b` lines of one event. A control character takes six bytes, and invalid UTF-8 is
+ * repeated in base64.
  */
 export const maxLineBytes = 8 * maxEventBytes;
 
@@ -95,7 +95,7 @@ export function readCastLine(text: string): CastEvent | null {
 }
 
 /**
- * Converts the lines of a transcript to bytes and size changes. Delays each output until the next line, which may
+ * Converts the lines of a transcript to bytes and size changes. Returns each output only after the next line, which may
  * contain the exact bytes of the output.
  */
 export class CastReplay {

@@ -69,7 +69,7 @@ describeDatabases('database', (fixture) => {
     expect((await write(database)).results).toEqual([]);
   });
 
-  test('returns the written data from reads after the promise of the write has resolved', async () => {
+  test('returns written data from reads after the promise of the write has resolved', async () => {
     const database = await fixture.open();
     for (let number = 0; number < 20; number++) {
       await write(database, statement(upsert, { key: 'k', value: String(number) }));
@@ -99,7 +99,7 @@ describeDatabases('database', (fixture) => {
     ['row', false],
     ['no_row', true],
     ['no_row', false],
-  ])('checks the precondition %s (holds: %s)', async (expect_, fulfilled) => {
+  ])('checks the precondition %s, which holds: %s', async (expect_, fulfilled) => {
     const database = await fixture.open();
     await write(database, statement(put, { key: 'there', value: '0' }));
     const key = fulfilled === (expect_ !== 'no_row') ? 'there' : 'missing';
@@ -119,14 +119,14 @@ describeDatabases('database', (fixture) => {
     }
   });
 
-  test('rolls back the statement whose precondition does not hold', async () => {
+  test('rolls back a statement whose precondition does not hold', async () => {
     const database = await fixture.open();
     const guarded = statement(upsert, { key: 'k', value: 'v' }, { expect: 'no_row', else: 'name_taken' });
     expect(await code(write(database, guarded))).toBe('name_taken');
     expect(await keys(database)).toEqual([]);
   });
 
-  test('does not let a failed write affect concurrent writes', async () => {
+  test('commits writes that are concurrent with a failed write', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 60 }, (_, number) => {
@@ -145,7 +145,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ unitsCommitted: 20, unitsFailed: 40, queued: 0, queuedBytes: 0 });
   });
 
-  test('lets only one of many concurrent writes take a name that each checks first', async () => {
+  test('commits only one of many concurrent writes that check and then take the same name', async () => {
     const database = await fixture.open();
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, (_, number) =>
@@ -162,7 +162,7 @@ describeDatabases('database', (fixture) => {
     expect(outcomes.filter((outcome) => outcome === 'name_taken')).toHaveLength(11);
   });
 
-  test('reports the violated constraint if no precondition guards it', async () => {
+  test('reports a violated constraint that no precondition guards', async () => {
     const database = await fixture.open();
     const tag = defineQuery('tags/orphan', (db) =>
       db.insertInto('agent_tags').values({ node_id: 'nobody', key: 'k', value: 'v' }),
@@ -187,7 +187,7 @@ describeDatabases('database', (fixture) => {
     expect(await keys(database)).toEqual(['a']);
   });
 
-  test('stores JSON, text, and numbers unchanged', async () => {
+  test('returns stored JSON, text, and numbers unchanged', async () => {
     const database = await fixture.open();
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ stringUnit: codePoint }), fc.string({ unit: codePoint }), async (json, text) => {
@@ -322,7 +322,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('refuses an oversized write that an agent caused, and reserves queue space for other writes', async () => {
+  test('refuses an oversized write of an agent, and reserves queue space for other writes', async () => {
     const limits = { maxUnits: 100, maxBytes: 200_000, maxAgentUnitBytes: 70_000, maxAgentBytes: 100_000 };
     const database = await fixture.open({ limits });
     const put = (key: string, length: number, ofAgent: boolean) =>
@@ -333,7 +333,7 @@ describeDatabases('database', (fixture) => {
           ofAgent,
         }),
       );
-    // The write exceeds the limit in bytes, so it is refused even if the queue is empty.
+    // The write exceeds the maximum of bytes, so it is refused even with an empty queue.
     expect(
       await code(
         database.write({
@@ -357,7 +357,7 @@ describeDatabases('database', (fixture) => {
     expect(database.stats()).toMatchObject({ queued: 0, queuedBytes: 0 });
   });
 
-  test('completes accepted writes on close, and refuses later ones', async () => {
+  test('completes accepted writes on close, and refuses further writes', async () => {
     const at = await fixture.newAddress();
     const database = await fixture.open({ at });
     const writes = Array.from({ length: 30 }, (_, n) => write(database, statement(put, { key: `k${n}`, value: '' })));
@@ -397,7 +397,7 @@ describeDatabases('database', (fixture) => {
     );
     const transfer = fc.record({
       from: fc.constantFrom(...accounts),
-      // Crediting a missing account fails after the debit.
+      // The credit fails after the debit, because the account does not exist.
       to: fc.constantFrom(...accounts, 'closed'),
       amount: fc.integer({ min: 1, max: 60 }),
     });
@@ -424,7 +424,7 @@ describeDatabases('database', (fixture) => {
           );
           const model = new Map(accounts.map((key) => [key, 100]));
           const expected = transfers.map(({ from, to, amount }, index) => {
-            // PostgreSQL may run concurrent writes in any order, which only their outcomes show.
+            // PostgreSQL may run concurrent writes in any order, so the test checks only their outcomes.
             const covered = fixture.kind === 'sqlite' ? model.get(from)! >= amount : outcomes[index] !== 'plan_stale';
             if (!covered) return 'plan_stale';
             if (!model.has(to)) return 'agent_not_found';
@@ -442,7 +442,7 @@ describeDatabases('database', (fixture) => {
     );
   });
 
-  test('gives events increasing sequence numbers', async () => {
+  test('assigns increasing sequence numbers to events', async () => {
     const database = await fixture.open();
     const add = defineQuery('audit/add', (db, p: { id: string }) =>
       db

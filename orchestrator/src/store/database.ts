@@ -5,12 +5,12 @@ import type { Unit, UnitResult } from './transaction.ts';
 
 /** Counters since the database was opened, for metrics. */
 export interface DatabaseStats {
-  /** Number of writes that were submitted but not answered. */
+  /** Number of submitted writes without an answer. */
   readonly queued: number;
   /** Approximate bytes of the queued writes. */
   readonly queuedBytes: number;
   readonly unitsCommitted: number;
-  /** Number of writes that were refused or failed, which changed nothing. */
+  /** Number of writes that were refused or failed, without any change. */
   readonly unitsFailed: number;
   /** Number of transactions. On SQLite, many writes share one transaction. */
   readonly commits: number;
@@ -30,7 +30,7 @@ export interface Database {
 
   /**
    * Runs the statements in one transaction and resolves when it is durable. Concurrent writes may commit in any order,
-   * so await a write before submitting one that depends on it.
+   * so await a write before submitting a write that depends on it.
    *
    * Rejects without any change with
    * - the `else` error of the precondition that does not hold,
@@ -65,7 +65,7 @@ export class ConstraintViolation extends Error {
   }
 }
 
-/** The connection or the writer was lost during a commit. It is unknown whether the transaction was committed. */
+/** The connection or the writer was lost during a commit, so the transaction may have been committed or not. */
 export class OutcomeUnknown extends MusterError {
   constructor(unit: string, detail: string) {
     super('outcome_unknown', `It is unknown whether ${unit} was committed: ${detail}`);

@@ -52,7 +52,7 @@ export interface Dialect {
   /** Aggregates two text columns into the text of one JSON object, sorted by key; `{}` without rows. */
   objectOf(key: string, value: string): RawBuilder<string>;
 
-  /** Whether the column contains the text, ignoring the case of ASCII letters. */
+  /** Whether the column contains the text, regardless of the case of ASCII letters. */
   containsText(column: string, text: string): RawBuilder<SqlBool>;
 
   /** The larger of two numbers or strings; null if either is null. PostgreSQL's own `greatest` ignores nulls. */
@@ -65,14 +65,13 @@ export interface Dialect {
   readonly columns: {
     readonly text: RawBuilder<unknown>;
     readonly integer: RawBuilder<unknown>;
-    /** The whole definition of an auto-incrementing primary key that never reuses a number. */
+    /** The complete definition of an auto-incrementing primary key that never reuses a number. */
     readonly counter: RawBuilder<unknown>;
     /** The end of a `create table` statement. */
     readonly tableEnd: RawBuilder<unknown>;
   };
 }
 
-/** A query builder or a raw statement. */
 export interface Buildable<O> {
   compile(provider: Kysely<Schema>): CompiledQuery<O>;
 }

@@ -13,25 +13,28 @@ describeDatabases('a killed process', (fixture) => {
   let child: ChildProcess | undefined;
   afterEach(() => child?.kill('SIGKILL'));
 
-  test.each([1, 57, 400])('loses no acknowledged write if it is killed after %i answers', async (answers) => {
-    const at = await fixture.newAddress();
-    const started = spawn(process.execPath, [writer, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
-    child = started;
-    const acknowledged: string[] = [];
-    for await (const line of createInterface({ input: started.stdout })) {
-      acknowledged.push(line);
-      // Lines that the process printed before it was killed may still arrive.
-      if (acknowledged.length === answers) started.kill('SIGKILL');
-    }
-    if (started.exitCode === null && started.signalCode === null) await once(started, 'exit');
-    expect(started.signalCode).toBe('SIGKILL');
+  test.each([1, 57, 400])(
+    'loses no acknowledged write when the process is killed after %i answers',
+    async (answers) => {
+      const at = await fixture.newAddress();
+      const started = spawn(process.execPath, [writer, fixture.kind, at], { stdio: ['ignore', 'pipe', 'inherit'] });
+      child = started;
+      const acknowledged: string[] = [];
+      for await (const line of createInterface({ input: started.stdout })) {
+        acknowledged.push(line);
+        // Lines that the process printed before it was killed may arrive after the kill.
+        if (acknowledged.length === answers) started.kill('SIGKILL');
+      }
+      if (started.exitCode === null && started.signalCode === null) await once(started, 'exit');
+      expect(started.signalCode).toBe('SIGKILL');
 
-    const database = await fixture.open({ at });
-    const keys = new Set((await database.all(everyKey, {})).map((row) => row.key));
-    for (const number of acknowledged) expect(keys).toContain(`${number}-a`);
-    // A write without an answer was committed completely or not at all.
-    for (const key of keys)
-      expect(keys).toContain(key.endsWith('-a') ? `${key.slice(0, -1)}b` : `${key.slice(0, -1)}a`);
-    expect(acknowledged.length).toBeGreaterThanOrEqual(answers);
-  });
+      const database = await fixture.open({ at });
+      const keys = new Set((await database.all(everyKey, {})).map((row) => row.key));
+      for (const number of acknowledged) expect(keys).toContain(`${number}-a`);
+      // An unanswered write was committed completely or not at all.
+      for (const key of keys)
+        expect(keys).toContain(key.endsWith('-a') ? `${key.slice(0, -1)}b` : `${key.slice(0, -1)}a`);
+      expect(acknowledged.length).toBeGreaterThanOrEqual(answers);
+    },
+  );
 });

@@ -18,9 +18,9 @@ describe('sqliteFailure', () => {
     ['SQLITE_IOERR_DIR_FSYNC', { kind: 'lost_sync' }],
     ['SQLITE_ERROR', { kind: 'bug' }],
     ['SQLITE_MISMATCH', { kind: 'bug' }],
-  ])('classifies %s', (code, failure) => expect(sqliteFailure(withCode(code))).toEqual(failure));
+  ])('classifies the SQLite error %s', (code, failure) => expect(sqliteFailure(withCode(code))).toEqual(failure));
 
-  test('classifies an error without a code as a bug', () => {
+  test('classifies an SQLite error without a code as a bug', () => {
     expect(sqliteFailure(new TypeError('x'))).toEqual({ kind: 'bug' });
     expect(sqliteFailure(null)).toEqual({ kind: 'bug' });
   });
@@ -44,7 +44,7 @@ describe('postgresFailure', () => {
     ['EPIPE', { kind: 'gone' }],
     ['42P01', { kind: 'bug' }],
     ['22P02', { kind: 'bug' }],
-  ])('classifies %s', (code, failure) => expect(postgresFailure(withCode(code))).toEqual(failure));
+  ])('classifies the PostgreSQL error %s', (code, failure) => expect(postgresFailure(withCode(code))).toEqual(failure));
 
   test('classifies the driver’s messages for a lost connection', () => {
     expect(postgresFailure(new Error('Connection terminated unexpectedly'))).toEqual({ kind: 'gone' });

@@ -36,8 +36,8 @@ import { oldDriftRecords, operationIds, unneededPayloads } from './retention.ts'
 import { migrateSqlite } from './sqlite/migrate-sqlite.ts';
 
 /**
- * Tests that each query finds its rows by an index and does not sort them. Its cost then depends on the size of its
- * result rather than on the length of the history.
+ * Tests that each query finds its rows by an index and does not sort them, so that its cost depends on the size of its
+ * result and not on the length of the history.
  */
 const directory = mkdtempSync(join(tmpdir(), 'muster-indices-'));
 let db: Database;

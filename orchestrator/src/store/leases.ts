@@ -1,6 +1,6 @@
 import { defineQuery } from './query.ts';
 
-/** Leases for work that only one process may do at a time. Times are Unix milliseconds. */
+/** Leases for work that is limited to one process at a time. Times are Unix milliseconds. */
 
 /**
  * Takes a lease that is free, expired, or already held by this holder. Also takes a lease that expires after
@@ -32,7 +32,7 @@ export const takeLease = defineQuery(
       .returning('token'),
 );
 
-/** Renews the lease. Changes nothing if another process holds it. */
+/** Renews the lease. Changes nothing if another process has taken it. */
 export const keepLease = defineQuery(
   'leases/keep',
   (db, p: { name: string; holder: string; token: number; expires_ms: number }) =>
@@ -44,7 +44,6 @@ export const keepLease = defineQuery(
       .where('token', '=', p.token),
 );
 
-/** Releases the lease before it expires. */
 export const releaseLease = defineQuery('leases/release', (db, p: { name: string; holder: string; token: number }) =>
   db
     .updateTable('leases')
@@ -54,7 +53,7 @@ export const releaseLease = defineQuery('leases/release', (db, p: { name: string
     .where('token', '=', p.token),
 );
 
-/** For preconditions: returns a row unless the lease has been taken again since. */
+/** For preconditions: returns a row unless the lease was taken again. */
 export const leaseHeld = defineQuery('leases/held', (db, p: { name: string; holder: string; token: number }) =>
   db
     .selectFrom('leases')

@@ -48,7 +48,7 @@ describeDatabases('migrations', (fixture) => {
     return at;
   }
 
-  test('migrates a database to the next release and keeps its rows', async () => {
+  test('migrates a database to the next release and keeps all rows', async () => {
     const at = await filled();
     const reports: MigrationReport[] = [];
     const database = await fixture.open({
@@ -75,7 +75,7 @@ describeDatabases('migrations', (fixture) => {
     expect(await database.all(all, {})).toHaveLength(1);
   });
 
-  test('keeps the old version when a migration fails', async () => {
+  test('keeps the old schema version when a migration fails', async () => {
     const at = await filled();
     const failing: Migration = {
       ...oneMore,
@@ -87,20 +87,23 @@ describeDatabases('migrations', (fixture) => {
     await expect(database.all(extra, {})).rejects.toThrow('extra');
   });
 
-  test.each([1, 2, 3])('keeps the old version if it is killed after statement %i of a migration', async (after) => {
-    const at = await filled();
-    const child = spawn(process.execPath, [migrator, fixture.kind, at, String(after)], { stdio: 'inherit' });
-    const [, signal] = await once(child, 'exit');
-    expect(signal).toBe('SIGKILL');
-    const database = await fixture.open({ at });
-    expect(await database.all(versions, {})).toHaveLength(migrations.length);
-    expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old' }]);
-    await database.close();
-    const migrated = await fixture.open({ at, migrations: nextMigrations });
-    expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
-  });
+  test.each([1, 2, 3])(
+    'keeps the old schema version when the process is killed after statement %i of a migration',
+    async (after) => {
+      const at = await filled();
+      const child = spawn(process.execPath, [migrator, fixture.kind, at, String(after)], { stdio: 'inherit' });
+      const [, signal] = await once(child, 'exit');
+      expect(signal).toBe('SIGKILL');
+      const database = await fixture.open({ at });
+      expect(await database.all(versions, {})).toHaveLength(migrations.length);
+      expect(await database.all(all, {})).toEqual([{ key: 'kept', value: 'old' }]);
+      await database.close();
+      const migrated = await fixture.open({ at, migrations: nextMigrations });
+      expect(await migrated.all(all, {})).toEqual([{ key: 'kept', value: 'old', note: 'migrated' }]);
+    },
+  );
 
-  test('migration 14 records the known key of every agent as its only current key', async () => {
+  test('records the known key of every agent as its only current key in migration 14', async () => {
     const at = await fixture.newAddress();
     const older = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     await fillFirstRelease(older);

@@ -1,7 +1,9 @@
 import { builders, type DatabaseKind, dialects } from './dialect.ts';
 import type { Migration } from './migrations/migration.ts';
 
-/** The database has a schema that this release cannot use. It was not changed, and the orchestrator does not start. */
+/**
+ * This release cannot use the schema of the database. The database is unchanged, and the orchestrator does not start.
+ */
 export class SchemaRefused extends Error {
   constructor(message: string) {
     super(message);
@@ -30,7 +32,7 @@ export interface MigrationOptions {
 export interface MigrationReport {
   readonly from: number;
   readonly to: number;
-  /** Path of the copy made before the migration; null if the file was empty or the database is PostgreSQL. */
+  /** Path of the copy created before the migration; null if the file was empty or the database is PostgreSQL. */
   readonly backup: string | null;
 }
 

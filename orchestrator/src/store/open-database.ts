@@ -6,7 +6,6 @@ import { postgresFailure } from './postgres/postgres-failure.ts';
 import { DatabaseInUse } from './postgres/postgres-lock.ts';
 import { openSqlite } from './sqlite/sqlite.ts';
 
-/** Location of the database. */
 export interface DatabaseLocation {
   /** The SQLite file; unused with PostgreSQL. */
   readonly file: string;
@@ -31,7 +30,7 @@ export interface DatabaseDeps {
 const serverStartMs = 30_000;
 
 /**
- * Opens the database, which no other orchestrator may use at the same time.
+ * Opens the database for exclusive use by this process.
  * @throws DatabaseInUse, SchemaRefused, and errors of the server or the disk
  */
 export async function openDatabase(location: DatabaseLocation, deps: DatabaseDeps): Promise<Database> {
@@ -54,7 +53,7 @@ export async function openDatabase(location: DatabaseLocation, deps: DatabaseDep
         onConnectionError: (error) => log.warn({ err: error }, 'lost a database connection'),
         exclusive: {
           onLost: (reason) =>
-            log.error({ err: reason }, 'database server unavailable; nothing is written until it returns'),
+            log.error({ err: reason }, 'lost the database server; refusing writes until it is available again'),
           onRegained: () => log.info({}, 'database server available again'),
           onTaken: onFatal,
         },

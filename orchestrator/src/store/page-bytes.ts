@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 
 /**
- * SQL for pages with a maximum size in bytes. A query first adds up the sizes of rows, and then reads only the rows
- * that fit. Both databases can determine the length of a text without reading it.
+ * SQL for pages with a maximum size in bytes. A query first sums the sizes of rows, and then reads only the rows that
+ * fit. Both databases determine the length of a text without reading the text.
  */
 
 /** SQL for the size of the given columns in bytes. Null counts as 0. */
@@ -13,8 +13,8 @@ export const bytesOf = (...columns: string[]) =>
   )}`;
 
 /**
- * SQL for the total size of all rows before this one, in the given order. A page contains the rows for which the total
- * is below the limit, and thus at least one row.
+ * SQL for the total size of all preceding rows in the given order. A page contains the rows whose total is below the
+ * limit, so it has at least one row.
  */
 export const bytesBefore = (bytes: string, order: readonly string[], direction: 'asc' | 'desc' = 'asc') =>
   sql<number>`sum(${sql.ref(bytes)}) over (order by ${sql.join(

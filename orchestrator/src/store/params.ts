@@ -1,6 +1,6 @@
 /**
- * Parameters of a query. Placeholders represent the values while a query is built. The values fill the slots of the
- * compiled statement when it runs.
+ * Parameters of a query. Placeholders represent the values while a query is built. When the compiled statement runs,
+ * the values fill its slots.
  */
 
 export type ParamValue = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
@@ -8,7 +8,6 @@ export type ParamValue = string | number | boolean | null | Uint8Array | readonl
 /** A value in a form that the database drivers accept. */
 export type BoundValue = string | number | null | Uint8Array | readonly string[] | readonly number[];
 
-/** Represents the value of one parameter while a query is built. */
 export class Placeholder {
   readonly param: string;
   constructor(param: string) {

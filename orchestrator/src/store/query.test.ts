@@ -79,7 +79,7 @@ describe('defineQuery', () => {
     expect(flags.compiled('postgres').sql).toContain('set "approve" = 1, "revoked_at" = null');
   });
 
-  test('binds a list in the form that each database accepts', () => {
+  test('binds a list in the format of each database', () => {
     expect(agentsIn.compiled('sqlite').sql).toBe(
       'select "node_id" from "agents" where "node_id" in (select value from json_each(?))',
     );
@@ -96,7 +96,7 @@ describe('defineQuery', () => {
     expect(() => bind(list({ status: false }), 'sqlite', { limit: Number.NaN }, asJson)).toThrow('NaN');
   });
 
-  test('replaces characters that a database cannot store', () => {
+  test('replaces characters that PostgreSQL cannot store', () => {
     expect(bind(agentNamed, 'sqlite', { name: 'a\u0000b\ud800c', status: 'approved' }, asJson)[0]).toBe(
       'a\ufffdb\ufffdc',
     );
@@ -107,7 +107,7 @@ describe('defineQuery', () => {
 });
 
 describe('defineVariants', () => {
-  test('builds each variant of a query once and requires only its own parameters', () => {
+  test('builds each variant of a query once, and requires only the parameters of the variant', () => {
     expect(list({ status: true })).toBe(list({ status: true }));
     expect(list({ status: true })).not.toBe(list({ status: false }));
     expect(bind(list({ status: false }), 'sqlite', { limit: 5 }, asJson)).toEqual([5]);

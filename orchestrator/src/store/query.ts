@@ -18,15 +18,14 @@ export interface CompiledStatement {
 }
 
 /**
- * A statement with named parameters, compiled once for each kind of database. It has no values and no connection, so it
- * can be a module-level constant.
+ * A statement with named parameters, compiled once for each kind of database. Contains neither values nor a connection,
+ * so it can be a module-level constant.
  */
 export interface Query<P, Row> {
   /** Unique in this process. Key of the cached prepared statements. */
   readonly id: number;
-  /** Name of the query in logs and errors. */
   readonly name: string;
-  /** Compiles the query at first use. Throws if the builder is wrong. */
+  /** Compiles the query at first use. Throws if the builder is invalid. */
   compiled(kind: DatabaseKind): CompiledStatement;
   /** Never set; exists only for its types. */
   readonly types?: { readonly params: (params: P) => void; readonly row: Row };
@@ -88,7 +87,7 @@ export function defineQuery<O, P extends ParamsOf<P> = Record<never, never>>(
   return new BuiltQuery(name, (db, dialect) => build(db, placeholders<P>(), dialect).compile(db));
 }
 
-/** Maximum number of variants of a definition. More variants mean that a value was used as a variant. */
+/** Maximum number of variants of a definition. If there are more, the caller has used a value as a variant. */
 const maxVariants = 512;
 
 /** Parameters of a variant. Parameters that the variant does not use are optional. */

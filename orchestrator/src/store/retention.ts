@@ -2,11 +2,11 @@ import type { ExpressionBuilder } from 'kysely';
 import { defineQuery } from './query.ts';
 import type { Schema } from './schema.ts';
 
-/** Deletion of old data, in batches. */
+/** Queries that delete old data in batches. */
 
 /**
- * Payloads that are needed neither by an open operation, nor by one that ended after `since`, nor by the last apply of
- * a machine.
+ * Payloads that neither an open operation, nor an operation that ended after `since`, nor the last apply of a machine
+ * needs.
  */
 export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since: number; limit: number }) =>
   db
@@ -16,7 +16,7 @@ export const unneededPayloads = defineQuery('payloads/unneeded', (db, p: { since
     .limit(p.limit),
 );
 
-/** Deletes payloads, except those that have become needed since. */
+/** Deletes payloads, except payloads that are needed again. */
 export const deletePayloads = defineQuery(
   'payloads/delete',
   (db, p: { digests: readonly string[]; since: number }, d) =>
@@ -87,10 +87,7 @@ export const operationIds = defineQuery('operations/ids', (db, p: { after: strin
     .limit(p.limit),
 );
 
-/**
- * Deletes those of the given operations that ended before a time and that no applied state refers to, with their
- * results.
- */
+/** Deletes operations and their results, if they ended before a time and no applied state refers to them. */
 export const deleteOperations = defineQuery(
   'operations/delete',
   (db, p: { ids: readonly string[]; before: number }, d) =>
@@ -134,7 +131,7 @@ export const deleteOperations = defineQuery(
       ),
 );
 
-/** Deletes those of the given runs that ended before a time, with their outcomes. */
+/** Deletes runs that ended before a time, and their outcomes. */
 export const deleteRuns = defineQuery('runs/delete', (db, p: { ids: readonly string[]; before: number }, d) =>
   db.deleteFrom('runs').where(d.isIn('run_id', p.ids)).where('finished_at', '<', p.before),
 );

@@ -19,7 +19,7 @@ export interface OperatorsTable {
   username: string;
   role: 'admin' | 'operator';
   added_at: number;
-  /** An operator_id, or `bootstrap`. */
+  /** `operator_id`, or `bootstrap`. */
   added_by: string;
   bootstrap: Flag;
   removed_at: number | null;
@@ -53,7 +53,6 @@ export interface AgentsTable {
   pin_source: string;
   enrolment_token_id: string | null;
   first_seen_at: number;
-  /** Time at which the agent was marked as lost; null if it is not lost. */
   lost_at: number | null;
   /** Address from which the agent last connected. */
   remote_ip: string | null;
@@ -194,7 +193,7 @@ export interface AgentStateTable {
    * connects.
    */
   drift_due_at: number | null;
-  /** The newest apply that ended, if it neither succeeded nor was cancelled. */
+  /** The newest ended apply, unless it succeeded or was cancelled. */
   failed_apply_id: string | null;
 }
 
@@ -302,7 +301,7 @@ export interface AuditChainTable {
 export interface LeasesTable {
   name: string;
   holder: string;
-  /** Increases each time the lease is taken, so that writes of a former holder can be refused. */
+  /** Increases each time the lease is taken, so that the database can refuse writes of a former holder. */
   token: number;
   /** Unix milliseconds. */
   expires_ms: number;
@@ -331,7 +330,7 @@ export interface WebLoginCodesTable {
   operator_id: string;
   /** The sign-in session that created the code; its end makes the code invalid. */
   session_hash: string;
-  /** Time at which the challenge was signed. The new session can be renewed no longer than the old one. */
+  /** Time at which the challenge was signed. The limit for renewals of the new session starts at this time. */
   signed_in_at: number;
   expires_at: number;
 }

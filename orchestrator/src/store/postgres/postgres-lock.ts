@@ -8,12 +8,11 @@ import { connect, connectionSettings, lockPrefix, workPrefix } from './postgres-
  * Only one orchestrator may use a database, because two would dispatch the same work twice. The orchestrator holds an
  * advisory lock of the server on a separate connection while it runs.
  *
- * The server releases the lock when that connection ends, and another process may take it before this one notices.
- * Therefore, a new holder ends the connections of other processes, and each new connection is used only after the
- * server confirms the lock. After that, no write of the former holder can be committed.
+ * The server releases the lock when this connection ends, and another process may take it before the former holder
+ * notices. Therefore, a new holder ends the connections of other processes, and a process uses a new connection only
+ * after the server has confirmed the lock. After that, no write of the former holder can be committed.
  */
 
-/** Another process uses the database. */
 export class DatabaseInUse extends Error {
   constructor(message: string) {
     super(message);
@@ -30,7 +29,10 @@ interface Holder {
 }
 
 export interface LockEvents {
-  /** Called when the connection that holds the lock is lost. Nothing is written until the lock is held again. */
+  /**
+   * Called when the connection that holds the lock is lost. Writes are refused until the process has taken the lock
+   * again.
+   */
   readonly onLost?: ((reason: Error) => void) | undefined;
   readonly onRegained?: (() => void) | undefined;
   /** Called when another process has taken the database. This process must exit. */
@@ -50,7 +52,7 @@ export interface PostgresLock {
 
 /** Interval in milliseconds of the queries that check the connection that holds the lock. */
 const heartbeatMs = 5_000;
-/** Milliseconds to wait for a former holder that may be shutting down. */
+/** Milliseconds to wait for a former holder that may be about to exit. */
 const handoverMs = 3_000;
 const maxPauseMs = 2_000;
 
@@ -128,8 +130,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
         pid,
         start,
       ]);
-      if (answer.rowCount === 0)
-        throw new Error('the connection is not used, because this process does not hold the database lock');
+      if (answer.rowCount === 0) throw new Error('this process does not hold the database lock');
     },
     async release() {
       if (released) return;
@@ -141,7 +142,7 @@ export async function takePostgresLock(url: string, events: LockEvents): Promise
   };
 }
 
-/** @param former the lost connection of this process that held the lock, which the server may still consider open */
+/** @param former the lost connection that held the lock; the server may not have closed it yet */
 async function acquire(url: string, process: string, former: Holder | null): Promise<[Client, Holder]> {
   const client = await connect({
     ...connectionSettings({
@@ -196,5 +197,5 @@ async function endOthers(client: Client, applicationName: string): Promise<void>
     if (ended.rowCount === 0) return;
     await sleep(20);
   }
-  throw new Error('the connections of the former lock holder do not end');
+  throw new Error('the server did not end the connections of the former lock holder');
 }

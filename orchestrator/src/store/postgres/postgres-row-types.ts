@@ -2,7 +2,7 @@ import { types } from 'pg';
 
 /**
  * Converts 64-bit integers and sums to numbers, as SQLite does.
- * @throws RangeError if the number would not be exact: a bug
+ * @throws RangeError if the number is too large to be exact, which is a bug
  */
 function exactNumber(text: string): number {
   const value = Number(text);

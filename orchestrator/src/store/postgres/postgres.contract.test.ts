@@ -91,7 +91,7 @@ describe('an orchestrator on PostgreSQL', () => {
   }
   const theLock = `select pid from pg_locks where locktype = 'advisory' and objid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
-  /** Ends the holder's connection and takes the lock. Repeats this if the holder takes the lock again first. */
+  /** Ends the holder's connection and takes the lock. Retries if the holder takes the lock first. */
   async function takeTheLock(query: (text: string) => Promise<{ rows: Record<string, unknown>[] }>): Promise<void> {
     for (let got = false; !got; ) {
       await query(`select pg_terminate_backend(pid) from (${theLock}) as held`);
@@ -99,7 +99,7 @@ describe('an orchestrator on PostgreSQL', () => {
     }
   }
 
-  test('uses the database exclusively, and refuses a second orchestrator until the first has ended', async () => {
+  test('refuses a second orchestrator until the first one has ended', async () => {
     const { db } = await openAlone();
     await expect(openAlone()).rejects.toThrow(/in use by another Muster process.*: stop that one first/);
     await put(db, 'first');
@@ -121,7 +121,7 @@ describe('an orchestrator on PostgreSQL', () => {
   test('refuses to write after another process has taken the database', async () => {
     const { db, events } = await openAlone();
     await put(db, 'mine');
-    // Simulates a lost lock connection: another process takes the lock before this one notices.
+    // Simulates a lost lock connection: another process takes the lock before the holder notices the loss.
     await beside(async (query) => {
       await takeTheLock(query);
       const failures = await Promise.all(
@@ -132,7 +132,7 @@ describe('an orchestrator on PostgreSQL', () => {
           ),
         ),
       );
-      // Writes on existing connections may succeed, because no other orchestrator has started, which would end them.
+      // Writes on existing connections may succeed, because only another orchestrator would end these connections.
       expect(failures.filter((failure) => failure !== null).length).toBeGreaterThan(0);
       await until('it is notified', () => events.taken.length === 1);
       expect(events.taken[0]).toBeInstanceOf(DatabaseInUse);
@@ -150,7 +150,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await until('it is notified', () => events.taken.length === 1);
       expect((await query(working)).rows.length).toBeGreaterThan(0);
     });
-    // In production, the former process would have exited. None of its open writes can commit.
+    // In production, the former process exits. None of its unanswered writes can commit.
     const { db: second } = await openAlone();
     await beside(async (query) => {
       expect((await query(working)).rows).toEqual([]);
@@ -158,7 +158,7 @@ describe('an orchestrator on PostgreSQL', () => {
     await put(second, 'second');
   });
 
-  test('refuses reads and writes while the server is down, loses no acknowledged write, and recovers', async () => {
+  test('refuses reads and writes while the server is down, and recovers without losing acknowledged writes', async () => {
     const { db, events } = await openAlone();
     const samples = await openPostgresSamples({ url, retentionSecs: 86_400 });
     const answered = new Set<string>();
@@ -186,7 +186,7 @@ describe('an orchestrator on PostgreSQL', () => {
       await expect(samples.since('a', 0, 9)).rejects.toMatchObject({ code: 'storage_unavailable' });
       await server!.start();
       await until('it is back', () => events.regained === round);
-      // An agent without an acknowledgment sends its samples again.
+      // An agent resends samples without an acknowledgment.
       await samples.add('a', [sampleAt(round)]);
     }
     expect(await samples.since('a', 0, 9)).toEqual([sampleAt(1), sampleAt(2)]);
@@ -200,7 +200,7 @@ describe('an orchestrator on PostgreSQL', () => {
     expect(events.taken).toEqual([]);
   });
 
-  test('cancels a statement that takes too long, and reports the database as unavailable', async () => {
+  test('cancels a statement after its timeout, and reports the database as unavailable', async () => {
     const { db } = await openAlone({ statementTimeout: 1 });
     await beside(async (query) => {
       await query('begin');

@@ -84,7 +84,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 }
 
 /**
- * @returns whether the configuration of the server makes commits durable before they are answered
+ * @returns whether the server's configuration makes commits durable before it acknowledges them
  * @throws SchemaRefused if the encoding of the database cannot store every text
  */
 async function judgeServer(client: Client, notice: PostgresOptions['onNotice']): Promise<boolean> {
@@ -119,7 +119,6 @@ class PostgresDatabase implements Database {
   #cachedUntil = 0;
   #closing: Promise<void> | undefined;
 
-  /** @param durable whether the configuration of the server makes commits durable */
   constructor(options: PostgresOptions, lock: PostgresLock | null, durable: boolean) {
     this.#lock = lock;
     this.#cacheMs = options.cacheMs ?? defaultCacheMs;
@@ -137,7 +136,7 @@ class PostgresDatabase implements Database {
     this.#writers = new Pool({
       ...settings({
         ...(durable ? {} : { synchronous_commit: 'on' }),
-        // Otherwise, the transactions of a disconnected machine would hold locks for hours.
+        // Without this limit, the transactions of a disconnected machine would hold locks for hours.
         idle_in_transaction_session_timeout: '60s',
       }),
       ...(lock ? { onConnect: (client) => lock.admit(client) } : {}),
@@ -159,7 +158,7 @@ class PostgresDatabase implements Database {
       return rows as Row[];
     } catch (error) {
       const { kind } = postgresFailure(error);
-      // 25006 means that a write was run as a read.
+      // 25006 results from a write that runs as a read.
       if (kind === 'bug' || kind === 'constraint' || (error as { code?: unknown }).code === '25006')
         throw new Error(`Query ${query.name} failed: ${messageOf(error)}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${messageOf(error)}`);

@@ -65,8 +65,8 @@ export const insertAuditEventInSession = defineQuery(
 );
 
 /**
- * Keys and sizes of events, newest first by time and sequence number. `below_ms` and `below_seq` are those of the last
- * event of the previous page.
+ * Keys and sizes of events, newest first by time and sequence number. `below_ms` and `below_seq` are the keys of the
+ * last event of the previous page.
  */
 export const auditKeys = defineVariants(
   'audit/list',
@@ -213,7 +213,6 @@ export const moveChainEnd = defineQuery(
       .where('hash', '=', p.from_hash),
 );
 
-/** Removes events up to a position. */
 export const deletePlaced = defineQuery('audit/delete', (db, p: { up_to: number }) =>
   db.deleteFrom('audit_events').where('place', 'is not', null).where('place', '<=', p.up_to),
 );

@@ -67,7 +67,6 @@ export const deleteChannel = defineQuery('channels/delete', (db, p: { channel_id
   db.deleteFrom('channels').where('channel_id', '=', p.channel_id),
 );
 
-/** Returns a row if any channel exists. */
 export const anyChannel = defineQuery('channels/any', (db) => db.selectFrom('channels').select('channel_id').limit(1));
 
 /** Channels whose configuration is encrypted with another key. Unlimited, because there are few channels. */

@@ -71,7 +71,7 @@ export const missedDriftDue = defineQuery('drift/missed due', (db, p: { node_id:
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes a check of the agent due again after one ended without a result. */
+/** Makes the agent due for another check after a check without a result. */
 export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: string; now: number }) =>
   db
     .updateTable('agent_state')
@@ -80,7 +80,7 @@ export const driftDueAgain = defineQuery('drift/due again', (db, p: { node_id: s
     .where('snapshot_operation_id', 'is not', null),
 );
 
-/** Makes checks whose due time is after `latest` due now. Such times remain from a longer interval or a wrong clock. */
+/** Makes agents due now whose due time is after `latest`, because of a former longer interval or a wrong clock. */
 export const pullInDriftDue = defineQuery('drift/pull in due', (db, p: { now: number; latest: number }) =>
   db.updateTable('agent_state').set({ drift_due_at: p.now }).where('drift_due_at', '>', p.latest),
 );

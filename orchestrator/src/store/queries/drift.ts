@@ -133,7 +133,7 @@ export const deleteLatestDriftOf = defineQuery('drift/delete latest', (db, p: { 
   db.deleteFrom('latest_drift').where('node_id', '=', p.node_id),
 );
 
-/** The largest id of a record. The next id must be larger. */
+/** The largest record id, which the next id must exceed. */
 export const lastDriftId = defineQuery('drift/last id', (db) =>
   db.selectFrom('drift_records').select('drift_id').orderBy('drift_id', 'desc').limit(1),
 );

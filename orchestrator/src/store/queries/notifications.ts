@@ -120,12 +120,11 @@ export const newestNotification = defineQuery('notifications/newest', (db) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1),
 );
 
-/** The newest notification after skipping the `newest` ones to keep. */
+/** The newest notification beyond the `newest` ones to keep. */
 export const notificationBeyond = defineQuery('notifications/beyond', (db, p: { newest: number }) =>
   db.selectFrom('notifications').select('place').orderBy('place', 'desc').limit(1).offset(p.newest),
 );
 
-/** The newest notification before a time. */
 export const notificationBefore = defineQuery('notifications/before', (db, p: { happened_before: number }) =>
   db
     .selectFrom('notifications')
@@ -135,7 +134,6 @@ export const notificationBefore = defineQuery('notifications/before', (db, p: { 
     .limit(1),
 );
 
-/** Notifications of the given types after a time. */
 export const notificationsSince = defineQuery(
   'notifications/since',
   (db, p: { types: readonly string[]; happened_after: number }, d) =>

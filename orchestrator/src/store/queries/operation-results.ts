@@ -24,7 +24,6 @@ export const putResourceResults = defineQuery(
       ),
 );
 
-/** Maximum rows of one page. */
 const pageRows = 1000;
 
 /** Results with positions greater than `after`. Limited to about `bytes` in total, but returns at least one result. */

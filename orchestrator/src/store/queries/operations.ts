@@ -46,7 +46,6 @@ export const planById = defineQuery('operations/plan by id', (db, p: { operation
     .where('operation_id', '=', p.operation_id),
 );
 
-/** The plans of a run, by agent. */
 export const plansOfRun = defineQuery(
   'operations/plans of run',
   (db, p: { run_id: string; node_ids: readonly string[] }, d) =>
@@ -289,7 +288,10 @@ export const markOnlyDispatched = defineQuery(
       .returning('operation_id'),
 );
 
-/** Digest of the set last applied on the machine of each operation; null if there is none or it is no longer stored. */
+/**
+ * Digest of the set last applied on the machine of each operation; null if none was applied or its payload is no longer
+ * stored.
+ */
 export const appliedBefore = defineQuery(
   'operations/applied before',
   (db, p: { operation_ids: readonly string[] }, d) =>
@@ -377,7 +379,6 @@ export const deleteOpenOperation = defineQuery('operations/delete open', (db, p:
   db.deleteFrom('operations').where('operation_id', '=', p.operation_id).where('status', 'in', ['queued', 'running']),
 );
 
-/** Ends all open operations of one agent. */
 export const endAllOpen = defineQuery(
   'operations/end all',
   (db, p: { node_id: string; status: OperationStatus; finished_at: number; error: string }) =>
@@ -455,7 +456,6 @@ export const stillUnseen = defineQuery('operations/still unseen', (db, p: { node
   db.selectFrom('agents').select('node_id').where('node_id', '=', p.node_id).where('last_seen_at', '<=', p.seen_before),
 );
 
-/** Open operations of all agents, oldest first. */
 export const oldestOpenOperations = defineQuery('operations/oldest of all open', (db, p: { limit: number }) =>
   db
     .selectFrom('operations')
@@ -465,7 +465,7 @@ export const oldestOpenOperations = defineQuery('operations/oldest of all open',
     .limit(p.limit),
 );
 
-/** The largest id of an operation. The next id must be larger, even if the clock is behind. */
+/** The largest operation id. The next id must exceed it, even if the clock is behind. */
 export const lastOperationId = defineQuery('operations/last id', (db) =>
   db.selectFrom('operations').select('operation_id').orderBy('operation_id', 'desc').limit(1),
 );
@@ -478,7 +478,6 @@ export const markRunning = defineQuery('operations/running', (db, p: { operation
     .where('status', '=', 'queued'),
 );
 
-/** Ends an open operation. */
 export const endOperation = defineQuery(
   'operations/end',
   (

@@ -96,7 +96,6 @@ export const channelsCreatedBy = defineQuery('channels/created by', (db, p: { id
   db.selectFrom('channels').select(['channel_id', 'name']).where(d.isIn('created_by', p.ids)).orderBy('name'),
 );
 
-/** Open runs that the given operators started. */
 export const openRunsOf = defineQuery('runs/open of operators', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('runs')
@@ -120,7 +119,6 @@ export const openOperationsOf = defineQuery(
       .limit(p.limit),
 );
 
-/** Returns the given operators that were removed. */
 export const removedOperators = defineQuery('operators/removed', (db, p: { ids: readonly string[] }, d) =>
   db
     .selectFrom('operators')

@@ -1,7 +1,6 @@
 import { bytesBefore, bytesOf } from '../page-bytes.ts';
 import { defineQuery } from '../query.ts';
 
-/** Maximum rows of one page. */
 const pageRows = 1000;
 
 /**

@@ -138,7 +138,7 @@ export const insertRunOperations = defineQuery(
                 })
                 .as('r'),
             )
-            // With a join instead of `exists`, the planner would scan all agents.
+            // A join would make the planner scan all agents.
             .where((w) =>
               w.exists(
                 w
@@ -305,7 +305,6 @@ export const requestCancels = defineQuery('runs/request cancels', (db, p: { run_
     .returning(['operation_id', 'node_id']),
 );
 
-/** Maximum rows of one page. */
 const pageRows = 1000;
 
 /**
@@ -355,7 +354,7 @@ export const setRunResult = defineQuery(
   (db, p: { run_id: string; node_id: string; status: OperationStatus; error: string | null }, d) =>
     db
       .updateTable('run_results')
-      // Keeps the earlier error if there is no new one.
+      // A null error keeps the existing one.
       .set((e) => ({ status: p.status, error: e.fn.coalesce(d.typed(p.error, 'text'), 'error') }))
       .where('run_id', '=', p.run_id)
       .where('node_id', '=', p.node_id),

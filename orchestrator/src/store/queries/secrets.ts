@@ -44,7 +44,7 @@ export const secretVersion = defineQuery('secrets/last version', (db, p: { name:
   db.selectFrom('secret_versions').select('version').where('name', '=', p.name),
 );
 
-/** Reserves the next version of a name. Changes nothing if another write has reserved it. */
+/** Reserves the next version of a name. Changes nothing if another write has reserved this version. */
 export const takeSecretVersion = defineQuery('secrets/take version', (db, p: { name: string; version: number }) =>
   db
     .insertInto('secret_versions')
@@ -125,7 +125,6 @@ export const deleteSecret = defineQuery('secrets/delete', (db, p: { name: string
   db.deleteFrom('secrets').where('name', '=', p.name),
 );
 
-/** Returns a row if any secret exists. */
 export const anySecret = defineQuery('secrets/any', (db) => db.selectFrom('secrets').select('name').limit(1));
 
 /** A secret that is encrypted with none of the given keys. */

@@ -6,7 +6,6 @@ import type { Schema } from '../schema.ts';
 
 /** Applied state of each machine: resources in place, pending removals, and resources that failed to apply. */
 
-/** Maximum rows of one page. */
 const pageRows = 2000;
 
 /**
@@ -61,7 +60,6 @@ export const agentState = defineQuery('state/of agent', (db, p: { node_id: strin
   db.selectFrom('agent_state').selectAll().where('node_id', '=', p.node_id),
 );
 
-/** Inserts or replaces rows. */
 export const putApplied = defineQuery('state/put', (db, p: { node_id: string; rows: string }, d) =>
   db
     .insertInto('applied_resources')
@@ -136,8 +134,8 @@ const isNotAmong = (w: ExpressionBuilder<Schema, 'applied_resources'>, d: Dialec
   w('key', 'not in', (e) => e.selectFrom(d.rowsOf(keys, { key: 'text' }).as('stay')).select('stay.key'));
 
 /**
- * Deletes rows whose keys are not in `stay` and whose resources are not in place. With `complete`, also deletes those in
- * place, unless their module is in `keep_modules`.
+ * Deletes rows whose keys are not in `stay` and whose resources are not in place. With `complete`, also deletes rows of
+ * resources in place, unless their module is in `keep_modules`.
  */
 export const deleteOthers = defineQuery(
   'state/delete others',
@@ -155,8 +153,8 @@ export const deleteOthers = defineQuery(
 );
 
 /**
- * Sets the in-place resources of `keep_modules` to `applied`, except those whose keys are in `stay`. The agent left them
- * unchanged.
+ * Sets the in-place resources of `keep_modules` to `applied`, except those whose keys are in `stay`. The agent left
+ * these resources unchanged.
  */
 export const keepOthers = defineQuery(
   'state/keep others',
@@ -180,8 +178,7 @@ export const deleteEveryApplied = defineQuery('state/delete every', (db, p: { no
 );
 
 /**
- * Returns a row unless the newest drift check of the agent found it in sync. If it did not, a check is due after an
- * apply.
+ * Returns a row unless the newest drift check found the agent in sync. Without this result, an apply makes a check due.
  */
 const notInSync = (db: Kysely<Schema>, nodeId: string) =>
   db
@@ -263,7 +260,7 @@ export const putAgentState = defineQuery(
         c.column('node_id').doUpdateSet((e) => ({
           snapshot_operation_id: e.fn.coalesce('excluded.snapshot_operation_id', 'agent_state.snapshot_operation_id'),
           updated_at: e.ref('excluded.updated_at'),
-          // An apply with a snapshot succeeded, so it clears an earlier failure.
+          // Only a successful apply has a snapshot, so it clears a former failure.
           failed_apply_id: e
             .case()
             .when('excluded.snapshot_operation_id', 'is', null)

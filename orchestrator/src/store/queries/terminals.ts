@@ -92,7 +92,6 @@ export const endTerminal = defineQuery(
       .where('status', '=', 'active'),
 );
 
-/** Returns the given session ids that are recorded. */
 export const knownTerminals = defineQuery('terminals/known', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('terminal_sessions').select('session_id').where(d.isIn('session_id', p.ids)),
 );

@@ -45,7 +45,7 @@ describe('batches of samples', () => {
     await Promise.all([few, many]);
   });
 
-  test('rejects all samples of a failed commit and continues with the next commit', async () => {
+  test('rejects all samples of a failed commit, and continues with the next commit', async () => {
     const { commits, batches } = createBatches();
     const both = [batches.add('a', [sampleAt(1)]), batches.add('b', [sampleAt(1)])];
     await sleep(40);

@@ -1,7 +1,7 @@
 import { MusterError, type Sample } from '@muster/protocol';
 import type { SampleStats } from './samples.ts';
 
-/** Samples of one commit, and the agent of each sample at the same index. */
+/** Samples of one commit, and their agents at the same indices. */
 export interface SampleBatch {
   readonly nodes: string[];
   readonly samples: Sample[];
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * Milliseconds that the first sample of a batch waits for others. Each agent sends separately, and each commit has a
- * fixed cost. Agents already delay samples by up to a minute.
+ * Milliseconds that the first sample of a batch waits for more samples. Agents send separately, each commit has a fixed
+ * cost, and agents already delay samples by up to a minute.
  */
 const defaultGatherMs = 200;
 /** Number of samples that are committed without waiting. */
@@ -42,7 +42,7 @@ export class SampleBatches {
   #failed = 0;
   #trouble: string | null = null;
 
-  /** @param commit resolves when the whole batch is stored; rejects when none of it is stored */
+  /** @param commit stores the batch completely, or rejects */
   constructor(commit: (batch: SampleBatch) => Promise<void>, gatherMs = defaultGatherMs) {
     this.#commit = commit;
     this.#gatherMs = gatherMs;
@@ -78,7 +78,6 @@ export class SampleBatches {
     if (this.#running !== null || this.#waiting.length === 0) return;
     this.#running = this.#run().finally(() => {
       this.#running = null;
-      // Starts a batch for samples that arrived during the commit.
       if (this.#waiting.length > 0) this.#start();
     });
   }
@@ -117,7 +116,7 @@ export class SampleBatches {
     return taken;
   }
 
-  /** Refuses new samples; resolves when all accepted ones are committed or refused. */
+  /** Refuses new samples. Resolves when all accepted samples are committed or refused. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#start();

@@ -1,6 +1,6 @@
 /**
- * Samples are stored in chunks, one table for each range of time, so that old samples are removed by dropping a table
- * instead of deleting rows. This file computes the ranges. The sample stores create and drop the tables.
+ * Samples are stored in chunks, one table for each range of time, so that dropping a table removes old samples. This
+ * file computes the ranges. The sample stores create and drop the tables.
  */
 
 /** A range of time from `start` to just before `end`, Unix seconds. */
@@ -11,8 +11,8 @@ export interface Chunk {
 
 const shortestSecs = 600;
 /**
- * Number of chunks per retention period. A chunk is dropped when all of it has expired, so samples are kept up to 1/24
- * longer.
+ * Number of chunks per retention period. A chunk is dropped after its last sample has expired, so samples are stored up
+ * to 1/24 longer.
  */
 const chunksOfRetention = 24;
 

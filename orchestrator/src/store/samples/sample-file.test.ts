@@ -42,7 +42,7 @@ async function createFile() {
 }
 const refusal = { code: 'storage_unavailable' };
 
-test('refuses samples and states the reason while the file is not a sample file, until it is moved away', async () => {
+test('refuses samples with a reason until a file that is not a sample file is moved away', async () => {
   const { file, clock, said, open, looks } = await createFile();
   writeFileSync(file, 'my diary\n'.repeat(1000));
   const store = await open();
@@ -51,7 +51,7 @@ test('refuses samples and states the reason while the file is not a sample file,
     await expect(read).rejects.toMatchObject(refusal);
   expect(await store.dropBefore(t0)).toBe(0);
   expect(store.stats()).toMatchObject({ stored: 0, failed: 1, trouble: expect.stringContaining('not a database') });
-  // The store checks the file repeatedly, but logs the reason once.
+  // The store checks the file repeatedly, but logs the reason for a refusal once.
   await expect
     .poll(() => {
       clock.advance(2_000);
@@ -74,7 +74,7 @@ test('refuses samples and states the reason while the file is not a sample file,
   expect(store.stats()).toMatchObject({ stored: 1, failed: 1 });
 });
 
-test('starts a new file when the sample file was removed, and writes nothing to the removed one', async () => {
+test('creates a new file after the sample file was removed, and writes nothing to the removed file', async () => {
   const { directory, clock, said, open } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -91,7 +91,7 @@ test('starts a new file when the sample file was removed, and writes nothing to 
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-test('leaves all stored samples in a sample file that is moved away without its log', async () => {
+test('keeps all stored samples in a sample file that is moved away without its log', async () => {
   const { directory, file, clock, said, open } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);
@@ -106,7 +106,7 @@ test('leaves all stored samples in a sample file that is moved away without its 
   expect(await again.since('a', 0, 9)).toEqual([sampleAt(t0)]);
 });
 
-test('writes nothing into another file that replaced the sample file', async () => {
+test('writes nothing to a file that replaced the sample file', async () => {
   const { directory, file, clock, said, open } = await createFile();
   const other = join(directory, 'other.db');
   const restored = await openSqliteSamples({ file: other, retentionSecs: 86_400, onFatal: () => {} });
@@ -121,7 +121,7 @@ test('writes nothing into another file that replaced the sample file', async () 
   expect(await store.since('restored', 0, 9)).toHaveLength(5);
 });
 
-test('refuses samples while the file is damaged, until it is moved away', async () => {
+test('refuses samples until a damaged sample file is moved away', async () => {
   const { file, clock, said, open } = await createFile();
   const first = await open();
   await first.add('a', [sampleAt(t0)]);
@@ -139,7 +139,7 @@ test('refuses samples while the file is damaged, until it is moved away', async 
   expect(await store.since('a', 0, 9)).toEqual([sampleAt(t0 + 1)]);
 });
 
-test('replaces a lost writer and keeps the stored samples', async () => {
+test('replaces a failed writer, and keeps the stored samples', async () => {
   const { clock, said, open, lose } = await createFile();
   const store = await open();
   await store.add('a', [sampleAt(t0)]);

@@ -5,8 +5,8 @@ import type { Log } from '../../../../lib/src/log.ts';
 import type { SampleStats, SampleStore } from './samples.ts';
 
 /**
- * A sample store that survives failures of its file, because nothing else in the orchestrator depends on the file.
- * While the file cannot be opened or its writer is lost, samples are refused and the agents keep them. The file is
+ * A sample store that survives failures of its file, because no other part of the orchestrator depends on it. While the
+ * file cannot be opened or its writer has failed, the store refuses samples, and the agents keep them. The file is
  * reopened as soon as possible, or created again if an operator moved it away.
  */
 export interface SampleFileOptions {
@@ -32,7 +32,7 @@ async function identityOf(file: string): Promise<string | null | undefined> {
   }
 }
 
-/** Resolves when the file is open or the first attempt has failed. Further attempts follow in the background. */
+/** Resolves after the file was opened or the first attempt has failed. Further attempts run in the background. */
 export async function openSampleFile(options: SampleFileOptions): Promise<SampleStore> {
   const file = new SampleFile(options);
   await file.look();
@@ -100,7 +100,7 @@ class SampleFile implements SampleStore {
     this.#before = { ...none, stored: s + stored, commits: c + commits, failed: f + failed };
   }
 
-  /** Logs a reason, unless it is the same as before. */
+  /** Logs a reason, unless it was logged last. */
   #complain(reason: string): void {
     if (reason === this.#trouble) return;
     this.#trouble = reason;

@@ -59,8 +59,8 @@ async function readChunks(pool: Pool): Promise<Chunk[]> {
 }
 
 /**
- * Opens the sample tables of a migrated database. A former holder of the database may create and drop partitions at the
- * same time.
+ * Opens the sample tables of a migrated database. A former holder of the database lock may create and drop partitions
+ * at the same time.
  */
 export async function openPostgresSamples(options: PostgresSamplesOptions): Promise<SampleStore> {
   const { url, statementTimeout } = options;
@@ -119,8 +119,8 @@ class PostgresSamples implements SampleStore {
       fresh.push(chunk);
       chunks = withChunk(chunks, chunk);
     }
-    // Creates partitions outside of the transaction of the rows, so that the lock is short. Empty partitions do no
-    // harm.
+    // Creates partitions in a separate transaction, so that their lock is short. If the insert fails, an empty
+    // partition does no harm.
     for (const chunk of fresh)
       await this.#pool.query(
         `create table if not exists ${tableOf(chunk)} partition of samples
@@ -200,7 +200,7 @@ class PostgresSamples implements SampleStore {
 function errorOf(error: unknown, verb: string): Error {
   const { kind } = postgresFailure(error);
   const message = error instanceof Error ? error.message : String(error);
-  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of them were stored');
+  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none were stored');
   if (kind === 'bug' || kind === 'constraint')
     return new Error(`Samples could not be ${verb}: ${message}`, { cause: error });
   return new MusterError('storage_unavailable', `Samples could not be ${verb}: ${message}`);

@@ -13,7 +13,7 @@ export interface SampleWriterOptions {
   readonly file: string;
   /** Length of a new chunk in seconds. */
   readonly chunkLength: number;
-  /** The measures in schema order. An import of their module would load all schemas into this thread. */
+  /** The measures in schema order. Importing them would load all schemas into this thread. */
   readonly measures: readonly MeasureName[];
 }
 
@@ -23,7 +23,7 @@ export type ToSampleWriter =
   | { readonly id: number; readonly kind: 'drop'; readonly before: number }
   | { readonly id: number; readonly kind: 'close' };
 
-/** Contains the chunks that exist after the request. */
+/** The result, with the chunks that exist after the request. */
 export type FromSampleWriter = { readonly id: number; readonly chunks: readonly Chunk[] } & (
   | object
   | { readonly code: string | undefined; readonly message: string }
@@ -45,7 +45,7 @@ function opened(): Connection {
   let connection: Connection;
   try {
     connection = openSqliteFile(file);
-    // Has an effect only in a new file, before the first write.
+    // Applies only to a new file, before the first write.
     connection.pragma('auto_vacuum = incremental');
     connection.pragma('journal_mode = wal');
     connection.pragma('synchronous = normal');
@@ -55,7 +55,7 @@ function opened(): Connection {
     found = connection.pragma('user_version', { simple: true }) as number;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    // If the file is busy, cannot be accessed, or does not fit on the disk, it is intact and must not be moved.
+    // A file that is busy, inaccessible, or too large for the disk is intact, and must not be moved.
     const remedy = /^SQLITE_(CORRUPT|NOTADB)/.test(code ?? '')
       ? '. It contains only samples: move the file, its -wal, and its -shm away, and Muster creates a new one.'
       : '';
@@ -80,7 +80,7 @@ const columns = options.measures
 const marks = Array.from({ length: width + 1 }, () => '?').join(', ');
 
 function create(chunk: Chunk): void {
-  // Without a rowid, the rows of an agent are adjacent. They are read together.
+  // Without a rowid, the rows of an agent are adjacent. Queries read them together.
   db.exec(`create table ${tableOf(chunk)} (node_id text not null, collected_at integer not null, ${columns},
     primary key (node_id, collected_at)) strict, without rowid`);
   chunks = withChunk(chunks, chunk);
@@ -124,11 +124,9 @@ function drop(before: number): void {
   chunks = chunks.filter((chunk) => !old.includes(chunk));
 }
 
-/**
- * Number of pages to free per turn of the event loop. Takes about as long as a commit, for which samples wait anyway.
- */
+/** Number of pages to free per turn of the event loop. Takes about as long as a commit. */
 const pagesPerTurn = 2_000;
-/** Maximum share of free pages in the file. They remain in the file, because the next chunks reuse them. */
+/** Maximum share of free pages in the file. The next chunks reuse these pages. */
 const maxFreeShare = 0.25;
 const minFreedPages = 1_000;
 let vacuuming = false;
@@ -144,7 +142,7 @@ function vacuum(): void {
     db.pragma(`incremental_vacuum(${pagesPerTurn})`);
     // Files of earlier releases lack the page map for incremental vacuuming, and keep their size.
     vacuuming = (db.pragma('freelist_count', { simple: true }) as number) < free;
-    // The file only shrinks at a checkpoint.
+    // Only a checkpoint shrinks the file.
     if (vacuuming) db.pragma('wal_checkpoint(passive)');
   } catch {
     // For example, the disk is full or the file is damaged. The next drop retries.
@@ -162,7 +160,7 @@ function run(message: Exclude<ToSampleWriter, { kind: 'close' }>): FromSampleWri
     commit.run();
   } catch (error) {
     if (db.inTransaction) rollback.run();
-    // Created and dropped tables were rolled back, so their statements are no longer valid.
+    // The rollback has dropped and restored tables, so their statements are no longer valid.
     chunks = before;
     inserts.clear();
     return { id: message.id, chunks, code: (error as { code?: string }).code, message: (error as Error).message };

@@ -20,7 +20,7 @@ export interface SqliteSamplesOptions {
   /** The sample file. Its directory must exist. */
   readonly file: string;
   readonly retentionSecs: number;
-  /** Called when the writer is lost. Until the store is closed, samples can be read but not stored. */
+  /** Called when the writer has failed. Until the store is closed, samples can be read but not stored. */
   readonly onFatal: (reason: Error) => void;
 }
 
@@ -35,8 +35,7 @@ const rowsPerTurn = 2000;
 const secsPerTurn = 2 * 86_400;
 
 /**
- * Columns of a bucket. To get the latest value of a counter, takes the maximum of the values prefixed with a
- * zero-padded time.
+ * Columns of a bucket. The latest value of a counter is the maximum of the values with a zero-padded time as prefix.
  */
 const columns = bucketColumns(
   (column) => `cast(substr(max(printf('%015d', collected_at) || ${column}), 16) as integer)`,
@@ -159,12 +158,12 @@ class SqliteSamples implements SampleStore {
     const buckets = new Set<number>();
     for (const chunk of this.#newestFirst(since))
       for (let before = chunk.end; before > Math.max(chunk.start, since); before -= secsPerTurn) {
-        // The oldest bucket may be incomplete, because it may begin in the next older chunk.
+        // The oldest bucket may be incomplete, because its first part may be in the preceding chunk.
         if (buckets.size > limit || !this.#has(chunk)) break;
         const rows = this.#read(
           chunk,
           'averages',
-          // The driver binds numbers as floating point, so the integer is cast.
+          // The driver binds numbers as floating point, so the query casts the integer.
           (table) => `select collected_at - collected_at % cast(? as integer) as bucket, ${columns}
           from ${table} where node_id = ? and collected_at >= ? and collected_at < ? group by bucket order by bucket`,
           [step, nodeId, Math.max(since, before - secsPerTurn), before],
@@ -180,7 +179,7 @@ class SqliteSamples implements SampleStore {
     const found = new Map<string, Sample>();
     for (let start = 0; start < nodeIds.length; start += agentsPerTurn) {
       let missing = nodeIds.slice(start, start + agentsPerTurn);
-      // Most agents have a sample in the newest chunk. Looks up only the others in older chunks.
+      // Most agents have a sample in the newest chunk. Looks up only the remaining agents in older chunks.
       for (const chunk of this.#newestFirst(since)) {
         const rows = this.#read(
           chunk,
@@ -251,7 +250,7 @@ class SqliteSamples implements SampleStore {
 
 function errorOf({ code, message }: { code: string | undefined; message: string }): Error {
   const { kind } = sqliteFailure({ code });
-  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none of them were stored');
+  if (kind === 'full') return new MusterError('storage_full', 'No space left for samples; none were stored');
   if (kind === 'bug' || kind === 'constraint') return new Error(`Samples could not be written: ${message}`);
   return new MusterError('storage_unavailable', `The sample file refused the write: ${message}`);
 }

@@ -11,7 +11,7 @@ const all = Number.MAX_SAFE_INTEGER;
 describeDatabases('samples', (fixture) => {
   const stores = samplesFixture(fixture);
 
-  test('returns samples unchanged and oldest first, even after the store was reopened', async () => {
+  test('returns samples unchanged and oldest first after the store was reopened', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const full = sampleAt(t0 + 120, {
@@ -49,7 +49,7 @@ describeDatabases('samples', (fixture) => {
     expect(await store.since(node(1), 0, all)).toEqual([sampleAt(t0 - 60, { uptime: 4 }), sampleAt(t0, { uptime: 1 })]);
   });
 
-  test('returns samples since a start time across chunks, and only the newest up to a limit', async () => {
+  test('returns samples since a start time across chunks, limited to the newest', async () => {
     const store = await stores.open();
     const times = Array.from({ length: 30 }, (_, n) => t0 + n * 1000);
     await store.add(
@@ -66,7 +66,7 @@ describeDatabases('samples', (fixture) => {
     expect(await seen(0, 0)).toEqual([]);
   });
 
-  test('averages buckets without null values, and returns null for empty ones', async () => {
+  test('averages the non-null values of a bucket, and returns null without such values', async () => {
     const store = await stores.open();
     // A bucket of 1,000 s that starts 500 s before a full hour spans two chunks.
     const edge = Math.ceil(t0 / 1000) * 1000;
@@ -97,7 +97,7 @@ describeDatabases('samples', (fixture) => {
     expect(whole[0]?.cpu_usage).toBeCloseTo(53 / 4);
   });
 
-  test('returns the last value of counters in a bucket, even after a restart of the machine', async () => {
+  test('returns the last value of counters in a bucket, even if the machine restarted within the bucket', async () => {
     const store = await stores.open();
     // The samples are in two chunks, and one bucket spans both.
     const step = 7200;
@@ -137,7 +137,7 @@ describeDatabases('samples', (fixture) => {
       const at = await stores.place();
       const [one, other] = [await stores.open({ at }), await stores.open({ at, retentionSecs: 2 * 86_400 })];
       await other.add(node(1), [sampleAt(t0)]);
-      // The new chunk overlaps the one that the first process would create.
+      // The new chunk overlaps the chunk that the first process would create.
       await one.add(node(1), [sampleAt(t0 + 1), sampleAt(t0 + 2 * hour)]);
       expect(await one.dropBefore(t0 + 2 * hour)).toBe(1);
       await other.add(node(1), [sampleAt(t0 + 2)]);
@@ -155,7 +155,6 @@ describeDatabases('samples', (fixture) => {
     const store = await stores.open();
     await Promise.all(
       Array.from({ length: 1200 }, (_, n) =>
-        // Some agents sent their last sample hours ago.
         store.add(node(n), [sampleAt(t0 - 60), sampleAt(t0 - (n % 5) * hour, { uptime: n })]),
       ),
     );
@@ -167,7 +166,7 @@ describeDatabases('samples', (fixture) => {
     expect((await store.latest([], 0)).size).toBe(0);
   });
 
-  test('drops a chunk when all of its samples have expired, and can create it again', async () => {
+  test('drops a chunk after its last sample has expired, and creates it again on demand', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     for (const hours of [0, 1, 2])
@@ -206,7 +205,7 @@ describeDatabases('samples', (fixture) => {
     expect(commits).toBeLessThan(5);
   });
 
-  test('stores accepted samples on close, and refuses new ones', async () => {
+  test('stores accepted samples on close, and refuses new samples', async () => {
     const at = await stores.place();
     const store = await stores.open({ at });
     const adding = store.add(node(1), [sampleAt(t0)]);

@@ -6,8 +6,8 @@ import { countingMeasures, fractionalMeasures, type MeasureName, measureNames, t
  */
 export interface SampleStore {
   /**
-   * Stores samples of one agent, and resolves after the commit, which samples of many agents share. An existing sample
-   * of the same time is not overwritten, so resending is safe.
+   * Stores samples of one agent, and resolves after their commit. Samples of many agents share a commit. An existing
+   * sample of the same time is not overwritten, so resending is safe.
    *
    * If it rejects, with `storage_full` or `storage_unavailable`, none of the samples are stored.
    */
@@ -29,16 +29,15 @@ export interface SampleStore {
 }
 
 export interface SampleStats {
-  /** Number of samples that are queued for a commit. */
   readonly queued: number;
   readonly stored: number;
   readonly commits: number;
   readonly failed: number;
-  /** The reason why samples cannot be stored or the last commit failed; null if there is none. */
+  /** Why samples cannot be stored or the last commit failed; null if neither is the case. */
   readonly trouble: string | null;
 }
 
-/** The values of each measure in a bucket. A value is null if no sample has one. */
+/** The values of each measure in a bucket. A value is null if it is null in all samples. */
 export type BucketRow = { readonly bucket: number } & {
   readonly [M in MeasureName as `${M}_value`]: number | null;
 } & { readonly [M in MeasureName as `${M}_count`]: number };

@@ -14,8 +14,8 @@ import { configureSqlite, openSqliteFile } from './sqlite-connection.ts';
 
 /**
  * Migrates a database file to the newest schema, and creates the file if it is missing. Each migration is one
- * transaction, and all migrations of an empty file are one, so a kill never leaves a partial migration. A file with data
- * is copied first.
+ * transaction, and all migrations of an empty file share one, so a kill never leaves a partial migration. A file with
+ * data is copied before its migration.
  * @throws SchemaRefused if the file is newer than this release, or is not a Muster database
  */
 export function migrateSqlite(file: string, options: MigrationOptions): MigrationReport {
@@ -29,7 +29,7 @@ export function migrateSqlite(file: string, options: MigrationOptions): Migratio
     // Rebuilding a table must not delete its child rows. `foreign_key_check` below verifies them instead.
     db.pragma('foreign_keys = off');
     const applyAll = () => pending.reduce((_, migration) => apply(db, migration, file, options), from);
-    // Each commit waits for the disk.
+    // Each commit waits until the disk has stored it.
     const to = from === 0 ? db.transaction(applyAll).immediate() : applyAll();
     return { from, to, backup };
   } finally {
@@ -53,7 +53,7 @@ function versionOf(db: Database, file: string): number {
 function apply(db: Database, migration: Migration, file: string, options: MigrationOptions): number {
   const statements = migrationSql(migration, 'sqlite');
   const run = db.transaction(() => {
-    // Another process may have migrated the database before this one got the lock.
+    // Another process may have migrated the database while this process waited for the lock.
     const current = versionOf(db, file);
     if (current >= migration.version) return current;
     if (current === 0) db.exec(versionTableSql('sqlite'));
@@ -69,7 +69,7 @@ function apply(db: Database, migration: Migration, file: string, options: Migrat
     const broken = db.pragma('foreign_key_check') as unknown[];
     if (broken.length > 0)
       throw new Error(
-        `Migration ${migration.version} (${migration.name}) leaves ${broken.length} rows without a parent row`,
+        `Migration ${migration.version} (${migration.name}) would leave ${broken.length} rows without a parent row`,
       );
     db.prepare('insert into schema_version (version, name, applied_at) values (?, ?, ?)').run(
       migration.version,
@@ -93,7 +93,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     if (name.startsWith(`${basename(file)}.v`) && name.endsWith('.partial')) rmSync(join(directory, name));
   const target = join(directory, `${prefix}${stamp}.backup`);
   const partial = `${target}.partial`;
-  // SQLite fills an existing empty file. Creates it with its final mode, so that no other user can ever read it.
+  // SQLite fills an existing empty file. Creates the file with its final mode, so that no other user can ever read it.
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     db.prepare('vacuum into ?').run(partial);
@@ -102,7 +102,7 @@ function backUp(db: Database, file: string, version: number, now: number): strin
     sync(directory);
   } catch (error) {
     rmSync(partial, { force: true });
-    throw new Error(`${file} was not upgraded: the backup copy failed: ${(error as Error).message}`, {
+    throw new Error(`${file} was not migrated, because its backup failed: ${(error as Error).message}`, {
       cause: error,
     });
   }

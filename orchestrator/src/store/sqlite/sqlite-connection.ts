@@ -14,8 +14,7 @@ function native(file: string): { nativeBinding?: string } {
 }
 
 /**
- * Opens the file for writing. Only the owner can read a new file, and its log and index, which SQLite creates with the
- * same mode.
+ * Opens the file for writing. Only the owner can read a new file. SQLite creates its log and index with the same mode.
  */
 export function openSqliteFile(file: string): Database {
   closeSync(openSync(file, 'a', 0o600));
@@ -33,7 +32,7 @@ export function configureSqlite(db: Database): void {
   db.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
 }
 
-/** Opens the file for reading. A writing connection must have opened it before. */
+/** Opens the file for reading. Requires that a writing connection has opened it before. */
 export function openSqliteReader(file: string): Database {
   const db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs, ...native(file) });
   db.pragma('query_only = on');

@@ -3,9 +3,8 @@ import type { ConstraintViolation } from '../database.ts';
 /**
  * The consequence of an SQLite error for its transaction.
  *
- * After `lost_sync`, it is unknown which part of the commit reached the disk. The process must exit, so that the next
- * start reads the database again. `bug` is an error in Muster, such as SQL that does not match the tables or a value of
- * the wrong type.
+ * After `lost_sync`, it is unknown which part of the commit is on the disk, so the process must exit and read the
+ * database again. `bug` is an error in Muster, such as SQL that does not match the tables or a value of the wrong type.
  */
 export type SqliteFailure =
   | { readonly kind: 'constraint'; readonly constraint: ConstraintViolation['constraint'] }

@@ -8,7 +8,7 @@ import type { WireUnit } from './sqlite-message.ts';
 
 let directory = '';
 let db: Database;
-/** Results of the next commits: an SQLite error code, or null for success. */
+/** Results of the following commits: an SQLite error code, or null for success. */
 let disk: (string | null)[] = [];
 let groups: UnitGroups;
 
@@ -73,7 +73,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ad');
   });
 
-  test('undoes only the failed writes of a group, and runs writes after them in the same transaction', () => {
+  test('undoes only the failed writes of a group, and runs subsequent writes in the same transaction', () => {
     const taken: number[] = [];
     const given = from([inserting(1, 'a'), inserting(2, 'b', 'a'), inserting(3, 'c'), inserting(4, 'd', 'c')]);
     const outcome = groups.run(() => {
@@ -92,7 +92,7 @@ describe('UnitGroups', () => {
     expect(rows()).toBe('ac');
   });
 
-  test('sets savepoints only in a group with a write that must be undone', () => {
+  test('sets savepoints only for a group with a write that must be undone', () => {
     const statements: string[] = [];
     const traced = new UnitGroups(
       new Sqlite(join(directory, 'muster.db'), { verbose: (sql) => statements.push(`${sql}`) }),
@@ -127,9 +127,9 @@ describe('UnitGroups', () => {
     expect(db.inTransaction).toBe(false);
   });
 
-  test('retries a refused write if the write that caused the refusal was rolled back', () => {
+  test('retries a refused write after the write that caused the refusal was rolled back', () => {
     disk = ['SQLITE_IOERR_WRITE', 'SQLITE_IOERR_WRITE', null];
-    // The first write causes the refusal of the second one, and is then rolled back.
+    // The second write is refused because of the first one, which is then rolled back.
     const outcome = groups.run(
       from([
         inserting(1, 'a'),
@@ -184,7 +184,7 @@ describe('UnitGroups', () => {
     );
     expect(outcome.answers).toMatchObject([
       { id: 1, outcome: 'bug', message: 'no such table: nowhere' },
-      { id: 2, outcome: 'bug', message: 'Query 9 was not defined' },
+      { id: 2, outcome: 'bug', message: 'Query 9 was not sent to the writer' },
       { id: 3, outcome: 'committed' },
     ]);
     expect(rows()).toBe('b');

@@ -5,7 +5,6 @@ import type { Answer, WireResult, WireUnit } from './sqlite-message.ts';
 /** A sync failed. It is unknown which part of the commit is on the disk, so the process must exit. */
 export class LostSync extends Error {}
 
-/** The answers to a group of writes. */
 export interface GroupOutcome {
   readonly answers: Answer[];
   /** Number of committed transactions. */
@@ -19,11 +18,11 @@ interface Prepared {
   readonly writes: boolean;
 }
 
-/** A failure of the whole transaction rather than of a single write. */
+/** A failure of the whole transaction, not of one write. */
 class GroupFailure extends Error {
   readonly failure: unknown;
   constructor(failure: unknown) {
-    super('The transaction failed');
+    super('the transaction failed');
     this.failure = failure;
   }
 }
@@ -32,11 +31,10 @@ class GroupFailure extends Error {
 class MissingSavepoint extends Error {}
 
 /**
- * Runs writes on one connection. Many writes share a transaction, but each is atomic.
- *
- * Writes rarely have to be undone, and a savepoint for each would copy every page that it changes. A group therefore
- * runs without savepoints. If a write has to be undone, the whole transaction is rolled back, and the group runs again
- * with a savepoint before each write.
+ * Runs writes on one connection. Many writes share a transaction, but each is atomic. A group runs without savepoints
+ * at first, because writes rarely have to be undone, and a savepoint for each would copy every page that the write
+ * changes. If a write has to be undone, the whole transaction is rolled back, and the group runs again with a savepoint
+ * before each write.
  *
  * Even refusals are answered after the commit, because the write that caused a refusal may be in the same group, and
  * its commit may fail. If the transaction fails, each write is retried in a separate transaction, so that on a full
@@ -88,13 +86,13 @@ export class UnitGroups {
       return { answers, commits: 1, outside: this.#version !== version };
     } catch (error) {
       if (error instanceof LostSync) throw error;
-      // If the transaction could not begin, no write has been taken from the caller yet.
+      // If the transaction could not begin, it has not read a write from the caller.
       if (units.length === 0) for (let unit = next(); unit !== undefined; unit = next()) units.push(unit);
       return { ...this.#oneByOne(units, error), outside: this.#version !== version };
     }
   }
 
-  /** Runs writes in one transaction. Appends those that it takes from `next` to `units`. */
+  /** Runs writes in one transaction. Appends writes from `next` to `units`. */
   #together(units: WireUnit[], next: () => WireUnit | undefined): Answer[] {
     const take = (savepoints: boolean) => () => {
       const answers = units.map((unit) => this.#unit(unit, savepoints));
@@ -115,7 +113,7 @@ export class UnitGroups {
   #oneByOne(units: readonly WireUnit[], groupError: unknown): Omit<GroupOutcome, 'outside'> {
     const answers: Answer[] = [];
     let commits = 0;
-    // If another process holds the lock, each write would wait just as long without success.
+    // While another process holds the lock, each retry would also wait and fail.
     const hopeless = units.length === 1 || (groupError as { code?: unknown }).code === 'SQLITE_BUSY';
     for (const unit of units) {
       if (hopeless) {
@@ -194,7 +192,7 @@ export class UnitGroups {
     } catch (error) {
       if (error instanceof MissingSavepoint) throw error;
       const { kind } = sqliteFailure(error);
-      // Other errors, and errors that ended the transaction, fail the whole group.
+      // All other errors, and errors that ended the transaction, fail the whole group.
       if ((kind !== 'constraint' && kind !== 'bug') || !this.#db.inTransaction) throw new GroupFailure(error);
       undo();
       return failed(unit.id, error);
@@ -205,7 +203,7 @@ export class UnitGroups {
     const known = this.#prepared.get(id);
     if (known) return known;
     const sql = this.#sql.get(id);
-    if (sql === undefined) throw new Error(`Query ${id} was not defined`);
+    if (sql === undefined) throw new Error(`Query ${id} was not sent to the writer`);
     const statement = this.#db.prepare<unknown[]>(sql);
     const prepared = { statement, writes: !statement.readonly };
     this.#prepared.set(id, prepared);
@@ -221,6 +219,6 @@ function failed(id: number, error: unknown): Answer {
   const failure = sqliteFailure(error);
   const message = messageOf(error);
   if (failure.kind === 'constraint') return { id, outcome: 'constraint', constraint: failure.constraint, message };
-  // `lost_sync` is never answered, because it was thrown as LostSync before.
+  // `lost_sync` was already thrown as LostSync.
   return { id, outcome: failure.kind === 'lost_sync' ? 'unavailable' : failure.kind, message };
 }

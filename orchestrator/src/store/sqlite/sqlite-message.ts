@@ -3,8 +3,8 @@ import type { BoundValue } from '../params.ts';
 import type { StatementResult } from '../transaction.ts';
 
 /**
- * Messages between the main thread and the writer thread. Writes and their answers are sent as flat lists, because a flat
- * list is cloned in about half the time of the objects in it.
+ * Messages between the main thread and the writer thread. Writes and their answers are sent as flat lists, because
+ * cloning a flat list takes about half as long as cloning objects.
  */
 
 /** 0 none, 1 changed, 2 row, 3 no_row. */
@@ -17,22 +17,22 @@ export interface WireUnit {
   readonly statements: readonly WireStatement[];
 }
 
-/** Writes in a flat list, made by {@link flatUnits}. */
+/** Writes as a flat list, created by {@link flatUnits}. */
 export type FlatUnits = readonly BoundValue[];
 
-/** Answers in a flat list, made by {@link flatAnswers}. */
+/** Answers as a flat list, created by {@link flatAnswers}. */
 export type FlatAnswers = readonly (number | Answer)[];
 
 export type ToWriter =
   | {
       readonly kind: 'units';
-      /** Queries that the writer does not know yet. */
+      /** Queries that were not sent to the writer yet. */
       readonly queries: readonly (readonly [id: number, sql: string])[];
       readonly units: FlatUnits;
     }
   | { readonly kind: 'close' };
 
-/** The result of a statement. For a statement without `returning`, only the number of changes. */
+/** The result of a statement; without `returning`, only the number of changes. */
 export type WireResult = number | StatementResult;
 
 export type Answer =

@@ -29,7 +29,7 @@ const say = (message: FromWriter) => port.postMessage(message);
 
 const db = openSqliteFile(options.file);
 configureSqlite(db);
-// Checkpoints run after the answers to a group instead of within a commit.
+// Checkpoints run after the answers to a group, not within a commit.
 db.pragma('wal_autocheckpoint = 0');
 const logSize = db.prepare<[], { log: number; checkpointed: number }>('pragma wal_checkpoint(noop)');
 const checkpoint = db.prepare('pragma wal_checkpoint(passive)');
@@ -40,7 +40,7 @@ const groups = new UnitGroups(
   options.commitDelayMs > 0 ? () => void Atomics.wait(sleeper, 0, 0, options.commitDelayMs) : undefined,
 );
 
-/** Received writes. Those before `head` have been taken. */
+/** Received writes. Writes before `head` are already processed. */
 let queue: WireUnit[] = [];
 let head = 0;
 let closing = false;
@@ -88,7 +88,7 @@ function work(): void {
       try {
         checkpointIfWorthIt(head === queue.length);
       } catch {
-        // The log contains all data, and the next checkpoint retries. A full disk is reported by writes.
+        // The log contains all data, the next checkpoint retries, and writes report a full disk.
       }
     }
     if (closing) {

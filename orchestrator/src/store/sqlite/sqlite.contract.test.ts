@@ -13,8 +13,6 @@ import { openSqliteSamples } from '../samples/samples-sqlite.ts';
 import { statement } from '../transaction.ts';
 import { openSqlite, type SqliteOptions } from './sqlite.ts';
 
-/** Tests the embedded database: groups of writes, their order, the writer thread, and a full disk. */
-
 const put = defineQuery('settings/put', (db, p: { key: string; value: string }) =>
   db.insertInto('settings').values({ key: p.key, value: p.value }),
 );
@@ -102,7 +100,7 @@ describe('the writer', () => {
     const value = 'x'.repeat(20_000);
     for (let round = 0; round < 10; round++)
       await Promise.all(Array.from({ length: 500 }, (_, n) => write(db, `${round}-${n}`, value)));
-    // The writes put 100 MB through the log.
+    // The log receives 100 MB of writes.
     expect(statSync(join(directory, 'muster.db-wal')).size).toBeLessThan(64 * 1024 * 1024);
     await db.close();
     expect(readdirSync(directory)).toEqual(['muster.db']);
@@ -148,7 +146,7 @@ describe('the writer', () => {
 });
 
 describe('a full disk', () => {
-  test('refuses a write on a full disk, damages nothing, and recovers', async (context) => {
+  test('refuses a write on a full disk without damage, and recovers', async (context) => {
     if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small');
     mkdirSync(small);
@@ -195,7 +193,7 @@ describe('a full disk', () => {
     }
   });
 
-  test('refuses samples on a full disk, keeps stored samples, and recovers', async (context) => {
+  test('refuses samples on a full disk without losing stored samples, and recovers', async (context) => {
     if (missingMount && process.env.CI !== 'true') context.skip(missingMount);
     const small = join(directory, 'small-samples');
     mkdirSync(small);

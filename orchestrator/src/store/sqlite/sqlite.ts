@@ -30,7 +30,7 @@ export interface SqliteOptions {
   /** Returns the current time in Unix seconds, for the record of migrations. */
   readonly now: () => number;
   /**
-   * Called when the writer is lost. The process must exit, because it is unknown whether open writes were committed.
+   * Called when the writer has failed. The process must exit, because it is unknown whether open writes were committed.
    */
   readonly onFatal: (reason: Error) => void;
   /** Called after a commit with the number of writes that shared the transaction, and its duration. */
@@ -59,12 +59,12 @@ interface Waiting {
 }
 
 /**
- * Maximum number of answers to pass on in one turn of the event loop. Each answer wakes a caller, so a whole group
+ * Maximum number of answers to deliver in one turn of the event loop. Each answer resumes a caller, so a whole group
  * would block other work for too long.
  */
 const answersPerTurn = 100;
 
-/** Milliseconds that reads share a snapshot. Writes of other processes may not be visible for this time. */
+/** Maximum milliseconds for which reads share a snapshot, and do not see writes of other processes. */
 const snapshotMs = 10;
 
 const wireExpectations: Readonly<Record<Expectation, WireExpectation>> = { changed: 1, row: 2, no_row: 3 };
@@ -131,7 +131,7 @@ class SqliteDatabase implements Database {
   readonly #waiting = new Map<number, Waiting>();
   #newQueries: [id: number, sql: string][] = [];
   #outbox: WireUnit[] = [];
-  /** Received answers. Those from `#nextAnswer` on have not been passed on. */
+  /** Received answers. Answers before `#nextAnswer` are already delivered. */
   #answers: Answer[] = [];
   #nextAnswer = 0;
   #lastId = 0;
@@ -185,7 +185,7 @@ class SqliteDatabase implements Database {
       return run(prepared, values);
     } catch (error) {
       const { kind } = sqliteFailure(error);
-      // SQLITE_READONLY means that a write was run as a read.
+      // SQLITE_READONLY results from a write that runs as a read.
       if (kind === 'bug' || (error as { code?: unknown }).code === 'SQLITE_READONLY')
         throw new Error(`Query ${query.name} failed: ${(error as Error).message}`, { cause: error });
       throw new MusterError('storage_unavailable', `The database could not be read: ${(error as Error).message}`);
@@ -258,7 +258,7 @@ class SqliteDatabase implements Database {
       this.#commits += message.commits;
       if (message.outside) this.#outsideChanges++;
       if (message.commits > 0) this.#onCommit?.(answers.length / message.commits, message.ms / message.commits);
-      // Answers are passed on in later turns, because many messages may arrive in one turn.
+      // Delivers answers in later turns, because many messages may arrive in one turn.
       if (this.#answers.length === 0) setImmediate(() => this.#passOn(answersPerTurn));
       for (const answer of answers) this.#answers.push(answer);
     } else if (message.kind === 'fatal') this.#lose(new Error(message.message));
@@ -337,7 +337,7 @@ class SqliteDatabase implements Database {
     });
     if (!this.#lost) {
       this.#send();
-      // Closes the reader first, because only the last open connection checkpoints the log when it closes.
+      // Closes the reader first, because only closing the last connection checkpoints the log.
       this.#reader.close();
       this.#post({ kind: 'close' });
       await closed;

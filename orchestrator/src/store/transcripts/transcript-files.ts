@@ -6,8 +6,8 @@ import { isUlid } from '@muster/protocol';
 const ending = '.cast';
 
 /**
- * The transcript files of a directory, named `ID.cast`. Every id must be a ULID, because another text could be a path
- * to another file.
+ * The transcript files of a directory, named `ID.cast`. Every id must be a ULID, because arbitrary text could refer to
+ * a file outside the directory.
  */
 export class TranscriptFiles {
   readonly #directory: string;
@@ -81,12 +81,10 @@ export class TranscriptFiles {
     }
   }
 
-  /** Removes the file of the session, if any. */
   async remove(sessionId: string): Promise<void> {
     if (isUlid(sessionId)) await rm(this.#pathOf(sessionId), { force: true });
   }
 
-  /** @returns the ids of sessions that have a file */
   async ids(): Promise<string[]> {
     const names = (await readdir(this.#directory)).filter((name) => name.endsWith(ending));
     return names.map((name) => name.slice(0, -ending.length)).filter(isUlid);

@@ -15,7 +15,7 @@ export async function* shownBytes(pieces: AsyncIterable<Uint8Array>): AsyncGener
 
 /**
  * @returns the length of the complete events in the last part of a transcript. If the incomplete last line begins a `b`
- *   event, excludes the output before it as well.
+ * event, excludes the output before this line as well.
  */
 export function completeLines(bytes: Uint8Array): number {
   const end = bytes.lastIndexOf(0x0a) + 1;
@@ -41,7 +41,7 @@ class Lines {
     this.#keep(piece.subarray(from));
   }
 
-  /** The text after the last line end; empty if it exceeds the maximum length of a line. */
+  /** The text after the last newline; empty if it exceeds the maximum length of a line. */
   get rest(): string {
     return this.#length > maxLineBytes ? '' : Buffer.concat(this.#unfinished).toString('utf8');
   }

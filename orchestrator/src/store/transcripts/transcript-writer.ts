@@ -9,14 +9,14 @@ export interface TranscriptDigest {
   readonly bytes: number;
 }
 
-/** A transcript that is being written. Appended lines are recorded when they have been written to the file. */
+/** A transcript that is being written. A line is recorded when it has been written to the file. */
 export interface Recording {
-  /** Bytes in the file, all of whole lines. */
+  /** Bytes in the file; only complete lines. */
   readonly written: number;
   /** Bytes in the file and in the queue. */
   readonly size: number;
   /**
-   * Appends whole lines. Does nothing after a failure.
+   * Appends complete lines. Does nothing after a failure.
    * @param done called when the lines have been written; in the order of the calls
    */
   append(lines: string, done?: () => void): void;
@@ -27,9 +27,7 @@ export interface Recording {
   finish(): Promise<TranscriptDigest>;
 }
 
-/**
- * Interval in milliseconds. A power failure loses the output of this time and of the sync itself, less than a second.
- */
+/** Interval in milliseconds. A power failure loses the output of the interval and of the sync, less than a second. */
 const syncMs = 500;
 
 /** Syncs changed recordings every `syncMs`, one file after the other, so that syncs never block all I/O threads. */
@@ -120,7 +118,7 @@ export class FileRecording implements Recording {
     const written = this.#written;
     await handle.datasync();
     sync.count++;
-    // Writes to a deleted or replaced file succeed, but their data is lost.
+    // Writes to a deleted or replaced file would succeed, but their data would be lost.
     const opened = await handle.stat();
     const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
@@ -136,7 +134,7 @@ export class FileRecording implements Recording {
     await this.sync();
     this.#closed = true;
     this.#parts.sync.forget(this);
-    // Removes a partial line, which was not shown and which the hash does not cover.
+    // Removes a partial line, which no viewer has received and the hash does not cover.
     if (this.#failed) await this.#cutOff().catch(() => undefined);
     await this.#parts.handle.close().catch(() => undefined);
     return { sha256: this.#hash.digest('hex'), bytes: this.#written };
@@ -157,8 +155,8 @@ export class FileRecording implements Recording {
       } catch (error) {
         failure = error as Error;
       }
-      // A full disk may store part of a batch. Appends that it stored completely are recorded, because a batch may
-      // contain all output of a session.
+      // A full disk may store part of a batch. Completely stored appends are recorded, because a batch may contain all
+      // output of a session.
       let complete = 0;
       let end = 0;
       for (const one of batch) {

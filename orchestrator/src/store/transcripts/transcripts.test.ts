@@ -90,7 +90,7 @@ test('finds the length of an incomplete UTF-8 character at the end of bytes', ()
     expect(unfinishedBytes(Buffer.from(bytes, 'hex')), bytes).toBe(count);
 });
 
-/** Splits pieces as a recording does: incomplete characters wait for the next piece. */
+/** Incomplete characters wait for the next piece, as in a recording. */
 function recorded(pieces: readonly Uint8Array[]): string[] {
   let held: Uint8Array = new Uint8Array(0);
   const lines = pieces.map((piece, at) => {
@@ -118,7 +118,7 @@ const cutAt = (bytes: Uint8Array, at: readonly number[]) => {
   return offsets.slice(1).map((end, n) => bytes.subarray(offsets[n], end));
 };
 
-test('reads back any bytes unchanged from a file that players can read', async () => {
+test('returns any bytes unchanged from a file that players can read', async () => {
   await fc.assert(
     fc.asyncProperty(anyPieces, cuts, async (pieces, at) => {
       const all = Buffer.concat(pieces);

@@ -13,7 +13,6 @@ export interface Transcripts {
    * @throws an error of the file system
    */
   create(sessionId: string, onFailure: (reason: Error) => void): Promise<Recording>;
-  /** Reports whether the session has a transcript. */
   has(sessionId: string): Promise<boolean>;
   /** Returns the output bytes as they were shown; null without a transcript. */
   raw(sessionId: string): Promise<AsyncIterable<Uint8Array> | null>;
@@ -25,9 +24,7 @@ export interface Transcripts {
   repair(sessionId: string): Promise<void>;
   /** Returns the digest of the file; null without a transcript. */
   digest(sessionId: string): Promise<TranscriptDigest | null>;
-  /** Removes the transcript of the session, if any. */
   remove(sessionId: string): Promise<void>;
-  /** Returns the ids of the sessions that have a transcript. */
   ids(): Promise<string[]>;
   /** Number of bytes recorded since the start of the process. */
   readonly recorded: number;

@@ -44,7 +44,6 @@ const lineOf = (value: Line): string => `${JSON.stringify(value)}\n`;
 const maxLineBytes = 256 * 1024 * 1024;
 const newline = 0x0a;
 
-/** Computes the digest of the rows of one table. */
 export class RowDigest {
   readonly #hash = createHash('sha256');
   rows = 0;
@@ -54,7 +53,7 @@ export class RowDigest {
     this.rows += rows.length;
   }
 
-  /** Call once, after the last row. */
+  /** Must be called once, after the last row. */
   end(): string {
     return this.#hash.digest('hex');
   }
@@ -146,6 +145,6 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer
     if (length > maxLineBytes) throw new TransferRefused(`a line exceeds ${maxLineBytes} bytes: the export is damaged`);
     pieces.push(rest);
   }
-  // Without its line end, the last line is truncated, even if it is valid JSON.
+  // Without its newline, the last line is truncated, even if it is valid JSON.
   if (pieces.length > 0) throw new TransferRefused('the last line has no line break: the export is truncated');
 }

@@ -67,10 +67,7 @@ class PostgresDatabase implements TransferTarget {
     return newest?.version ?? 0;
   }
 
-  /**
-   * Omits samples, the only partitioned table, because they are kept for a limited time only and are in a separate file
-   * on SQLite.
-   */
+  /** Omits samples, the only partitioned table, because they expire, and are in a separate file on SQLite. */
   async tables(): Promise<readonly TransferTable[]> {
     const found = await this.#all<{
       name: string;
@@ -142,7 +139,7 @@ class PostgresDatabase implements TransferTarget {
       throw new TransferRefused(`${this.location} has tables already: import into a database that is new and empty`);
     for (const migration of migrations.slice(0, version))
       await applyMigration(this.#client, migration, migration.version === 1, { now: this.#now });
-    // Rows that migrations insert are also in the export, with their current values.
+    // The export contains the current values of rows that migrations insert.
     for (const { name } of [...(await this.tables())].reverse())
       await this.#client.query(`delete from ${quoted(name)}`);
   }

@@ -117,8 +117,8 @@ class SqliteSource implements TransferSource {
 }
 
 /**
- * Reads in one transaction, which neither blocks other connections nor sees their writes. While it is open, the
- * write-ahead log cannot be fully checkpointed.
+ * Reads in one transaction, which neither blocks other connections nor sees their writes. The write-ahead log cannot be
+ * fully checkpointed until the transaction ends.
  */
 class SqliteSnapshot extends SqliteSource implements Snapshot {
   readonly #samples: Database | null;
@@ -180,12 +180,12 @@ class SqliteTarget extends SqliteSource implements TransferTarget {
     if (existsSync(this.#file) && statSync(this.#file).size > 0)
       throw new TransferRefused(`a database already exists at ${this.#file}: import into a data directory without one`);
     migrateSqlite(`${this.#file}.importing`, { migrations: migrations.slice(0, version), now: this.#now });
-    // The file needs no write-ahead log: no other process uses it, and it is deleted after a failure.
+    // No write-ahead log is necessary: no other process uses the file, and a failure deletes it.
     this.db.pragma('journal_mode = delete');
     this.db.pragma('synchronous = off');
     this.db.pragma('foreign_keys = off');
     this.db.exec('begin immediate');
-    // Rows that migrations insert are also in the export, with their current values.
+    // The export contains the current values of rows that migrations insert.
     for (const { name } of await this.tables()) this.db.exec(`delete from ${quoted(name)}`);
   }
 

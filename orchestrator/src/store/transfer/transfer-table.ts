@@ -14,7 +14,7 @@ export interface TransferTable {
    * Columns by which rows are sorted, so that both databases return the same order: the primary key, or all columns.
    */
   readonly key: readonly string[];
-  /** Tables whose rows must be inserted first. */
+  /** Tables whose rows must be inserted before the rows of this table. */
   readonly parents: readonly string[];
   /** The column with an automatic counter. */
   readonly counter: string | null;
@@ -25,7 +25,7 @@ export type TransferRow = readonly (string | number | null)[];
 
 /** A database that no other process uses, opened to read all of its rows. */
 export interface TransferSource {
-  /** Location of the database, for messages; contains no password. */
+  /** Location of the database for messages, without a password. */
   readonly location: string;
   /** Returns the schema version; 0 if the database is empty. */
   version(): Promise<number>;
@@ -33,7 +33,7 @@ export interface TransferSource {
   tables(): Promise<readonly TransferTable[]>;
   /** Iterates over batches of all rows, in key order. */
   rows(table: TransferTable): AsyncIterable<readonly TransferRow[]>;
-  /** Returns the last number that the table's counter generated; null if there is none or no counter. */
+  /** Returns the last number that the table's counter generated; null without a counter, or before its first number. */
   counted(table: TransferTable): Promise<number | null>;
   /** Closes the database. A target discards data that is not committed. */
   close(): Promise<void>;
@@ -60,7 +60,7 @@ export interface TransferTarget extends TransferSource {
   commit(): Promise<void>;
 }
 
-/** An export or import was refused. Nothing was changed. The message is for operators. */
+/** An export or import was refused, and nothing was changed. The message is for operators. */
 export class TransferRefused extends Error {
   constructor(message: string) {
     super(message);

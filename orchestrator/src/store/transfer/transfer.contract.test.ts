@@ -65,7 +65,7 @@ async function fill(target: TransferTarget, count = 40): Promise<void> {
   const tables = await target.tables();
   for (const table of tables) {
     await target.insert(table, rowsFor(table, count, tables));
-    // Simulates deleted rows, whose numbers must not be reused.
+    // Simulates deleted rows whose numbers must not be reused.
     if (table.counter !== null) await target.setCounted(table, count + 7);
   }
   await target.commit();
@@ -172,7 +172,7 @@ describe('a transfer between databases', () => {
         expect(report.tables.map(({ table }) => table).sort()).toEqual(tables);
         for (const { table, rows } of report.tables) expect([table, rows]).toEqual([table, 40]);
 
-        // An orchestrator can open the database, and the counters continue.
+        // An orchestrator can open the database, and its counters continue.
         const db = await databases[to].open(second);
         await db.close();
         expect(one.text).toContain('"end":"audit_events","rows":40,"counted":47');
@@ -229,7 +229,7 @@ describe('a transfer between databases', () => {
       return joined(lines().toSpliced(from, until - from + 1));
     }
 
-    test.each(broken)('refuses an export that %s, and keeps nothing', async (_, make, reason) => {
+    test.each(broken)('refuses an export that %s, and imports nothing', async (_, make, reason) => {
       const address = await databases[to].place();
       await expect(imported(make(), await databases[to].target(address))).rejects.toThrow(reason);
       if (to === 'sqlite')
@@ -238,7 +238,7 @@ describe('a transfer between databases', () => {
       expect((await imported(text, await databases[to].target(address))).rows).toBeGreaterThan(30);
     });
 
-    test('keeps nothing if a row reads back differently after the import', async () => {
+    test('imports nothing if a row differs when it is read back', async () => {
       const address = await databases[to].place();
       const target = await databases[to].target(address);
       const insert = target.insert.bind(target);
@@ -255,7 +255,7 @@ describe('a transfer between databases', () => {
       expect((await exported(await databases[to].source(address))).text).toBe(text);
     });
 
-    test('imports an export of an older schema and migrates it', async () => {
+    test('imports an export of an older schema, and migrates the database', async () => {
       const old = file();
       const target = sqliteTarget(old, now);
       await target.begin(1);

@@ -8,7 +8,6 @@ import {
   type TransferTarget,
 } from './transfer-table.ts';
 
-/** Result of the transfer of one table. */
 export interface TableReport {
   readonly table: string;
   readonly rows: number;
@@ -22,7 +21,6 @@ export interface TransferReport {
 }
 
 export interface TransferProgress {
-  /** Called after each table with its report. */
   readonly onTable?: ((table: TableReport) => void) | undefined;
 }
 
@@ -31,7 +29,7 @@ const insertRows = 500;
 const insertCharacters = 4_000_000;
 
 /**
- * Exports the whole database. Reads a batch of rows at a time.
+ * Exports the whole database, one batch of rows at a time.
  * @param write writes text, and resolves when it can accept more
  * @throws TransferRefused if the database is empty or from a newer release
  */

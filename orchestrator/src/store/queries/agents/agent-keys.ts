@@ -55,7 +55,7 @@ export const insertFormerAgentKey = defineQuery(
       .onConflict((conflict) => conflict.column('public_key').doNothing()),
 );
 
-/** Makes the agent's current key a former one. Changes nothing if the agent has a different current key. */
+/** Converts the agent's current key to a former key. Changes nothing if the agent has a different current key. */
 export const endAgentKey = defineQuery(
   'agent keys/end',
   (db, p: { public_key: string; node_id: string; valid_until: number }) =>

@@ -76,7 +76,7 @@ interface Listed {
 }
 
 /**
- * Agents by id. `q` may match too many agents, because it searches attributes as text, so the caller must filter them.
+ * Agents, by id. `q` searches attributes as text and may match too many agents, so the caller must filter the result.
  */
 export const agents = defineVariants(
   'agents/list',
@@ -122,7 +122,7 @@ export const agentsByIds = defineQuery('agents/by ids', (db, p: { ids: readonly 
 /** The columns of an agent that the API returns. */
 export type ShownAgent = NonNullable<(typeof agentsByIds)['types']>['row'];
 
-/** Names of the given agents. Leaves out missing agents. */
+/** Names of the given agents. Omits missing agents. */
 export const agentNames = defineQuery('agents/names', (db, p: { ids: readonly string[] }, d) =>
   db.selectFrom('agents').select(['node_id', 'name']).where(d.isIn('node_id', p.ids)),
 );
@@ -163,7 +163,7 @@ export const insertAgent = defineQuery(
     }),
 );
 
-/** Changes nothing if `lost_at` has changed since it was read. 0 stands for null. */
+/** Changes nothing if `lost_at` has changed since it was read. 0 represents null. */
 export const markConnected = defineQuery(
   'agents/connected',
   (

@@ -45,7 +45,6 @@ export const enrolmentTokens = defineVariants(
   },
 );
 
-/** Deletes tokens that expired before a time. */
 export const deleteOldEnrolmentTokens = defineQuery('enrolment/delete old', (db, p: { expired_before: number }) =>
   db.deleteFrom('enrolment_tokens').where('expires_at', '<=', p.expired_before),
 );
