@@ -53,7 +53,7 @@ async function callersOf({ domain, actor, key }: RealApi) {
   const removed = await join('greta', 'admin');
   const removedUnseen = await join('gunnar', 'admin');
   const out = await join('otto', 'admin');
-  // The session of the first token is in memory, that of the second only in the database.
+  // The session of the first token is in memory; the session of the second token is only in the database.
   for (const { token } of [removed, out]) await signIn.find(hashOfToken(token));
   for (const { id } of [removed, removedUnseen]) await removeOperator(context, actor, id);
   await signIn.logout(hashOfToken(out.token));
@@ -96,8 +96,8 @@ function ask({ app }: RealApi, route: Route, authorization: string | undefined, 
 }
 
 /**
- * Yields faulty requests for a route, with the expected statuses. These faults are checked after the caller's
- * permissions.
+ * Yields faulty requests for a route, with the expected statuses. The orchestrator checks these faults after the
+ * caller's permissions.
  */
 function* faultsOf(route: Route): Generator<[why: string, asked: RequestParts, status: number]> {
   yield ['a parameter nobody knows', { query: { qwxyz: '1' } }, 400];
@@ -131,7 +131,7 @@ describeDatabases('access', (fixture) => {
     expect(of('anyone').sort()).toEqual([...forAnyone].sort());
   });
 
-  test('answers 401 to callers without a live session before it reports any other fault, and changes nothing', async () => {
+  test('answers 401 to callers without a live session before it reports faults of the request, and changes nothing', async () => {
     const { api, strangers, writes } = await open();
     const before = writes();
     for (const route of routes.filter(({ access }) => access !== 'anyone'))
@@ -149,7 +149,7 @@ describeDatabases('access', (fixture) => {
     await api.app.close();
   });
 
-  test('answers 403 to operators on admin routes before it reports any other fault, and changes nothing', async () => {
+  test('answers 403 to operators on admin routes before it reports faults of the request, and changes nothing', async () => {
     const { api, operator, writes, refusals } = await open();
     const before = writes();
     const forbidden = routes.filter(({ access }) => access === 'admin');

@@ -65,7 +65,7 @@ describe('sessions and roles', () => {
 
 describe('order of refusal', () => {
   const huge = `{"status":"${'x'.repeat(1_100_000)}"}`;
-  test('answers 401 without reading the body', async () => {
+  test('answers 401 without reading the body of the request', async () => {
     const app = testApp();
     for (const payload of ['{', huge]) {
       const answer = await app.inject({ ...post(agent, payload), headers: { 'content-type': 'application/json' } });
@@ -156,7 +156,7 @@ describe('input', () => {
     expect(bodies.map((body) => (body as { ttl?: number }).ttl)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
-  test('accepts no body or an empty object on a route without a body', async () => {
+  test('accepts an absent body or an empty object on a route without a body', async () => {
     const app = testApp();
     const logout = '/api/v1/auth/logout';
     expect((await app.inject({ method: 'POST', url: logout, headers: admin })).statusCode).toBe(204);
@@ -189,7 +189,7 @@ describe('input', () => {
     expect((await app.inject({ url: '/api/v1/status?verbose=1' })).statusCode).toBe(400);
   });
 
-  test('accepts larger bodies for modules', async () => {
+  test('accepts larger bodies for modules than for other routes', async () => {
     const content = 'x'.repeat(1_500_000);
     const answer = await testApp().inject(post('/api/v1/modules', JSON.stringify({ name: 'motd', content })));
     expect(answer.statusCode).toBe(201);
@@ -251,7 +251,7 @@ describe('answers', () => {
     });
   });
 
-  test('answers 500 without details for a bug, and logs it with the same request id', async () => {
+  test('answers 500 without details for a bug, and logs the bug with the same request id', async () => {
     const { log, lines } = keepingLog();
     const app = testApp({ getAgent: () => Promise.reject(new Error('password=hunter2')) }, { log });
     const answer = await app.inject({ url: agent, headers: admin });
@@ -265,7 +265,7 @@ describe('answers', () => {
     });
   });
 
-  test('validates answers if the option is set', async () => {
+  test('validates answers if `validateAnswers` is set', async () => {
     const wrong = { ...agentExample, password: 'x' };
     const app = testApp({ getAgent: () => wrong, removeAgent: () => 'text' as never });
     expect((await app.inject({ url: agent, headers: admin })).statusCode).toBe(500);
@@ -352,7 +352,7 @@ describe('all answers', () => {
     const three = ['203.0.113.1', '203.0.113.2', '203.0.113.3'];
     expect(await admitted([], three)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1'], three)).toEqual([200, 200, 200]);
-    // The client writes the first entries, which are ignored; the proxy appends the last one.
+    // The client writes the first entries, which must be ignored; the proxy appends the last entry.
     const spoofed = three.map((address) => `${address}, 198.51.100.9`);
     expect(await admitted(['127.0.0.1'], spoofed)).toEqual([200, 200, 429]);
     expect(await admitted(['127.0.0.1', '198.51.100.0/24'], spoofed)).toEqual([200, 200, 200]);

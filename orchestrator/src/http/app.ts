@@ -33,20 +33,20 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     /**
-     * Begins the shutdown. New requests, including those to `/readyz`, are answered with 503. The signals of waiting
-     * handlers abort, and requests in progress are completed. `close` calls `drain` and waits for these requests.
+     * Begins the shutdown. New requests, including those to `/readyz`, are answered with 503. Aborts the signals of
+     * waiting handlers, and completes requests in progress. `close` calls `drain` and waits for these requests.
      */
     drain(): void;
     /** Ends open responses to a removed operator. */
     cutOff(operatorId: string): void;
     /**
      * Ends open responses of a sign-in session that has ended.
-     * @param renewedAs token hash of the session that renewed it, under which the responses continue; null if none
+     * @param renewedAs token hash of the session that renewed the ended one, to which the responses are assigned; null
+     * if none
      */
     sessionEnded(tokenHash: string, renewedAs: string | null): void;
     /** Connections to the API port, for counts and protection. */
     readonly connections: FairConnections;
-    /** Replaces the rate limits. */
     setRates(rates: Rates): void;
   }
 }
@@ -64,8 +64,8 @@ export interface Limits {
   /** Maximum duration of a TLS handshake, and of the wait for its start, in milliseconds. */
   readonly handshakeTimeout: number;
   /**
-   * Maximum number of connections. A new connection above it replaces one that has not signed in, preferably a silent
-   * one.
+   * Maximum number of connections. A connection above the maximum replaces a connection without a sign-in, preferably a
+   * silent one.
    */
   readonly connections: number;
   /** Maximum number of connections without a sign-in from one IPv4 address or IPv6 /64. Trusted proxies are exempt. */
@@ -113,7 +113,7 @@ export interface AppOptions extends OpenRoutesOptions {
   readonly validateAnswers?: boolean;
 }
 
-/** State and services that the functions of this file share. */
+/** State and services that several functions of this file use. */
 interface Shared {
   readonly app: FastifyInstance;
   readonly options: AppOptions;
@@ -151,7 +151,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestId: requestIds(),
     badAddress: (error, request, reply) => {
       reply.headers(headers).header('x-request-id', request.id);
-      // As for other requests, a foreign origin is refused first, then a missing session.
+      // Refuses a foreign origin first and then a missing session, as for all requests.
       const judged = Promise.resolve().then(() => {
         refuseForeign(request);
         return isApi(request) ? admission.findSession('operator', request) : null;
@@ -186,7 +186,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('preClose', async () => {
     drain.abort();
     connections.endHandshakes();
-    // `close` waits for all sockets, but does not close upgraded ones.
+    // `close` waits for all sockets, but does not close upgraded sockets.
     await endTerminals();
   });
   hookRequests(shared, (request, reply) => answerUnknown(request, reply));
@@ -241,7 +241,7 @@ function hookRequests(
     }
     if (drain.signal.aborted && pathOf(request) !== '/healthz') done(new MusterError('draining'));
     else if (!request.is404) done();
-    // Checked before the body is read. A client without a session does not learn which paths exist.
+    // Runs before the body is read. A client without a session does not learn which paths exist.
     else if (!isApi(request)) {
       if (!answerUnknown(request, reply)) done(fallback(pathOf(request)));
     } else

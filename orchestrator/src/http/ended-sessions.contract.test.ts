@@ -25,7 +25,7 @@ import type { Schema } from '../store/schema.ts';
 
 /**
  * Calls every route that writes with a sign-in session that ends right after the admission of the request, and tests
- * that nothing changes. With a live session, the same requests succeed, so they have no other faults.
+ * that nothing changes. With a live session, the same requests succeed, which proves that only the session is at fault.
  */
 
 const openApi = realApiFixture();
@@ -77,7 +77,7 @@ const everyRun = defineQuery('test/every run', (db) => db.selectFrom('runs').sel
 
 /** Routes that are not GET, but change nothing. */
 const readOnly: readonly string[] = ['matchSelector', 'orderModules', 'validateModule'];
-/** Routes that answer an ended session like a live one, since they only end sessions. */
+/** Routes that answer an ended session like a live one, because they only end sessions. */
 const doneAlready: readonly string[] = ['logout'];
 
 interface RequestParts {
@@ -87,7 +87,8 @@ interface RequestParts {
 }
 
 /**
- * Returns functions that create the records for a successful request, by route. For other routes, the example succeeds.
+ * Returns functions that create the records for a successful request, by route. All other routes succeed with their
+ * example.
  */
 function preparations({
   domain,
@@ -240,7 +241,7 @@ describeDatabases('a session that has ended', (fixture) => {
   const stores = samplesFixture(fixture);
 
   test('changes nothing for requests that were admitted before their session ended', async () => {
-    // Simulates requests that are admitted just before the session ends, by a lookup that finds the ended session.
+    // Simulates requests that are admitted immediately before the session ends: the lookup finds the ended session.
     const before = new Map<string, Session>();
     let opened: RealApi | null = null;
     const find = (hash: string) => before.get(hash) ?? opened?.domain.signIn.find(hash) ?? null;
@@ -317,7 +318,7 @@ describeDatabases('a session that has ended', (fixture) => {
         answered = true;
       });
       if (route.id === 'checkDrift') {
-        // The request waits for this report of the agent.
+        // The request waits for the report that follows.
         while (!answered && (await traces()) === firstTraces) await new Promise((resolve) => setImmediate(resolve));
         if (!answered) continue;
       }

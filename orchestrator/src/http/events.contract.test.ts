@@ -121,7 +121,7 @@ class Client {
     return this.frames.filter((f) => f.data !== undefined && f.event === undefined).map(({ id }) => Number(id));
   }
 
-  /** Waits without a time limit of its own; the limit of the test applies. */
+  /** Waits without a separate time limit; the limit of the test applies. */
   async until(enough: (client: this) => boolean): Promise<void> {
     while (!enough(this))
       await Promise.race([
@@ -184,7 +184,7 @@ describeDatabases('live events', (fixture) => {
     const seen: number[] = [];
     let last = first.last;
     for (let turn = 0; busy || seen.length < 1200; turn++) {
-      // Alternates between the header and the query parameter.
+      // Alternates between the `Last-Event-ID` header and the query parameter.
       const client =
         turn % 2 === 0
           ? await follow(opened, '', { 'last-event-id': last })
@@ -200,7 +200,7 @@ describeDatabases('live events', (fixture) => {
     expect(seen).toEqual(upTo(begin, begin + 1199));
   });
 
-  test('prefers Last-Event-ID to the parameter, which browsers repeat unchanged', async () => {
+  test('prefers Last-Event-ID to the parameter, which browsers repeat unchanged on reconnect', async () => {
     const opened = await serve(fixture);
     await happen(opened.domain, 5);
     await placeAll(opened.domain);
@@ -210,7 +210,7 @@ describeDatabases('live events', (fixture) => {
     for (const bad of ['x', '-1', '1e3']) expect((await follow(opened, '', { 'last-event-id': bad })).status).toBe(400);
   });
 
-  test('filters by category and agent, and advances the id for events that do not match', async () => {
+  test('filters events by category and agent, and advances the id for events that do not match', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const some = await follow(opened, '?category=other,third');
@@ -229,7 +229,7 @@ describeDatabases('live events', (fixture) => {
     await resumed.until(({ places }) => places.length === 1);
   });
 
-  test('reports a gap if missed events were pruned or never existed', async () => {
+  test('reports a gap if the missed events were pruned or never existed', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     await happen(domain, 5);
@@ -263,7 +263,7 @@ describeDatabases('live events', (fixture) => {
     const soon = async (client: Client, what: () => Promise<unknown>) => {
       await client.until(({ last }) => last !== '');
       await what();
-      // The streams use this clock, which the test does not advance again.
+      // The streams use this clock, so they must end within a second.
       clock.advance(1_000);
       expect(await client.ended).toBe('whole');
     };
@@ -332,13 +332,13 @@ describeDatabases('live events', (fixture) => {
     clock.advance(2_000);
     while ((await connections()) === 2) await sleep(50);
     expect(await connections()).toBe(1);
-    // The other client reads, so it receives its heartbeat.
+    // The second client reads, so it receives its heartbeat.
     await fast.until(({ frames }) => frames.some(({ comment }) => comment !== undefined));
     stalled.destroy();
   });
 
   test('reads the chain once for any number of clients', async () => {
-    // A manual clock makes the number of polls independent of the speed of the machine.
+    // With a manual clock, the number of polls does not depend on the speed of the machine.
     const opened = await serve(fixture, new ManualClock());
     const { domain } = opened;
     const clients: Client[] = [];
@@ -357,14 +357,14 @@ describeDatabases('live events', (fixture) => {
     expect(reads).toBeLessThan(5);
   });
 
-  test('limits the streams of one session', async () => {
+  test('limits the number of streams of one session', async () => {
     const opened = await serve(fixture);
     for (let at = 0; at < 32; at++) expect((await follow(opened)).status).toBe(200);
     const refused = await follow(opened);
     expect(refused.status).toBe(429);
   });
 
-  test('sends a hint when an operation, agent, or run changes', async () => {
+  test('sends a hint to all streams when an operation, agent, or run changes', async () => {
     const opened = await serve(fixture);
     const { domain } = opened;
     const client = await follow(opened);
@@ -392,7 +392,7 @@ describeDatabases('live events', (fixture) => {
     expect(other.frames.filter(({ event }) => event)).toHaveLength(1);
   });
 
-  test('sends a hint for every change of an agent, and combines many simultaneous changes', async () => {
+  test('sends a hint for every change of an agent, and one hint for many simultaneous changes', async () => {
     const opened = await serve(fixture);
     const { domain, actor } = opened;
     const { bus } = domain.context;

@@ -32,7 +32,7 @@ describeDatabases('samples over HTTP', (fixture) => {
   const timesIn = (body: { samples: { collected_at: number }[] }, at: number) =>
     body.samples.map(({ collected_at }) => collected_at - at);
 
-  test('accepts documented values of since, limit, and step, and refuses others', async () => {
+  test('accepts the documented values of since, limit, and step, and refuses all others', async () => {
     const { get, at, agent } = await open();
     const list = '/agents/web-1/metrics';
     const seen: Record<string, number[] | number> = {};
@@ -104,7 +104,7 @@ describeDatabases('samples over HTTP', (fixture) => {
       sampleAt(at, { cpu_usage: 25, net_rx_bytes: 7, uptime: 5 }),
       sampleAt(at + 600, { load1: 0.5 }),
     ]);
-    // The step is longer than the range, so there is only one bucket. It begins at a multiple of the step.
+    // The step is longer than the range, so there is one bucket, which begins at a multiple of the step.
     const [whole, ...more] = (await get('/agents/web-1/metrics?step=86400')).json().samples;
     expect(more).toEqual([]);
     expect(whole).toEqual(sampleAt(at - (at % 86_400), { cpu_usage: 25, load1: 0.5, net_rx_bytes: 7, uptime: 5 }));
@@ -113,7 +113,7 @@ describeDatabases('samples over HTTP', (fixture) => {
     expect(longest[0].collected_at % 31_536_000).toBe(0);
   });
 
-  test('answers 204 for an agent without samples and 404 for an unknown agent, and leaves out both when it lists the latest samples', async () => {
+  test('answers 204 for an agent without samples and 404 for an unknown agent, and omits both from the latest samples', async () => {
     const { get, at, agent, domain, actor, metrics } = await open();
     const silent = await newAgent(domain, actor, 'silent');
     const removed = await newAgent(domain, actor, 'gone');

@@ -14,8 +14,6 @@ import { runHandlers } from './routes/runs.ts';
 import { stateHandlers } from './routes/state.ts';
 import { hashToken } from './server/authentication.ts';
 
-/** Tests operations and runs through the API, from the request to each outcome. */
-
 const moduleText =
   'name: m\nsupports: [{ platform: linux }]\nresources: [{ id: f, resource: { file-unix: { path: /f, content: x } } }]\n';
 
@@ -27,7 +25,7 @@ async function open(fixture: DatabaseFixture) {
   await putOneTag(context, actor, 'web-1', 'role', 'web');
   await uploadModule(context, actor, 'm', moduleText);
   await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
-  // Stored in the database, because each write checks there that the session exists.
+  // Each write checks in the database that the session exists.
   const session = {
     operator_id: actor.id,
     username: actor.name,
@@ -60,7 +58,7 @@ async function open(fixture: DatabaseFixture) {
     return { status: answer.statusCode, body: answer.json(), location: answer.headers.location as string };
   };
   let seq = 0;
-  /** Waits until an operation is dispatched to the agent, and reports its results. */
+  /** Waits until an operation is dispatched to the agent, and then reports its results. */
   const execute = async (more: object = {}, results = [resultOf()]) => {
     const next = await vi.waitFor(async () => {
       const handed = await domain.links.nextOperation(agent.id);
@@ -190,7 +188,7 @@ describeDatabases('operations over HTTP', (fixture) => {
     expect((await ask('GET', '/agents/nobody/state/operations')).status).toBe(404);
   });
 
-  test('reports faults of the request first, then a missing agent, then an agent in the wrong state', async () => {
+  test('reports faults of the request before a missing agent, and a missing agent before one in the wrong state', async () => {
     const { context, actor, agent, ask } = await open(fixture);
     for (const body of [
       { modules: 'm' },

@@ -52,7 +52,7 @@ function answering({ links, now }: Domain, nodeId: string): () => void {
 
 function request(app: FastifyInstance, token: string, route: Route, params: Record<string, string>, body: unknown) {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? 'x'));
-  // Queries for routes that require one.
+  // Queries for routes that require a query.
   const query = route.query?.safeParse({}).success === false ? { query: route.example.query ?? {} } : {};
   return app.inject({
     method: route.method,
@@ -82,7 +82,7 @@ const { body: anyBody } = fc.letrec<{ body: unknown; value: unknown }>((tie) => 
   value: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('value'), { maxLength: 4 }), tie('body')),
 }));
 
-/** Returns the name in the path of the route's example or, if there is none, the name of the fixture's assignment. */
+/** Returns the name in the path of the route's example or, without one, the name of the fixture's assignment. */
 const nameOf = ({ path, example }: Route): string =>
   path.startsWith('/modules') ? 'm' : (example.params?.name ?? 'base');
 
@@ -120,7 +120,7 @@ describeDatabases('the API', (fixture) => {
     made.Notifications = notifications[0]?.id ?? 'x';
     for (const route of [...routes].sort((a, b) => order(a) - order(b))) {
       if (route.id === 'logout' || route.id === 'renew') continue;
-      // This stream does not end; another test covers it.
+      // This stream does not end. events.contract.test.ts covers it.
       if (route.id === 'followEvents') continue;
       const params = { node_id: agent.id, name: nameOf(route), key: 'role' };
       const more = { operator_id: key.id, operation_id, run_id, drift_id, session_id, id: made[route.tag] ?? 'x' };
@@ -133,7 +133,7 @@ describeDatabases('the API', (fixture) => {
     }
     stop();
     const refused = Object.fromEntries(Object.entries(seen).filter(([, status]) => status >= 300));
-    // The run may have ended.
+    // The run may have ended before this request.
     expect([undefined, 409]).toContain(refused.cancelRun);
     delete refused.cancelRun;
     expect(refused).toEqual({
@@ -149,7 +149,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('answers no body with 5xx', async () => {
+  test('answers no invalid body with 5xx', async () => {
     const { app, token, agent } = await open(fixture, await stores.open());
     const writing = routes.filter((route) => route.body && route.access !== 'anyone');
     await fc.assert(
@@ -193,9 +193,9 @@ describeDatabases('the API', (fixture) => {
       ...(payload === undefined ? {} : { payload }),
     });
   };
-  // Excludes endless streams, and routes that would end the sign-in session of this test.
+  // Excludes endless streams, and routes that would end this test's sign-in session.
   const walked = routes.filter(({ id, media }) => id !== 'logout' && id !== 'renew' && media === undefined);
-  /** Reports whether a route may answer with this code because something outside the process failed. */
+  /** Reports whether a route may answer with this code because of a failure outside the process. */
   const mayFail = (route: Route, code: string) =>
     errorsOf(route).includes(code as ErrorCode) && !['internal', 'storage_unavailable', 'storage_full'].includes(code);
   const checkForm = (route: Route, answer: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -226,7 +226,7 @@ describeDatabases('the API', (fixture) => {
     await opened.app.close();
   });
 
-  test('answers no request with 5xx', async () => {
+  test('answers no generated request with 5xx', async () => {
     const opened = await open(fixture, await stores.open());
     const requests = fc.constantFrom(...walked).chain((route) => fc.tuple(fc.constant(route), anyRequest(route)));
     await fc.assert(
@@ -289,7 +289,7 @@ describeDatabases('the API', (fixture) => {
     await app.close();
   });
 
-  test('accepts the name of an approved agent in place of its id on all routes', async () => {
+  test('accepts the name of an approved agent instead of its id on all routes', async () => {
     const opened = await open(fixture, await stores.open());
     const { app, token, agent } = opened;
     await history(opened);

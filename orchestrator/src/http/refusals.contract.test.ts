@@ -48,14 +48,14 @@ describeDatabases('recorded refusals', (fixture) => {
     return { ...api, post, refusals, anOperator };
   };
 
-  test('records a refused sign-in once by operator, address, and reason, and repetitions as an hourly count', async () => {
+  test('records a refused sign-in once per operator, address, and reason, and repetitions as an hourly count', async () => {
     const { domain, key, post, refusals } = await open();
     const verify = (from: string) =>
       post('/auth/verify', { public_key: key.hex, signature: wrongSignature }, from).then(
         ({ statusCode }) => statusCode,
       );
     for (let attempt = 0; attempt < 4; attempt++) expect(await verify('192.0.2.1')).toBe(401);
-    // All addresses of an IPv6 network count as one.
+    // All addresses of an IPv6 network count as one address.
     for (const at of [1, 2, 3]) expect(await verify(`2001:db8:0:1::${at}`)).toBe(401);
     const stranger = await newKey();
     expect((await post('/auth/challenge', { public_key: stranger.hex })).statusCode).toBe(403);
@@ -83,7 +83,7 @@ describeDatabases('recorded refusals', (fixture) => {
     ]);
   });
 
-  test('records a refusal for a missing role once by operator and route, before it answers', async () => {
+  test('records a refusal for a missing role once per operator and route, before the answer', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const body = { public_key: (await newKey()).hex, username: 'mallory', role: 'admin' };
@@ -95,12 +95,12 @@ describeDatabases('recorded refusals', (fixture) => {
       { ...forbidden, target: 'POST /operators' },
       { ...forbidden, target: 'POST /maintenance-windows' },
     ]);
-    // On shutdown, the count is recorded before the end of the hour.
+    // On shutdown, the count is recorded before its hour ends.
     await domain.refusals.close();
     expect((await refusals()).at(-1)).toMatchObject({ target: 'POST /operators', metadata: { count: 2 } });
   });
 
-  test('refuses a request even if recording the refusal fails, and records it later', async () => {
+  test('refuses a request even if recording the refusal fails, and retries the record', async () => {
     const { domain, post, refusals, anOperator } = await open();
     const { authorization } = await anOperator();
     const write = domain.db.write;
@@ -130,7 +130,7 @@ describeDatabases('recorded refusals', (fixture) => {
     expect(JSON.stringify(await listAudit(domain.context, { limit: 500 }))).not.toContain('canary-value-1');
   });
 
-  test('records many sign-ins above the rate limit only once', async () => {
+  test('records many sign-ins above the rate limit once', async () => {
     const { key, post, refusals } = await open({
       limits: { rates: { signIn: { perMinute: 60, burst: 2 }, sessionPerSecond: 1000 } },
     });

@@ -49,7 +49,7 @@ describeDatabases('removed operator', (fixture) => {
     return { socket, closed, came: () => came };
   }
 
-  test('does not return a session that ends while it is read from the database', async () => {
+  test('does not return a session that ends during its read from the database', async () => {
     const { api, join } = await open();
     const { signIn, db } = api.domain;
     for (const end of ['remove', 'logout'] as const) {
@@ -97,7 +97,7 @@ describeDatabases('removed operator', (fixture) => {
       await api.app.close();
     });
 
-  test('does not execute a request whose body arrives after the removal', async () => {
+  test('does not execute a request whose body arrives after the operator was removed', async () => {
     const { api, url, join } = await open();
     const [greta, otto] = [await join('greta'), await join('otto')];
     const body = JSON.stringify({ public_key: (await newKey()).hex, username: 'backdoor', role: 'admin' });
@@ -112,7 +112,7 @@ describeDatabases('removed operator', (fixture) => {
     await vi.waitFor(() => expect(letIn).toHaveBeenCalledTimes(2));
     await Promise.all(letIn.mock.results.map(({ value }) => value));
     letIn.mockRestore();
-    // Work that does not need the body has time to finish.
+    // Gives work that does not need the body time to finish.
     await sleep(100);
     await remove(api, greta.key);
     await api.domain.signIn.logout(hashOfToken(otto.token));
@@ -141,13 +141,13 @@ describeDatabases('removed operator', (fixture) => {
     }
     await sleep(200);
     await remove(api, greta.key);
-    // The server closes this connection, although the client does not read, and no other connection.
+    // The server closes only this connection, although the client does not read.
     const connections = () => new Promise((resolve) => api.app.server.getConnections((_, count) => resolve(count)));
     while ((await connections()) === 2) await sleep(20);
     expect(await connections()).toBe(1);
     removed.socket.resume();
     await removed.closed;
-    // A complete chunked answer ends with an empty chunk, so the client can detect that this one is incomplete.
+    // A complete chunked answer ends with an empty chunk, so the client detects that this answer is incomplete.
     expect(removed.came().endsWith('0\r\n\r\n')).toBe(false);
     stays.socket.resume();
     while (!stays.came().endsWith('0\r\n\r\n')) await sleep(20);
@@ -173,7 +173,7 @@ describeDatabases('removed operator', (fixture) => {
     // The apply waits for the agent, so its response is aborted.
     await applying.closed;
     expect(applying.came()).toBe('');
-    // The drift check is answered immediately, because nothing was ever applied on the agent.
+    // The drift check is answered immediately, because the agent has no applied state.
     expect(came()).toMatch(/^HTTP\/1\.1 409 /);
     socket.destroy();
     // The operation is still queued.

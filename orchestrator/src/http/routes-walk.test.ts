@@ -7,7 +7,7 @@ import { codePoint } from '../../../protocol/test/code-point.ts';
 import { addressOf, bearer, exampleAnswer, testApp } from '../../test/app-fixture.ts';
 import type { Handlers } from './server/handlers.ts';
 
-/** Tests the rules for all routes of the table. */
+/** Tests rules that apply to all routes of the table. */
 const app = testApp();
 type Method = 'GET';
 const body = (route: Route) => (route.body === undefined ? {} : { payload: route.example.body as object });
@@ -73,7 +73,6 @@ describe('every route', () => {
 });
 
 describe('hostile input', () => {
-  // Each handler returns the route's example, or throws one of its errors.
   let turn = 0;
   const handlers = Object.fromEntries(
     routes.map((route) => [
@@ -93,7 +92,7 @@ describe('hostile input', () => {
       fc.jsonValue().map((value) => JSON.stringify(value)),
       fc.string(),
       fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-      // Almost valid requests: the example with one field replaced.
+      // Almost valid requests: the example with one replaced field.
       fc
         .tuple(fc.constantFrom(...Object.keys(example ?? { x: 1 })), fc.jsonValue())
         .map(([key, value]) => JSON.stringify({ ...example, [key]: value })),

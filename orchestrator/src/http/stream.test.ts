@@ -74,7 +74,7 @@ describe('stream answer', () => {
     expect([answer.status, await answer.text()]).toEqual([200, '']);
   });
 
-  test('answers 500 if the stream fails before its first piece, and disconnects if it fails later', async () => {
+  test('answers 500 if the stream fails before its first piece, and disconnects the client if it fails afterward', async () => {
     let first = true;
     await serve(() => {
       async function* failing() {
@@ -91,7 +91,7 @@ describe('stream answer', () => {
     expect(broken).toHaveLength(1);
   });
 
-  test('sends the first piece before the source yields the second', async () => {
+  test('sends the first piece before the source yields the second piece', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>();
     await serve(() => {
       async function* slow() {
@@ -107,7 +107,7 @@ describe('stream answer', () => {
     expect(Buffer.from((await reader.read()).value!).toString()).toBe('b');
   });
 
-  test('waits for a client that does not read, and closes the source when it disconnects', async () => {
+  test('waits for a client that does not read, and closes the source when the client disconnects', async () => {
     let made = 0;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     await serve(() => {
@@ -127,7 +127,7 @@ describe('stream answer', () => {
     socket.write('GET /api/v1/lines HTTP/1.1\r\nhost: x\r\n\r\n');
     await once(socket, 'readable');
     socket.pause();
-    // Waits until the kernel's buffers are full, so the source is not read further.
+    // Waits until the kernel's buffers are full, so that the server stops reading the source.
     let before = -1;
     while (before !== made) {
       before = made;
@@ -178,7 +178,7 @@ describe('stream answer', () => {
     await once(socket, 'readable');
     await sleep(200);
     until.abort();
-    // The connection ends without the final chunk, so the answer is visibly incomplete.
+    // The connection ends without the final chunk, so the client detects that the answer is incomplete.
     let text = '';
     socket.on('data', (bytes: Buffer) => {
       text = bytes.subarray(-5).toString('latin1');
@@ -187,7 +187,7 @@ describe('stream answer', () => {
     expect(text).not.toBe('0\r\n\r\n');
   });
 
-  test('does not start the source for HEAD', async () => {
+  test('does not start the source of a stream for HEAD', async () => {
     let started = false;
     await serve(() => {
       async function* endless() {
@@ -211,7 +211,7 @@ describe('stream answer', () => {
     expect(await (await fetch(`${url}/api/v1/lines`)).json()).toEqual({ later: true });
   });
 
-  test('streams an answer to the typed client', async () => {
+  test('streams an answer to the client of the client package', async () => {
     await serve(() => new Stream(pieces('a\n', 'b\n')));
     const call = createClient({
       url,

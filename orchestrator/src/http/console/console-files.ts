@@ -6,8 +6,8 @@ import { executable } from '@muster/protocol/executable';
 import { z } from 'zod';
 
 /**
- * The files of the built console, listed once at the start. Requests look names up in this table, and never use them as
- * paths.
+ * The files of the built console, listed once at the start. Requests look up names in this table, and never use names
+ * as paths.
  */
 export interface ConsoleFiles {
   /** The HTML page before and after the placeholder of the nonce. */
@@ -19,11 +19,10 @@ export interface ConsoleFiles {
 }
 
 export interface ConsoleFile {
-  /** Media type. */
   readonly type: string;
   /** Hex SHA-256 of the uncompressed content. */
   readonly sha256: string;
-  /** Encodings in which the content is available, besides uncompressed. */
+  /** Available encodings, in addition to the uncompressed content. */
   readonly encodings: readonly ConsoleEncoding[];
   content(encoding: ConsoleEncoding | null): Promise<Buffer> | Buffer;
 }
@@ -53,7 +52,7 @@ const pageName = 'index.html';
 /** Returns the content of a file of the build. @param name relative to the build folder */
 type Reader = (name: string) => Promise<Buffer> | Buffer;
 
-/** Folders of a clone from which programs run: packages (Node), bundles, and sources. */
+/** Folders of a clone that contain programs: packages (Node), bundles, and sources. */
 const cloneFolders = ['/node_modules/', '/.cache/bundles/', '/orchestrator/src/'];
 
 /**
@@ -98,7 +97,7 @@ function contentOf(
   file: { name: string; encodings: readonly ConsoleEncoding[] },
   read: Reader,
 ): ConsoleFile['content'] {
-  // Concurrent requests share one read, so that anonymous clients cannot cause many.
+  // Concurrent requests share one read, so that anonymous clients cannot cause many reads.
   const cache = new Map<ConsoleEncoding | null, Promise<Buffer>>();
   const keep = (encoding: ConsoleEncoding | null, made: Promise<Buffer>): Promise<Buffer> => {
     cache.set(encoding, made);

@@ -64,7 +64,7 @@ describe('console page', () => {
     },
   );
 
-  test('uses a new random nonce in the page and policy of each answer', async () => {
+  test('uses a new random nonce for the page and policy of each answer', async () => {
     const nonces = new Set<string>();
     for (let at = 0; at < 3; at++) {
       const { body, headers } = await app.inject('/');
@@ -145,7 +145,7 @@ describe('console files', () => {
     }
   });
 
-  test('decompresses a file once for all clients, and buffers nothing for clients that do not read', async () => {
+  test('decompresses a file once for all clients, and buffers no data for clients that do not read', async () => {
     const large = join(folder, 'large');
     const text = 'x'.repeat(6 * 1024 * 1024);
     const [, mark] = listing.files;

@@ -5,14 +5,14 @@ import { chooseEncoding } from '../server/content-encoding.ts';
 import type { ConsoleFile, ConsoleFiles } from './console-files.ts';
 
 /**
- * Serves the console: one page for all of its paths, and its files. They are public, because the page reads data only
+ * Serves the console: one page for all of its paths, and its files. Both are public, because the page reads data only
  * through the API, with the operator's sign-in session.
  */
 
-/** First path segments that are never pages of the console, even if their routes do not exist. */
+/** First path segments that are never pages of the console, even without a route. */
 const others = ['api', 'docs', 'openapi.json', 'schemas', 'install', 'healthz', 'readyz', 'metrics', 'assets'];
 
-/** Browser features that are allowed by default, but that the console does not need. */
+/** Browser features that browsers allow by default, but the console does not need. */
 const permissions = [
   ...['accelerometer', 'autoplay', 'camera', 'display-capture', 'encrypted-media', 'geolocation'],
   ...['gyroscope', 'hid', 'idle-detection', 'magnetometer', 'microphone', 'midi', 'payment', 'picture-in-picture'],
@@ -28,7 +28,7 @@ const common = {
 const pageHeaders = {
   ...common,
   'content-type': 'text/html; charset=utf-8',
-  // The nonce must be used only once, so the page must not be cached.
+  // The nonce is valid for one answer, so the page must not be cached.
   'cache-control': 'no-store',
   'permissions-policy': permissions.map((feature) => `${feature}=()`).join(', '),
   'x-frame-options': 'DENY',
@@ -99,7 +99,7 @@ export function registerConsolePage(app: FastifyInstance, files: ConsoleFiles | 
       (request.method === 'GET' || request.method === 'HEAD') &&
       /\btext\/html\b/i.test(request.headers.accept ?? '') &&
       !others.includes(path.split('/', 2)[1] as string);
-    // The console itself shows that the page does not exist.
+    // The console shows that the page does not exist.
     if (isPage) sendPage(reply.code(404));
     return isPage;
   };
@@ -129,7 +129,7 @@ async function sendFile(
   return reply.send(Readable.from(piecesOf(content)));
 }
 
-/** Bytes per piece. Files are sent in pieces, because TLS copies the data for each client, which may never read it. */
+/** Bytes per piece. TLS copies the data for each client, which may never read it, so files are sent in pieces. */
 const pieceBytes = 64 * 1024;
 
 function* piecesOf(content: Buffer): Generator<Buffer> {

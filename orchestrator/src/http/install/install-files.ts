@@ -4,8 +4,8 @@ import { lstat, open, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * The installation files of the agent, listed once at the start. Requests look names up in this table, and never use
- * them as paths.
+ * The installation files of the agent, listed once at the start. Requests look up names in this table, and never use
+ * names as paths.
  */
 export interface InstallFile {
   readonly path: string;
@@ -37,7 +37,7 @@ const defaultFolders = (program: string): readonly string[] => [
  * Reads the table of installation files.
  * @param folder the configured folder; null for a default folder
  * @param program path of the running program
- * @returns an empty table if the folder or its script does not exist
+ * @returns the table; empty if the folder or its script does not exist
  * @throws Error if the configured folder has no checksums, or a line of them is invalid
  */
 export async function readInstallFiles(folder: string | null, program: string): Promise<InstallFiles> {
@@ -59,7 +59,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
       throw new Error(
         `${join(folder, 'SHA256SUMS')}: ${JSON.stringify(line)} is not a checksum followed by a plain file name`,
       );
-    // If the folder has no copy of the running program, serves the file of the program.
+    // Without a copy of the running program in the folder, serves the program's own file.
     const paths = [join(folder, name), ...(name === 'muster' && basename(program) === 'muster' ? [program] : [])];
     for (const path of paths) {
       const size = await sizeOf(path);
@@ -76,7 +76,7 @@ async function tableOf(folder: string, sums: string, program: string): Promise<I
   for (const name of [scriptName, 'SHA256SUMS']) {
     const path = join(folder, name);
     const content = (await sizeOf(path)) === null ? null : await readFile(path);
-    // The script installs the other files, so the folder is useless without it.
+    // Without the script, which installs all other files, the folder is useless.
     if (content === null) return new Map();
     table.set(name, { path, size: content.length, sha256: hash('sha256', content, 'hex'), type: typeOf(name) });
   }
@@ -91,7 +91,7 @@ async function sizeOf(path: string): Promise<number | null> {
 
 /**
  * Opens a file of the table.
- * @returns null if it has changed since the table was read, for example during an upgrade
+ * @returns null if the file has changed since the table was read, for example during an upgrade
  */
 export async function openInstallFile({ path, size }: InstallFile) {
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => null);

@@ -79,7 +79,7 @@ describe('installation files', () => {
     },
   );
 
-  test('sends the whole file if it has changed since the client read the first part', async () => {
+  test('sends the whole file if the file has changed since the client read its first part', async () => {
     const app = await openApp();
     const headers = { range: 'bytes=1-2', 'if-range': '"another"' };
     expect((await app.inject({ method: 'HEAD', url: `/install/${deb}`, headers })).statusCode).toBe(200);
@@ -193,13 +193,13 @@ describe('many machines at once', () => {
     return { app, ask, clients };
   }
 
-  test('limits simultaneous transfers, asks other clients to retry, and reuses free slots', async () => {
+  test('limits simultaneous transfers, requests a retry of further clients, and reuses free slots', async () => {
     const { app, ask, clients } = await slowClients(40);
     const statuses = clients.map(({ status }) => status).sort();
     expect(statuses.filter((status) => status === 200)).toHaveLength(24);
     expect(statuses.filter((status) => status === 429)).toHaveLength(16);
     expect(clients.find(({ status }) => status === 429)?.retryAfter).toBe('5');
-    // The script and the API are not limited.
+    // Neither the script nor the API is limited.
     expect((await app.inject('/install/agent.sh')).statusCode).toBe(200);
     expect((await app.inject('/api/v1/status')).statusCode).toBe(200);
     for (const { drop } of clients) drop();
@@ -237,7 +237,7 @@ describe('many machines at once', () => {
     const { app, ask } = await slowClients(0, clock);
     const stuck = await ask('127.0.0.1');
     expect(stuck.status).toBe(200);
-    // At the first check, the transfer has made progress, because the first data fits into buffers.
+    // The first check finds progress, because the first data fits into buffers.
     await expect.poll(() => looks.length).toBe(1);
     looks[0]?.();
     looks[1]?.();

@@ -7,9 +7,9 @@ import { RefusedRequest } from '../server/problem.ts';
 import { type InstallFile, type InstallFiles, openInstallFile } from './install-files.ts';
 
 /**
- * Serves the installation script and packages. They are public, because they contain no secrets, and a new machine has
- * no credentials. The number of simultaneous transfers is limited, and other clients must retry, so that a thousand
- * machines finish one after the other instead of all slowly. A transfer that is too slow is aborted.
+ * Serves the installation script and packages. All are public, because they contain no secrets, and a new machine has
+ * no credentials. The number of simultaneous transfers is limited, and further clients must retry, so that transfers to
+ * a thousand machines complete one after the other. Slow transfers are aborted.
  */
 interface TransferLimits {
   /** Maximum number of simultaneous transfers. */
@@ -63,7 +63,7 @@ export function registerInstall(
     const length = end - start + 1;
     if (range !== null) reply.code(206).header('content-range', `bytes ${start}-${end}/${file.size}`);
     reply.header('content-length', String(length));
-    // With other bodies than streams, the framework would overwrite the length.
+    // Unless the body is a stream, the framework overwrites the length.
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
 
     const leave = length <= smallBytes ? () => {} : slots.take(networkOf(request.ip));
@@ -87,7 +87,6 @@ export function registerInstall(
   }
 }
 
-/** Slots for simultaneous transfers. */
 class TransferSlots {
   readonly #limits: TransferLimits;
   readonly #ofAddress = new Map<string, number>();
@@ -99,7 +98,7 @@ class TransferSlots {
 
   /**
    * Acquires a slot.
-   * @returns a function that releases the slot; more calls have no effect
+   * @returns a function that releases the slot; further calls have no effect
    * @throws RefusedRequest if no slot is free
    */
   take(address: string): () => void {
@@ -140,7 +139,9 @@ function cutOffWhenSlow({ raw }: FastifyReply, clock: Clock, { minBytes, checkMs
 const names = (given: string | undefined, etag: string): boolean =>
   (given ?? '').split(',').some((one) => [etag, `W/${etag}`, '*'].includes(one.trim()));
 
-/** Returns the requested byte range; null for the whole file, unless the request has one satisfiable range. */
+/**
+ * Returns the requested byte range; null for the whole file if the request does not have exactly one satisfiable range.
+ */
 function rangeOf(
   headers: FastifyRequest['headers'],
   etag: string,

@@ -110,7 +110,7 @@ describe('exposition text', () => {
     expect(runs).toHaveLength(13);
   });
 
-  test('writes ten thousand agents in several turns of the event loop', async () => {
+  test('writes the metrics of ten thousand agents in several turns of the event loop', async () => {
     const agents = Array.from({ length: 10_000 }, (_, n) => standing(n));
     await textOf(agents);
     const watch = watchTurns();
@@ -122,7 +122,7 @@ describe('exposition text', () => {
 });
 
 describe('metrics endpoint', () => {
-  test('requires the scrape token or a session, and filters agents with a selector', async () => {
+  test('requires the scrape token or a session for agent metrics, and filters agents with a selector', async () => {
     const filters: (string | undefined)[] = [];
     const { app, scrape } = scraped(async (filter) => {
       filters.push(filter);

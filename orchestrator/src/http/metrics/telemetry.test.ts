@@ -56,7 +56,7 @@ const linesOf = (body: string) =>
   );
 
 describe('access to metrics', () => {
-  test('accepts only the scrape token or a sign-in session', async () => {
+  test('refuses metrics without the scrape token or a sign-in session', async () => {
     const { scrape } = scraped();
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(200);
     expect((await scrape(bearer('operator').authorization)).statusCode).toBe(200);
@@ -67,7 +67,7 @@ describe('access to metrics', () => {
     }
   });
 
-  test('accepts only a sign-in session if no token is configured', async () => {
+  test('refuses metrics without a sign-in session if no token is configured', async () => {
     const { scrape } = scraped({ token: null });
     expect((await scrape(`Bearer ${token}`)).statusCode).toBe(401);
     expect((await scrape('Bearer null')).statusCode).toBe(401);
@@ -128,7 +128,7 @@ describe('metrics', () => {
     });
   });
 
-  test('counts requests by route and status class, with a bounded number of series for any paths', async () => {
+  test('counts requests by route and status class, with a bounded number of series for arbitrary paths', async () => {
     const { app, scrape } = scraped();
     const headers = bearer('operator');
     for (let n = 0; n < 50; n++) {
@@ -147,7 +147,7 @@ describe('metrics', () => {
     });
   });
 
-  test('reports that it is not ready, and omits counts, while the database does not answer', async () => {
+  test('reports that the process is not ready, and omits counts, while the database does not answer', async () => {
     const sources = { census: async () => null, ready: () => false, levels: () => levels };
     const lines = linesOf((await createTelemetry().scrape(sources)).body);
     expect(lines.get('muster_ready')).toBe(0);

@@ -3,13 +3,13 @@ import type { Census } from '../../domain/fleet/fleet-counts.ts';
 import { censusGauges, type Levels, levelGauges } from './level-gauges.ts';
 
 /**
- * Metrics of this process for Prometheus. Every label has a fixed set of values, because each new value adds a series.
- * Therefore, text from clients is never used as a label.
+ * Metrics of this process for Prometheus. Every label has a fixed set of values and no text from clients, because each
+ * new value adds a series.
  */
 export interface Telemetry {
   /** Counts an answered request. @param route the route's id; null for a path outside the route table */
   answered(route: string | null, status: number, seconds: number): void;
-  /** Counts a database transaction. @param units number of writes that shared it */
+  /** Counts a database transaction. @param units number of writes in the transaction */
   committed(units: number, seconds: number): void;
   operationEnded(status: string): void;
   /** @returns all metrics as text, with their content type */
@@ -26,7 +26,7 @@ export interface TelemetrySources {
 }
 
 /**
- * @param processMetrics whether to add metrics of memory, CPU, garbage collection, and the event loop; at most once per
+ * @param processMetrics whether to add metrics of memory, CPU, garbage collection, and the event loop; allowed once per
  * process
  */
 export function createTelemetry({ processMetrics = false } = {}): Telemetry {
@@ -55,8 +55,8 @@ export function createTelemetry({ processMetrics = false } = {}): Telemetry {
   });
   if (processMetrics) {
     collectDefaultMetrics({ register });
-    // Removes gauges with the suffix `_total`, which is reserved for counters. prom-client also exports these numbers
-    // by type.
+    // Removes gauges with the suffix `_total`, which is reserved for counters. prom-client exports the same numbers by
+    // type.
     for (const kind of ['handles', 'requests', 'resources']) register.removeSingleMetric(`nodejs_active_${kind}_total`);
   }
 
@@ -91,7 +91,7 @@ function requestHistogram(registers: [Registry]): Telemetry['answered'] {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10, 60],
     registers,
   });
-  /** Cache of series by labels. A lookup in prom-client costs more than the count itself. */
+  /** Cache of series by labels. A lookup in prom-client costs more than the increment. */
   const series = new Map<string, ReturnType<typeof requests.labels>>();
   return (route, status, seconds) => {
     const routeName = route ?? 'other';

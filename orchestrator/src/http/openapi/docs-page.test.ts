@@ -64,7 +64,7 @@ describe.runIf(existsSync(executablePath) || process.env.CI === 'true')('in a br
   });
   afterAll(() => browser.close());
 
-  test('shows the API without requests to other hosts or violations of its policy', async () => {
+  test('renders the API description without requests to other hosts or violations of its policy', async () => {
     const page = await browser.newPage();
     const requested: string[] = [];
     const complaints: string[] = [];

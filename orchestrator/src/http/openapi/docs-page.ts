@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
 
-/** Serves the page that shows `/openapi.json`, and all of its files. Its policy forbids requests to other hosts. */
+/** Serves the page that shows `/openapi.json`, and its files. The page's policy forbids requests to other hosts. */
 
 const page = '/docs';
 /** Adds the nonce that the policy requires to style elements, because some are created without it. */
@@ -17,8 +17,8 @@ document.createElement = (name, options) => {
 `;
 
 /**
- * Starts the reference. A separate file, because the policy forbids inline scripts. Disables fonts, proxies, clients,
- * and analytics of third parties.
+ * Starts the reference. The policy forbids inline scripts, so this is a file. Disables fonts, proxies, clients, and
+ * analytics of third parties.
  */
 const start = `Scalar.createApiReference('#reference', {
   url: '/openapi.json',
@@ -74,7 +74,7 @@ interface Script {
   readonly zipped: Buffer;
 }
 
-/** Extracts the reference script from its package, where a plugin serves it. Called for the first request. */
+/** Extracts the reference script from its package, where a plugin serves it. Called by the first request. */
 async function loadScript(): Promise<Script> {
   const { default: reference } = await import('@scalar/fastify-api-reference');
   const holder = fastify();
@@ -120,7 +120,7 @@ export function registerDocsPage(app: FastifyInstance): void {
   app.get(`${page}/reference.js`, async (request, reply) => {
     const { hash, plain, zipped } = await script();
     reply.headers({ 'content-type': 'text/javascript; charset=utf-8', vary: 'accept-encoding' });
-    // The requested hash is outdated, so the content must not be cached under it.
+    // Content of the current script must not be cached under an outdated hash.
     if (request.url.endsWith(`?v=${hash}`)) reply.header('cache-control', 'public, max-age=31536000, immutable');
     if (!/\bgzip\b/.test(String(request.headers['accept-encoding']))) return reply.send(plain);
     return reply.header('content-encoding', 'gzip').send(zipped);

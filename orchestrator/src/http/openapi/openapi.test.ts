@@ -83,7 +83,7 @@ describe('the OpenAPI document', () => {
     const schema = route.answers[defaultStatus];
     if (schema) {
       expect(route.example.answer).toBeDefined();
-      // Answers are sent as JSON, so the example is converted to JSON and back.
+      // Converts the example to JSON and back, because answers are sent as JSON.
       schema.parse(JSON.parse(JSON.stringify(route.example.answer)));
     } else expect(route.example.answer).toBeUndefined();
     if (route.body) expect(route.example.body).toBeDefined();

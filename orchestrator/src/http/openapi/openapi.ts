@@ -176,7 +176,9 @@ function errorResponse(status: number, codes: ErrorCode[]) {
   };
 }
 
-/** Moves the example of a parameter next to its schema. zod-openapi does not support examples there. */
+/**
+ * Moves the example of a parameter next to its schema, because zod-openapi does not support examples inside the schema.
+ */
 function giveParametersExamples(document: ReturnType<typeof createDocument>): void {
   for (const route of routes) {
     const operation = document.paths?.[apiPrefix + route.path]?.[route.method.toLowerCase() as 'get'];
@@ -191,5 +193,5 @@ function giveParametersExamples(document: ReturnType<typeof createDocument>): vo
 const typedExample = (example: string, type: unknown): unknown =>
   type === 'integer' || type === 'number' ? Number(example) : type === 'boolean' ? example === 'true' : example;
 
-// When run as a program, prints the document. The first argument is the version.
+// When run as a program, prints the document. The first argument is the product version.
 if (import.meta.main) process.stdout.write(JSON.stringify(printOpenApi(process.argv[2] ?? '0.0.0')));

@@ -6,7 +6,10 @@ import type { Context } from '../../domain/shared/context.ts';
 import type { Handlers } from '../server/handlers.ts';
 import { paged } from '../server/page.ts';
 
-/** @param address returns the URL of the console for the origin at which a client reached the API; null if unknown */
+/**
+ * @param address returns the URL of the console for the origin at which a client reached the API; null for an unknown
+ * origin
+ */
 export function operatorHandlers(context: Context, signIn: SignIn, address: (reached: string | null) => string) {
   return {
     challenge: async ({ body: { public_key, form }, request }) => ({

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-/** Creates an app that answers with the list of agents in these chunks. */
+/** Creates an app that answers with the list of agents as these chunks. */
 function listing(
   chunks: () => AsyncIterable<Agent[]> | Iterable<Agent[]>,
   options: Parameters<typeof testApp>[1] = {},
@@ -34,7 +34,7 @@ describe('long answers', () => {
   test.each([
     ['in pieces', () => many],
     ['in one piece', () => [agents(100)]],
-  ])('compresses a long answer if the client accepts it: %s', async (_, chunks) => {
+  ])('compresses a long answer if the client accepts compression: %s', async (_, chunks) => {
     const app = listing(chunks);
     const plain = await getEncoded(app, 'identity');
     expect(plain.headers).toMatchObject({ vary: 'accept-encoding' });
@@ -64,7 +64,7 @@ describe('long answers', () => {
     expect(head.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('reads the source of an answer at the pace of the client, with and without compression, and closes it on disconnect', async () => {
+  test('reads the source of an answer at the pace of the client, and closes it on disconnect', async () => {
     let read = 0;
     let letGo = false;
     // Random data, which cannot be compressed.
@@ -128,7 +128,7 @@ describe('answers in pieces', () => {
     }
   });
 
-  test('runs other work between the pieces of an answer', async () => {
+  test('yields to the event loop between the pieces of an answer', async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -183,7 +183,7 @@ describe('answers in pieces', () => {
     await released;
   });
 
-  test('validates every piece and status when validation is enabled', async () => {
+  test('validates every piece and status of an answer when validation is enabled', async () => {
     const wrong = [{ ...agentExample, password: 'x' } as Agent];
     expect((await get(listing(() => [agents(1), wrong]))).statusCode).toBe(500);
     const app = testApp({ listAgents: () => new Reply(201 as 200, []) });

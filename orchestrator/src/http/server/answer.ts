@@ -12,7 +12,8 @@ export interface AnswerForm {
   /** Status for handlers that return only a body: the lowest status of the route. */
   readonly defaultStatus: number;
   /**
-   * Whether to validate every answer against its schema. For tests, because validation costs more than all other work.
+   * Whether to validate every answer against its schema. Enabled in tests only, because validation costs more than all
+   * other work.
    */
   readonly validate: boolean;
 }
@@ -22,7 +23,7 @@ const json = 'application/json';
 /**
  * Sends the result of a handler.
  * @param applied whether `respond-async` was requested, which a 202 confirms
- * @param broken called for an error after the first bytes were sent, when the client can only be disconnected
+ * @param broken called for an error after the first bytes were sent; the client is then disconnected
  */
 export function sendAnswer(
   form: AnswerForm,
@@ -77,7 +78,7 @@ function requireSchema(route: Route, status: number, body: unknown): void {
     if (body !== undefined) throw new Error(`${route.id} answered ${status} with a body, which must be empty`);
     return;
   }
-  // Converted to JSON first, because JSON omits undefined fields.
+  // Conversion to JSON omits undefined fields.
   const read = schema.safeParse(body === undefined ? undefined : JSON.parse(String(jsonOf(body))));
   if (!read.success)
     throw new Error(`${route.id} answered with a body that does not match its schema: ${read.error.message}`);
@@ -98,7 +99,7 @@ async function* arrayPieces(form: AnswerForm, status: number, { chunks }: Chunke
   yield before === '[' ? '[]' : ']';
 }
 
-/** Yields the pieces of a body. If validation is enabled, reads and validates the whole body first. */
+/** Yields the pieces of a body. If validation is enabled, reads and validates the whole body before the first piece. */
 async function* validatedPieces(
   form: AnswerForm,
   status: number,
@@ -173,7 +174,7 @@ async function sendStream(
   const source = stream.source[Symbol.asyncIterator]();
   if (reply.request.method === 'HEAD') {
     await source.return?.();
-    // Without a stream, the framework would send a content length of 0, unlike GET.
+    // Without a stream, the framework would send a content length of 0, which differs from GET.
     return reply.header('content-type', type).send(Readable.from([]));
   }
   const first = await source.next();
@@ -197,7 +198,7 @@ function readableOf(
   const release = () => {
     ended = true;
     until?.removeEventListener('abort', end);
-    // If the source is computing its next piece, `return` takes effect afterward.
+    // If the source is computing a piece, `return` takes effect afterward.
     void Promise.resolve(source.return?.()).catch(() => {});
   };
   const pull = async (): Promise<void> => {

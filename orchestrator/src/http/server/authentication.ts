@@ -19,7 +19,7 @@ export const challengeHeader = (tokenSent: boolean): string =>
   tokenSent ? 'Bearer realm="muster", error="invalid_token"' : 'Bearer realm="muster"';
 
 /**
- * Finds the session of a request. Runs before the body, so that no body is read without a session.
+ * Finds the session of a request. Runs before the body is read, so that no body is read without a session.
  * @returns null on public routes; a promise only if the lookup returns one
  * @throws MusterError unauthenticated, if there is no live session
  */
@@ -34,7 +34,7 @@ export function authenticate(
     throw new MusterError(
       'unauthenticated',
       authorization === undefined
-        ? 'The request carries no session token.'
+        ? 'The request contains no session token.'
         : 'The Authorization header is not `Bearer <token>`.',
     );
   }
@@ -58,5 +58,5 @@ function live(session: Session | null): Session {
 /** @throws MusterError forbidden, if the session lacks the role that the route requires */
 export function authorize(access: Route['access'], session: Session | null): void {
   if (access === 'admin' && session?.role !== 'admin')
-    throw new MusterError('forbidden', 'This requires the role admin; yours is operator.');
+    throw new MusterError('forbidden', 'This request requires the role admin; yours is operator.');
 }

@@ -7,15 +7,15 @@ import { findFaults } from './json-faults.ts';
 /** Maximum nesting of arrays and objects, where the outermost is level 1. */
 const maxDepth = 32;
 /**
- * Maximum number of commas and colons outside strings. No route needs more than 10,000 names, and parsing a MiB of
- * short keys takes 0.2 s.
+ * Maximum number of commas and colons outside strings. No route needs more than 10,000 names. Parsing a MiB of short
+ * keys takes 0.2 s.
  */
 const maxSeparators = 40_000;
 
 /**
  * Parses a JSON body strictly. Refuses repeated keys (of which `JSON.parse` would keep the last), keys that could
  * modify a prototype, nesting beyond {@link maxDepth}, text that cannot be encoded in an answer, and more than {@link
- * maxSeparators} separators. Only an invalid body is read again to locate the error.
+ * maxSeparators} separators. Reads an invalid body a second time to locate the error.
  * @throws MusterError malformed_json, with the JSON pointer, line, and column of each fault if known
  */
 export function readJson(body: Buffer): unknown {
@@ -104,7 +104,7 @@ const reachesPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
 /**
- * Counts the keys of a JSON text, which are the colons outside strings. If the parsed value has fewer keys, one is
+ * Counts the keys of a JSON text, which are the colons outside strings. If the parsed value has fewer keys, a key is
  * repeated.
  * @returns `separators`: colons and commas, counted up to the maximum; `escaped`: whether a key contains a backslash
  */

@@ -6,8 +6,8 @@ import { chooseEncoding } from './content-encoding.ts';
 
 /**
  * Compresses long answers in the thread pool if the client accepts it. The compressed length reveals no secrets
- * (BREACH), because no answer contains both a secret and text from an attacker, and pages of other origins cannot send
- * a token.
+ * (BREACH), because no answer contains both a secret and an attacker's text, and pages of other origins cannot send a
+ * token.
  */
 
 /** Minimum length of answers to compress, in bytes. Compressing a shorter answer costs more than sending it. */
@@ -38,7 +38,7 @@ export const compressJson = (json: string | Buffer): Promise<Buffer> => compress
  */
 export function compressStream(source: Readable): Readable {
   const packed = createGzip(options);
-  // Does not use `pipeline`, which would report a disconnected client to the source as an error.
+  // `pipeline` would report a disconnected client to the source as an error.
   source.once('error', (error) => packed.destroy(error));
   source.once('close', () => {
     if (!source.readableEnded) packed.destroy();

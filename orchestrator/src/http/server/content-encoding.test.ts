@@ -22,6 +22,6 @@ test.each([
   expect(chooseEncoding(accepted, ['br', 'gzip'])).toBe(chosen);
 });
 
-test('chooses identity if no encoding is available', () => {
+test('chooses the identity encoding if no other encoding is available', () => {
   expect(chooseEncoding('br', [])).toBe(null);
 });

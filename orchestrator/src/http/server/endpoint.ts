@@ -12,7 +12,7 @@ import { nothing, type ParsedQuery } from './query.ts';
 import { Facts } from './request-facts.ts';
 import type { OnSessionEnd, StreamingResponses } from './streaming-responses.ts';
 
-/** A handler with the types of its route erased. */
+/** A handler without the types of its route. */
 export type AnyHandler = (call: {
   params: unknown;
   query: unknown;
@@ -26,7 +26,7 @@ export interface EndpointContext {
   readonly validateAnswers: boolean;
   /** Throws if the disk has no room for the writes of the route. */
   readonly requireDiskSpace?: (route: Route) => void;
-  /** Whether to accept secrets over plain HTTP, because an undeclared proxy terminates TLS. */
+  /** Whether to accept secrets over plain HTTP, because a proxy terminates TLS. */
   readonly trustProxyTls?: boolean;
   readonly draining: AbortSignal;
   /** Checks the rate limits and the session of a request, before its body is read. Throws to refuse it. */
@@ -34,11 +34,11 @@ export interface EndpointContext {
   /** Throws if the session has ended since the admission of the request. */
   confirm(session: Session, request: FastifyRequest): void | Promise<void>;
   readonly responses: StreamingResponses;
-  /** Called for errors after the beginning of an answer was sent. */
+  /** Called for errors after a part of the answer was sent. */
   broken(request: FastifyRequest, error: unknown): void;
 }
 
-/** Responses that are not aborted at once when the session ends, by route. */
+/** Routes whose responses are not aborted immediately when the session ends. */
 const onSessionEnd: Readonly<Record<string, OnSessionEnd>> = {
   removeOperator: 'complete',
   removeOperatorReporting: 'complete',
@@ -126,7 +126,7 @@ export function registerEndpoint(
     config: { routeId: route.id },
     onRequest: (request, reply, done) => {
       const enter = (session: Session | null) => {
-        // Set before the checks, so that refusals can include the operator.
+        // Set before the checks, so that recorded refusals can include the operator.
         request.session = session;
         authorize(route.access, session);
         context.requireDiskSpace?.(route);

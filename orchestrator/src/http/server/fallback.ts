@@ -4,7 +4,7 @@ import { apiPrefix, type Route } from '@muster/protocol/http';
 import { problemOf, RefusedRequest } from './problem.ts';
 
 /**
- * Returns a function that creates the error for a path without a route, or for a wrong method.
+ * Returns a function that creates the error for an unknown path or method.
  * @param isPage reports whether the path is public and outside the API
  */
 export function createFallback(
@@ -34,7 +34,7 @@ const clientCodes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
 };
 
-/** Answers data that is not HTTP, or a request that took too long, and closes the connection. */
+/** Sends an error for data that is not HTTP or a request that timed out, and closes the connection. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   // The client has disconnected, or has received part of another answer.
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {

@@ -3,8 +3,7 @@ import type { IsStreamed, Role, Route } from '@muster/protocol/http';
 import type { z } from 'zod';
 
 /**
- * Types of the route handlers. Each route of the table has one handler, typed by the route's schemas. A missing handler
- * is a compile error.
+ * Types of the route handlers. Each route has one handler, typed by its schemas. A missing handler is a compile error.
  */
 
 type RouteTable = {
@@ -39,7 +38,7 @@ export interface Sessions {
 export interface RequestFacts {
   /** Request id, which is in every log line of the request and in the `instance` of errors. */
   readonly id: string;
-  /** The client's address: that of the socket or, behind trusted proxies, the one that they forward. */
+  /** Address of the client: the peer of the socket or, behind trusted proxies, the address that they forward. */
   readonly ip: string;
   /** Origin of the URL that the client used, such as `https://host:port`; null if it sent no valid host. */
   readonly origin: string | null;
@@ -50,7 +49,7 @@ export interface RequestFacts {
   readonly loopback: boolean;
   /**
    * Aborts when the client disconnects or the server stops. A waiting handler must then answer with the current state.
-   * Work that has started continues.
+   * Work in progress continues.
    */
   readonly signal: AbortSignal;
 }
@@ -66,7 +65,7 @@ export interface Call<R extends Route> {
   readonly request: RequestFacts;
 }
 
-/** The part of a {@link Call} that routes use to start operations and runs. */
+/** The properties of a {@link Call} that routes need to start operations and runs. */
 export type WorkRequest = Pick<Call<Route>, 'respondAsync' | 'request'> & { readonly session: Session };
 
 type BodyOf<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -103,7 +102,7 @@ export class JsonPieces<T> {
   }
 }
 
-/** A page of a list, with a `Link` header to the next page. For routes that are `paged`. */
+/** A page of a list, with a `Link` header to the next page. Used by routes that are `paged`. */
 export class Paged<T> {
   readonly items: readonly T[] | JsonBody<readonly T[]> | Chunked<T>;
   /** Query parameters that the next page changes; null on the last page. */
@@ -126,7 +125,7 @@ export class Stream {
   /**
    * @param source an error before its first piece is answered; a later error disconnects the client
    * @param type content type; the default is the first one that the route declares for the status
-   * @param until aborts to end the answer before its source ends. Clients that have not read everything are then
+   * @param until aborts to end the answer before its source ends. Clients that have not read all data are then
    * disconnected. For an endless source, pass the signal of the request.
    */
   constructor(
@@ -184,5 +183,5 @@ export type Handler<R extends Route> = (call: Call<R>) => OrVoid<Answer<R>> | Pr
 
 export type Handlers = { readonly [Id in RouteId]: Handler<RouteTable[Id]> };
 
-/** The argument type of a handler, for handlers that are separate functions. */
+/** The argument type of a handler that is a separate function. */
 export type CallOf<Id extends RouteId> = Call<RouteTable[Id]>;

@@ -23,7 +23,7 @@ function refusal(value: unknown, part: 'body' | 'query' = 'body'): MusterError {
 }
 
 describe('readInput', () => {
-  test('returns the value that the schema returns', () => {
+  test('returns the value that the schema produces', () => {
     expect(readInput(schema, { username: 'ada', role: null }, 'body')).toEqual({ username: 'ada', role: undefined });
   });
 
@@ -76,7 +76,7 @@ describe('readInput', () => {
     }
   });
 
-  test('refuses a value that is not an object', () => {
+  test('refuses a value that is not an object, and reports the part of the request', () => {
     for (const value of [null, [], 'x', 1]) expect(refusal(value).errors?.[0]?.path).toBe('');
   });
 

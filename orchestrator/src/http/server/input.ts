@@ -45,7 +45,7 @@ function faultsOf(schema: z.ZodType, value: unknown, issues: readonly Issue[], p
   return faults;
 }
 
-/** Returns the message of a schema, or replaces the default message of the validation library with plain words. */
+/** Returns the schema's own message, or replaces the default message of the validation library with plain words. */
 function worded(issue: Issue): string {
   const { message } = issue;
   if (issue.code === 'too_big' && message.startsWith('Too big:')) return bound('at most', issue.origin, issue.maximum);
@@ -53,7 +53,7 @@ function worded(issue: Issue): string {
     return bound('at least', issue.origin, issue.minimum);
   if (issue.code === 'invalid_value' && message.startsWith('Invalid option:'))
     return `must be one of ${issue.values.map(String).join(', ')}`;
-  // The discriminator of a union has none of the allowed values.
+  // The discriminator of a union matches no variant.
   const choices = issue.code === 'invalid_union' ? /^Invalid discriminator value\. Expected (.*)$/.exec(message) : null;
   if (choices) return `must be one of ${choices[1]!.replaceAll("'", '').replaceAll(' | ', ', ')}`;
   return message.replace(/^Invalid input: /, '');
@@ -65,7 +65,7 @@ function bound(relation: string, origin: string, limit: number | bigint): string
   return `must have ${relation} ${limit} ${unit}${limit === 1 ? '' : 's'}`;
 }
 
-/** Reports whether the value has a property other than `undefined` at the path. */
+/** Reports whether the value at the path is defined. */
 function hasAt(value: unknown, path: readonly PropertyKey[]): boolean {
   let at = value;
   for (const segment of path) {

@@ -56,7 +56,7 @@ export function findFaults(text: string, maxDepth: number): Fault[] {
     });
     return faults;
   };
-  // The expected token. After an opening bracket (`first…`), a closing bracket is allowed, too.
+  // The expected token. After an opening bracket (`first…`), a closing bracket is also valid.
   let state: 'value' | 'firstValue' | 'key' | 'firstKey' | 'colon' | 'separator' = 'value';
 
   while (faults.length < maxFaults) {

@@ -36,6 +36,6 @@ test('writes an object with entries like JSON.stringify', async () => {
   );
 });
 
-test('omits undefined fields', async () => {
+test('omits undefined fields of an object', async () => {
   expect(await parsed(withLists({ gone: undefined, there: 1 }))).toEqual({ there: 1 });
 });

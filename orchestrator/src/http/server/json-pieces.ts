@@ -1,6 +1,6 @@
 import { JsonPieces, type JsonText } from './handlers.ts';
 
-/** Bodies with long lists, in pieces of JSON text that are written while the lists are read. */
+/** Bodies whose long lists are written as pieces of JSON text while they are read. */
 
 type Lists = AsyncIterable<readonly JsonText<unknown>[]>;
 type Entries = AsyncIterable<readonly (readonly [name: string, value: JsonText<unknown>])[]>;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { addressOf, bearer, testApp } from '../../../test/app-fixture.ts';
 import { growsNothing, refuseGrowth } from './low-disk.ts';
 
-/** Routes that are refused while the disk is nearly full. For each new route, decide whether it belongs here. */
+/** Routes that are refused while the disk is nearly full. Add a route here if it stores data. */
 const refused = [
   'acceptDrift',
   'addOperator',
@@ -55,7 +55,7 @@ test('answers 507 after the permission check on routes that add data, and does n
   await app.close();
 });
 
-test('refuses only terminals if the database is on another machine, because transcripts are local', () => {
+test('refuses only terminals if the database is on another machine', () => {
   const thrown = routes.filter((route) => {
     try {
       refuseGrowth(route, true);

@@ -2,7 +2,7 @@ import { MusterError } from '@muster/protocol';
 import type { Route } from '@muster/protocol/http';
 
 /**
- * Decides which routes work while the disk is nearly full: those that read, free space, end something, or sign in.
+ * Decides which routes work while the disk is nearly full: routes that read, free space, end something, or sign in.
  * `reportSpace` limits the reports of agents.
  */
 
@@ -34,7 +34,10 @@ const spared: ReadonlySet<string> = new Set([
 export const growsNothing = ({ id, method }: Pick<Route, 'id' | 'method'>): boolean =>
   method === 'GET' || method === 'DELETE' || spared.has(id);
 
-/** @param rowsElsewhere whether the database is on another machine, so that only writes on this machine are refused */
+/**
+ * @param rowsElsewhere whether the database is on another machine; then only routes that write to this machine are
+ * refused
+ */
 export function refuseGrowth(route: Pick<Route, 'id' | 'method'>, rowsElsewhere: boolean): void {
   if (growsNothing(route) || (rowsElsewhere && route.id !== 'openTerminal')) return;
   throw new MusterError(

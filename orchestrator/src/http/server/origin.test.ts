@@ -106,7 +106,7 @@ describe('request of a foreign page', () => {
     },
   );
 
-  test('refuses a foreign page at missing and malformed paths', async () => {
+  test('refuses a foreign page at unknown and malformed paths', async () => {
     for (const url of ['/api/v1/nothing', '/nothing', '/api/v1/agents/%zz', '/%zz'])
       expect((await app.inject({ url, headers: foreign })).json(), url).toMatchObject({ code: 'origin_refused' });
   });
@@ -133,7 +133,7 @@ describe('request of a foreign page', () => {
       expect((await app.inject(path)).statusCode, path).toBe(401);
   });
 
-  test('treats every page as foreign if the request has no host', async () => {
+  test('treats every page as foreign if the request has no Host header', async () => {
     const app = testApp();
     const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
     const socket = connect(Number(url.port), url.hostname);
@@ -163,7 +163,7 @@ describe('request of an own page', () => {
   const ask = (app: ReturnType<typeof testApp>, headers: object) =>
     app.inject({ url: '/api/v1/agents', headers: { ...bearer('admin'), ...headers } });
 
-  test("answers the console's pages without CORS headers", async () => {
+  test("answers requests of the console's pages without CORS headers", async () => {
     const answer = await ask(testApp(), {
       host: 'muster.example:4748',
       origin: 'http://muster.example:4748',

@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify';
 import { isApi } from './request-path.ts';
 
 /**
- * Refuses pages of other origins before all other checks, so that they cannot use public routes. There are no cookies
- * that browsers would send, and no CORS headers that would let these pages read answers. Programs other than browsers
- * send no `Origin` header.
+ * Refuses pages of other origins before all other checks, so that they cannot use public routes. The orchestrator sets
+ * no cookies, which browsers would send, and no CORS headers, which would let these pages read answers. Programs other
+ * than browsers send no `Origin` header.
  */
 
-/** Headers in which a browser describes the page that sends the request. */
+/** Headers in which a browser identifies the page that sends the request. */
 interface PageHeaders {
   readonly method: string;
   readonly origin: string | undefined;
@@ -42,7 +42,7 @@ export function ownOrigins(protocol: string, host: string, publicUrl: string | n
   ].flatMap((text) => URL.parse(text)?.origin ?? []);
 }
 
-/** @throws MusterError if the page has another origin */
+/** @throws MusterError if a page of another origin sends the request */
 export function requireOwnOrigin(request: FastifyRequest, publicUrl: string | null): void {
   const { headers, method } = request;
   if (headers.origin === undefined && headers['sec-fetch-site'] === undefined) return;

@@ -14,7 +14,7 @@ describe('next page', () => {
     expect(nextLink('/x?q=%3E%0d%0a,%22', { offset: '1' })).toBe('</x?q=%3E%0D%0A%2C%22&offset=1>; rel="next"');
   });
 
-  test('links to the next page only if there are more items', () => {
+  test('links to the next page only if the list has more items', () => {
     const request = { limit: 2, offset: 4 };
     expect(paged({ items: [1, 2], more: true }, request).next).toEqual({ limit: '2', offset: '6' });
     expect(paged({ items: [1], more: false }, request).next).toBeNull();

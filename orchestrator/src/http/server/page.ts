@@ -9,7 +9,7 @@ export function nextLink(url: string, next: Readonly<Record<string, string>>): s
   return `<${path}?${parameters}>; rel="next"`;
 }
 
-/** Returns a page with the query parameters of the next one. */
+/** Returns a page with the query parameters of the next page. */
 export const paged = <T>({ items, more }: Page<T>, { limit, offset }: PageRequest): Paged<T> =>
   new Paged(items, more ? { limit: String(limit), offset: String(offset + items.length) } : null);
 
@@ -25,7 +25,7 @@ export function pagedJson<T>({ items, more }: Page<Buffer>, { limit, offset }: P
   return new Paged(items.length <= itemsPerChunk ? arrayOf(items) : new Chunked(chunks()), next);
 }
 
-/** Returns a whole list of items in JSON, which is written while it is read. */
+/** Returns a complete list of items as JSON, which is written while the list is read. */
 export function inChunks<T>(parts: AsyncIterable<readonly Buffer[]>): Chunked<T> {
   async function* chunks(): AsyncGenerator<JsonBody<readonly T[]>> {
     for await (const part of parts) yield arrayOf(part);

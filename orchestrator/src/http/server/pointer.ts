@@ -1,4 +1,4 @@
-/** Maximum length of a segment. Limited because a client may send long names. */
+/** Maximum length of a segment. Clients may send long names. */
 const maxSegmentLength = 128;
 
 /** Returns the JSON pointer (RFC 6901) of a path. The empty path refers to the whole value. */

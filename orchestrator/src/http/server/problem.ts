@@ -28,7 +28,7 @@ export function musterErrorOf(thrown: unknown): MusterError {
   const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? frameworkCodes[code] : undefined;
   if (known !== undefined) return new MusterError(known);
-  // The client disconnected while it sent its body, or the body was incomplete, which is not a bug.
+  // The client disconnected while sending its body, or the body is incomplete. Neither is a bug.
   if (statusCode === 400) return new MusterError('malformed_request', 'The request is incomplete or malformed.');
   return new MusterError('internal');
 }
@@ -40,7 +40,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
     type: `urn:muster:error:${error.code}`,
     title: kind.title,
     status: kind.status,
-    // The default message only repeats the title, so the remedy is more useful.
+    // The default message repeats the title, so the remedy is more useful.
     detail: error.message === kind.title ? kind.remedy : error.message,
     instance: requestId,
     code: error.code,
@@ -48,7 +48,7 @@ export function problemOf(error: MusterError, requestId: string): Problem {
   };
 }
 
-/** Returns the headers of the error or, if it has none, those that its status requires. */
+/** Returns the headers of the error, or the headers that its status requires. */
 export function headersOf(error: MusterError): Readonly<Record<string, string>> {
   if (error instanceof RefusedRequest) return error.headers;
   const { status } = error.kind;

@@ -7,7 +7,6 @@ export interface ParsedQuery {
   readonly faults: readonly Fault[];
 }
 
-/** The result for a URL without a query. */
 export const nothing: ParsedQuery = {
   values: Object.freeze(Object.create(null) as Record<string, string>),
   faults: [],
@@ -15,8 +14,8 @@ export const nothing: ParsedQuery = {
 const maxFaults = 100;
 
 /**
- * Parses the query of a URL as form data, where `+` is a space. Does not throw, because faults must be reported after
- * the session check.
+ * Parses the query of a URL as form data, where `+` is a space. Returns faults without throwing, because they must be
+ * reported after the session check.
  */
 export function parseQuery(text: string): ParsedQuery {
   if (text === '') return nothing;

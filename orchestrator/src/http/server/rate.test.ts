@@ -91,7 +91,7 @@ describe('rates', () => {
     const before = vi.getTimerCount();
     for (let at = 0; at < 8000; at++) await rates.signIn(`10.0.${at >> 8}.${at & 255}`);
     const counters = (vi.getTimerCount() - before) / 2;
-    // 8,000 random addresses are expected to use 7,533 of 65,536 counters, plus or minus 20.
+    // 8,000 random addresses use 7,533 of 65,536 counters on average, plus or minus 20.
     expect(counters).toBeGreaterThan(7300);
     expect(counters).toBeLessThan(7750);
   });

@@ -14,13 +14,13 @@ export interface Rates {
 export interface TicketRate {
   /** Counts a request. Rejects with `rate_limited` above the limit. */
   consume(address: string): Promise<void>;
-  /** Removes a request with a valid ticket from the count, so that only guesses count. */
+  /** Removes a request with a valid ticket from the count, so that only invalid tickets count. */
   giveBack(address: string): void;
 }
 
 export const defaultRates: Rates = { signIn: { perMinute: 60, burst: 30 }, sessionPerSecond: 1000 };
 
-/** Number of counters, which addresses share, so that memory does not depend on the number of addresses. */
+/** Number of counters. Addresses share them, so that memory does not depend on the number of addresses. */
 const addressSlots = 65_536;
 
 /**
@@ -46,7 +46,7 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
   return {
     async consume(address: string): Promise<void> {
       const slot = slotOf(address, salt);
-      // Checked first, so that a request above the burst does not count toward the minute.
+      // Checked before the rate per minute, so that a request above the burst does not count toward it.
       await admit(atOnce, slot, `Too many ${what} from this address at once.`);
       await admit(minute, slot, `Too many ${what} from this address.`);
     },
@@ -58,8 +58,8 @@ function addressRate({ perMinute, burst }: Rates['signIn'], salt: string, what: 
 }
 
 /**
- * Returns a function that limits the requests of a session. It is synchronous, because it runs for every request. All
- * sessions use the same one-second windows, so that all counts are discarded together.
+ * Returns a function that limits the requests of a session. The function is synchronous, because it runs for every
+ * request. All sessions share one-second windows, so that all counts are discarded together.
  */
 function countEachSecond(max: number): (tokenHash: string) => void {
   const counts = new Map<string, number>();

@@ -13,7 +13,7 @@ export interface RequestAdmissionParts {
   readonly onSignedIn: (request: FastifyRequest) => void;
 }
 
-/** Admits requests. Finds their sessions, and enforces the rate limits. */
+/** Admits requests: finds their sessions, and enforces the rate limits. */
 export class RequestAdmission {
   readonly #parts: RequestAdmissionParts;
   #rates: ReturnType<typeof createRates>;

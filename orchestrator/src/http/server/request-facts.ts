@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestFacts } from './handlers.ts';
 
-/** Computes properties of a request when a handler reads them. */
 export class Facts implements RequestFacts {
   readonly id: string;
   readonly #request: FastifyRequest;
@@ -38,8 +37,8 @@ export class Facts implements RequestFacts {
   get loopback(): boolean {
     const { socket, ip, ips, headers } = this.#request;
     if (!isLoopback(socket.remoteAddress) || !isLoopback(ip)) return false;
-    // Trusted proxies must report a local client. Without them, any forwarding header shows that an undeclared proxy is
-    // in use.
+    // Trusted proxies must report a local client. Without trusted proxies, any forwarding header reveals an undeclared
+    // proxy.
     return (ips?.length ?? 0) > 1 || !forwardingHeaders.some((name) => headers[name] !== undefined);
   }
 
@@ -54,7 +53,7 @@ export class Facts implements RequestFacts {
     const { raw } = this.#reply;
     if (this.#draining.aborted || raw.destroyed) abort();
     this.#draining.addEventListener('abort', abort);
-    // `close` follows every response. If the response is not finished, the client has disconnected.
+    // `close` follows every response. If the response is not complete, the client has disconnected.
     raw.once('close', () => {
       this.#draining.removeEventListener('abort', abort);
       if (!raw.writableFinished) abort();

@@ -1,7 +1,7 @@
 import { apiPrefix } from '@muster/protocol/http';
 import type { FastifyRequest } from 'fastify';
 
-/** Returns the path without the query, which may contain a ticket. */
+/** Returns the path without the query, which may contain a terminal ticket. */
 export const pathOf = ({ url }: FastifyRequest): string => {
   const query = url.indexOf('?');
   return query === -1 ? url : url.slice(0, query);
@@ -14,6 +14,6 @@ export const isApi = (request: FastifyRequest): boolean => {
   return `${unescaped(path.replace(/^https?:\/\/[^/]*/i, ''))}/`.startsWith(`${apiPrefix}/`);
 };
 
-/** Decodes percent escapes of ASCII characters, and keeps others. */
+/** Decodes percent escapes of ASCII characters only. */
 const unescaped = (path: string): string =>
   path.replaceAll(/%[0-7][0-9a-f]/gi, (code) => String.fromCharCode(Number.parseInt(code.slice(1), 16)));

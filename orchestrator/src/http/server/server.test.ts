@@ -145,7 +145,7 @@ describe('connections', () => {
       return { closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
 
-    test('serves one address while another holds the maximum number of silent connections', async () => {
+    test('serves one address while another address opens the maximum number of silent connections', async () => {
       const { app, port, lines } = await start({ connections: 40, connectionsOfNetwork: 10 });
       const hostile = await silent(port, 60, '127.0.0.2');
       expect(await ask(port, '127.0.0.1')).toBe(200);
@@ -191,7 +191,7 @@ describe('connections', () => {
       for (const one of again) one.end();
     });
 
-    test('keeps a signed-in connection while its address opens many others', async () => {
+    test('keeps a signed-in connection while its address opens many more connections', async () => {
       const { port } = await start({ connections: 40, connectionsOfNetwork: 3 });
       const client =
         scheme === 'http'

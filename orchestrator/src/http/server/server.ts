@@ -32,15 +32,15 @@ export interface ServerOptions {
   };
   readonly clock: Clock;
   readonly log: Log;
-  /** Reports whether a request is upgraded, for which the server emits `upgrade`. */
+  /** Reports whether a request is an upgrade, for which the server emits `upgrade`. */
   readonly upgrades: (request: IncomingMessage) => boolean;
-  /** Returns the id of a request. @param given the id in its header, if any */
+  /** Returns the id of a request. @param given the id in the request's header, if any */
   readonly requestId: (given?: string | string[] | undefined) => string;
-  /** Answers a request with a URL that cannot be parsed, for which no hooks run. */
+  /** Answers a request whose URL cannot be parsed. No hooks run for such a request. */
   readonly badAddress: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** Creates the server with the limits for all routes. The server itself logs only dropped connections. */
+/** Creates the server with the limits for all routes. The server logs only dropped connections. */
 export function createServer({
   tls,
   trustedProxies,
@@ -55,7 +55,7 @@ export function createServer({
     headersTimeout: limits.headersTimeout,
     maxHeaderSize: limits.headerBytes,
     shouldUpgradeCallback: upgrades,
-    // Timeouts are enforced with up to this delay.
+    // The server checks timeouts at this interval.
     connectionsCheckingInterval: Math.min(5_000, limits.headersTimeout),
   };
   const options: FastifyServerOptions<RawServerDefault> = {
@@ -63,14 +63,14 @@ export function createServer({
     genReqId: (request) => requestId(request.headers['x-request-id']),
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeout,
-    // The app answers 503 while draining, with a problem document.
+    // The app answers 503 with a problem document while draining.
     return503OnClosing: false,
     frameworkErrors: badAddress,
     clientErrorHandler: (error, socket) =>
       refuseConnection(error, socket as Parameters<typeof refuseConnection>[1], requestId()),
     routerOptions: {
       querystringParser: (text) => parseQuery(text) as unknown as Record<string, unknown>,
-      // Handlers report ids of any length as unknown. The limit of headers limits their length.
+      // Handlers report ids of any length as unknown. The maximum header size limits their length.
       maxParamLength: limits.headerBytes,
     },
     ...(trustedProxies.length > 0 ? { trustProxy: [...trustedProxies] } : {}),
@@ -100,7 +100,7 @@ export function createServer({
 /** Interval, in milliseconds, at which slots of slow handshakes are freed for other connections. */
 const handshakeTickMs = 100;
 
-/** Queues TLS handshakes, and serves networks in turn, so that many handshakes do not delay answers. */
+/** Queues TLS handshakes, and starts them from each network in turn, so that many handshakes do not delay answers. */
 function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], clock: Clock, log: Log): void {
   const queue = new HandshakeQueue(app.server as unknown as TlsServer, {
     clock: new AttendedClock(clock, 2 * handshakeTickMs),
@@ -110,8 +110,7 @@ function queueHandshakes(app: FastifyInstance, limits: ServerOptions['limits'], 
       handshakesInFlight: 32,
       handshakesPerTurn: 8,
       handshakeSlotMs: 250,
-      // No limit here, because a proxy carries many clients, and FairConnections limits the connections of each
-      // network.
+      // No limit, because a proxy carries many clients, and FairConnections limits the connections of each network.
       unfinishedOfNetwork: limits.connections,
       waitingSockets: limits.connections,
       waitingSocketsPerAddress: limits.connections,

@@ -23,7 +23,7 @@ test('ends all other responses to a removed operator before it acknowledges the 
   expect([download, eventStream, others].map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
 });
 
-test('ends the responses of an ended session, and keeps those of a renewed session', () => {
+test('ends the responses of an ended session, and keeps the responses of a renewed session', () => {
   const responses = new StreamingResponses();
   const [mine, other] = [answer(), answer()];
   responses.add(ada, mine, 'abort');
@@ -35,7 +35,7 @@ test('ends the responses of an ended session, and keeps those of a renewed sessi
   expect([mine.destroyed, other.destroyed]).toEqual([true, false]);
 });
 
-test('completes the acknowledgement of a removal, however long it takes', async () => {
+test('completes the acknowledgment of a removal regardless of its duration', async () => {
   const responses = new StreamingResponses();
   const [acknowledgement, eventStream] = [answer(), answer()];
   responses.add(ada, acknowledgement, 'complete');

@@ -3,15 +3,15 @@ import type { ServerResponse } from 'node:http';
 const graceMs = 200;
 
 /**
- * What happens to an open response when its session ends: it is aborted at once, it is aborted unless it ends itself
- * within the grace period, or it is completed because it acknowledges the end of the session.
+ * Effect of the end of a session on an open response: the response is aborted immediately; it is aborted after the
+ * grace period; or it is completed, because it acknowledges the end of the session.
  */
 export type OnSessionEnd = 'abort' | 'abort-after-grace' | 'complete';
 
 interface OpenResponse {
   readonly answer: ServerResponse;
   readonly operatorId: string;
-  /** Token hash of the session that sent the request, or of the one that renewed it. */
+  /** Token hash of the session that sent the request, or of the session that renewed it. */
   tokenHash: string;
   readonly onSessionEnd: OnSessionEnd;
 }
@@ -40,16 +40,15 @@ export class StreamingResponses {
     });
   }
 
-  /**
-   * Closes the connections of a removed operator. Ending only the responses would make partial answers look complete.
-   */
+  /** Closes the connections of a removed operator. If only the responses ended, partial answers would look complete. */
   cutOff(operatorId: string): void {
     this.#cut(() => this.#byOperator.get(operatorId) ?? []);
   }
 
   /**
    * Closes the connections of an ended session.
-   * @param renewedAs token hash of the session that renewed it, under which the responses continue; null if none
+   * @param renewedAs token hash of the session that renewed the ended one, to which the responses are assigned; null if
+   * none
    */
   sessionEnded(tokenHash: string, renewedAs: string | null): void {
     const those = [...this.#byOperator.values()].flatMap((answers) =>

@@ -1,4 +1,4 @@
-/** A rate limit with a burst. Excess cost causes a delay instead of a refusal. */
+/** A rate limit with a burst. Excess cost causes a delay, not a refusal. */
 export class FrameAllowance {
   private readonly burstMs: number;
   private readonly msEach: number;
@@ -10,12 +10,12 @@ export class FrameAllowance {
     this.burstMs = burst * this.msEach;
   }
 
-  /** @param now monotonic milliseconds, as in `wait` */
+  /** @param now monotonic milliseconds */
   consume(now: number, cost: number): void {
     this.usedUntil = Math.max(this.usedUntil, now) + cost * this.msEach;
   }
 
-  /** @returns milliseconds until the costs are within the burst; 0 if they are */
+  /** @returns milliseconds until the costs are within the burst; 0 if no wait is necessary */
   wait(now: number): number {
     return Math.max(0, this.usedUntil - this.burstMs - now);
   }

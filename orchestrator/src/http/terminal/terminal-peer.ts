@@ -20,10 +20,13 @@ export const terminalSocketLimits = {
   closeTimeoutMs: 5_000,
   /** Time after which the socket of a client that has lost access is destroyed. */
   cutMs: 500,
-  /** Frames from a client: maximum per second, and burst. Above these, reading pauses. */
+  /** Frames from a client: maximum per second, and burst. Above these limits, reading pauses. */
   framesPerSecond: 1_000,
   frameBurst: 4_000,
-  /** Maximum number of frames queued for a client, which is disconnected above it. The only limit for size notices. */
+  /**
+   * Maximum number of frames queued for a client. Above it, the client is disconnected. No other limit applies to size
+   * notices.
+   */
   waitingFrames: 8_192,
 };
 
@@ -123,13 +126,13 @@ export class TerminalPeer implements TerminalClient {
   leave(events = this.events): void {
     if (this.closed) return;
     this.closed = true;
-    // Callers that wait for a frame must not wait forever.
+    // Callers must not wait forever for frames that cannot be sent.
     for (const action of this.waiting.splice(0)) action(closedSocket);
     this.onClosed(this);
     this.safely(() => events?.left());
   }
 
-  /** Closes the socket, because the orchestrator stops. */
+  /** Closes the socket for the shutdown of the orchestrator. */
   interrupt(): void {
     this.notify({
       type: 'error',
@@ -165,7 +168,7 @@ export class TerminalPeer implements TerminalClient {
     const action = (ws: WebSocket): void =>
       ws.send(data, () => {
         this.unsent--;
-        // Accepted data counts as an answer, because the ping is queued behind this data on a slow connection.
+        // Accepted data counts as an answer, because a slow connection queues the ping behind this data.
         this.received = true;
         this.movedAt = this.clock.monotonic();
         if (sent !== null) this.safely(sent);
@@ -262,7 +265,7 @@ export class TerminalPeer implements TerminalClient {
   }
 }
 
-/** Replaces a socket that never opened. Sends complete immediately. */
+/** Replaces a socket that never opened. Each send completes immediately. */
 const closedSocket = {
   send: (_data: unknown, done: () => void) => queueMicrotask(done),
 } as unknown as WebSocket;

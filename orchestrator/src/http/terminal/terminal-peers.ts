@@ -5,7 +5,6 @@ import { TerminalPeer } from './terminal-peer.ts';
 /** Interval between checks, in milliseconds. All sockets share one timer, which stops when no socket is open. */
 const checkMs = 1_000;
 
-/** The open terminal sockets. */
 export class TerminalPeers {
   readonly #clock: Clock;
   readonly #log: Log;

@@ -51,7 +51,7 @@ class Joined implements TerminalConnectionEvents {
   }
 }
 
-/** Accepts the tickets `good` (control) and `look` (view) any number of times for one terminal session. */
+/** Accepts the tickets `good` (control) and `look` (view) for one terminal session, each any number of times. */
 class Terminals implements TerminalConnections {
   readonly joined: Joined[] = [];
   readonly tried: string[] = [];
@@ -150,7 +150,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await turn();
 }
 
-/** Resolves when the server has received all data from the client. */
+/** Resolves when the server has received all data of the client. */
 async function settled({ ws }: Operator): Promise<void> {
   ws.ping();
   await once(ws, 'pong');
@@ -236,7 +236,7 @@ describe('opening a terminal socket', () => {
     expect(lines.find(({ status }) => status === 401)).toMatchObject({ path: path().split('?')[0], ip: '127.0.0.1' });
   });
 
-  test('ignores upgrades at other paths and to other protocols', async () => {
+  test('ignores upgrades at unknown paths, and to protocols other than WebSocket', async () => {
     await start();
     const url = `http://127.0.0.1:${port}`;
     const headers = { ...bearer('admin'), connection: 'upgrade', upgrade: 'websocket' };
@@ -261,7 +261,7 @@ describe('opening a terminal socket', () => {
     expect(terminals.tried).toEqual([]);
   });
 
-  test('refuses pages of other origins', async () => {
+  test('refuses terminal sockets of pages of other origins', async () => {
     await start({ trustedProxies: ['127.0.0.1'] });
     const origin = (origin: string, host = 'muster.example', more = {}) => ({ headers: { host, origin, ...more } });
     const url = `ws://127.0.0.1:${port}${path()}`;
@@ -284,7 +284,7 @@ describe('opening a terminal socket', () => {
     await join('good', origin('https://muster.example', '127.0.0.1', { 'x-forwarded-host': 'muster.example' }));
   });
 
-  test('refuses upgrades during a shutdown', async () => {
+  test('refuses upgrades to terminal sockets during a shutdown', async () => {
     await start();
     app.drain();
     const { status, problem, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
@@ -302,12 +302,12 @@ describe('opening a terminal socket', () => {
       expect(await refused(`ws://127.0.0.1:${port}${path('bad')}`)).toMatchObject({ status: 401 });
     const { status, headers } = await refused(`ws://127.0.0.1:${port}${path()}`);
     expect([status, headers]).toEqual([429, expect.objectContaining({ 'retry-after': '3' })]);
-    // Sign-ins are counted separately.
+    // Sign-ins have a separate count.
     const challenge = await fetch(`http://127.0.0.1:${port}/api/v1/auth/challenge`, { method: 'POST' });
     expect(challenge.status).not.toBe(429);
   });
 
-  test('limits terminal sockets, to reserve connections for requests', async () => {
+  test('limits the number of terminal sockets to reserve connections for requests', async () => {
     await start({ limits: { rates, connections: 4 } });
     const first = await join();
     await join();
@@ -371,7 +371,7 @@ describe('frames of a client', () => {
     ['a message of another kind', '{"type":"exit","code":0}', 'good', 'invalid_input'],
     ['input of a viewer', Buffer.from('rm'), 'look', 'forbidden'],
     ['a size of a viewer', '{"type":"resize","cols":1,"rows":1}', 'look', 'forbidden'],
-  ])('closes the connection for %s', async (_, frame, ticket, code) => {
+  ])('closes the terminal socket of a client that sends %s', async (_, frame, ticket, code) => {
     await start();
     const { operator, joined } = await join(ticket);
     operator.ws.send(frame);
@@ -382,7 +382,7 @@ describe('frames of a client', () => {
     expect([joined.events, joined.frames]).toEqual([['left'], 0]);
   });
 
-  test('closes the connection for a frame that is too large', async () => {
+  test('closes the terminal socket of a client that sends a frame above the maximum size', async () => {
     await start();
     const { operator, joined } = await join();
     operator.ws.send(Buffer.alloc(64 * 1024));
@@ -391,19 +391,20 @@ describe('frames of a client', () => {
     expect(joined.typedBytes.length).toBe(64 * 1024);
   });
 
-  test('stops reading from a client while the domain pauses it', async () => {
+  test('stops reading from a client while the domain pauses input', async () => {
     await start();
     const { operator, joined } = await join();
     joined.client.pause();
     for (let at = 0; at < 64; at++) operator.ws.send(Buffer.alloc(64 * 1024));
-    // Frames that were read together with the first one are delivered; the rest stays in the buffers of the network.
+    // Frames that arrived together with the first one are delivered; further frames remain in the buffers of the
+    // network.
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(joined.frames).toBeLessThan(8);
     joined.client.resume();
     await until(() => joined.frames === 64);
   });
 
-  test('stops reading above the frame rate without losing frames', async () => {
+  test('pauses reading above the maximum frame rate without losing frames', async () => {
     await start();
     const { operator, joined } = await join();
     // Frames of one byte each, with a masking key of zeros.
@@ -425,7 +426,7 @@ describe('frames of a client', () => {
     expect(joined.events).toEqual([]);
   });
 
-  test('counts pongs against the frame rate', async () => {
+  test('counts pongs toward the maximum frame rate', async () => {
     await start();
     const { operator, joined } = await join();
     const pong = Buffer.of(0x8a, 0x80, 0, 0, 0, 0);
@@ -459,7 +460,7 @@ describe('frames of a client', () => {
 });
 
 describe('liveness', () => {
-  test('pings twice a minute, and closes the socket after two unanswered pings', async () => {
+  test('pings clients twice a minute, and closes the socket after two unanswered pings', async () => {
     await start();
     const { operator, joined } = await join();
     const silent = await join('good', { autoPong: false });
@@ -511,7 +512,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('closes the connection after it has sent all output and messages', async () => {
+  test('closes the connection only after all output and messages were sent', async () => {
     await start();
     const { operator, joined } = await join();
     const large = Buffer.alloc(8 * 1024 * 1024, 'l');
@@ -524,7 +525,7 @@ describe('the end of a connection', () => {
     joined.client.pause();
     joined.client.close();
     joined.client.close();
-    // Afterward, frames complete immediately, and input is ignored.
+    // After the disconnect, frames complete immediately, and input is ignored.
     await new Promise<void>((resolve) => joined.client.show(Buffer.of(1), resolve));
     joined.client.notify({ type: 'exit', code: 4, signal: null });
     operator.ws.send(Buffer.from('late'));
@@ -575,7 +576,7 @@ describe('the end of a connection', () => {
     expect(joined.events).toEqual(['left']);
   });
 
-  test('notifies all sockets on shutdown, and does not wait for them', async () => {
+  test('closes all sockets with a notice on shutdown, without waiting for their clients', async () => {
     await start();
     const [one, other, silent] = [await join(), await join('look'), await join()];
     one.joined.client.close();
@@ -598,7 +599,7 @@ describe('the client of docs/api.md', () => {
   });
   afterEach(() => rm(dir, { recursive: true }));
 
-  test('runs the client with its input, output, and the exit code of the shell', async () => {
+  test('connects the input and output of the client to the shell, and returns the exit code of the shell', async () => {
     const page = await readFile(joinPath(import.meta.dirname, '../../../../docs/api.md'), 'utf8');
     const example = /^```js\n(.*?)^```$/ms.exec(page)![1]!;
     const file = joinPath(dir, 'terminal.mjs');

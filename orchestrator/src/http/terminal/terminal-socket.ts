@@ -26,7 +26,10 @@ export interface TerminalSocketOptions {
 
 const address = new RegExp(`^${apiPrefix}/terminal/session/[^/?]+/ws(\\?|$)`);
 
-/** Reports whether to upgrade a request to a WebSocket. Other upgrade requests are answered as normal requests are. */
+/**
+ * Reports whether to upgrade a request to a WebSocket. All other upgrade requests are answered like requests without an
+ * upgrade.
+ */
 export const isTerminalUpgrade = ({ url, headers }: IncomingMessage): boolean =>
   headers.upgrade?.toLowerCase() === 'websocket' && address.test(url ?? '');
 
@@ -62,7 +65,7 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
     const ticket = faults.length === 0 ? values.ticket : undefined;
     const { session_id } = request.params as { session_id: string };
     const { socket, head } = upgraded;
-    // The ticket of a client that has disconnected must not be consumed.
+    // A disconnected client must not consume its ticket.
     if (socket.destroyed) return reply.hijack();
     const peer = peers.create();
     const events = typeof ticket === 'string' ? connections.connect(ticket, session_id, peer) : null;
@@ -90,8 +93,8 @@ export function registerTerminalSockets(app: FastifyInstance, options: TerminalS
 }
 
 /**
- * Refuses an invalid handshake with a problem document. `ws` would refuse it without one, and after the ticket was
- * consumed.
+ * Refuses an invalid handshake with a problem document. `ws` would refuse it without a document, and after the ticket
+ * was consumed.
  */
 function requireHandshake({ headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'];

@@ -10,8 +10,8 @@ export interface UpgradeConnection {
 }
 
 /**
- * Routes upgrade requests like other requests, so that they pass the same hooks. An upgrade request waits until earlier
- * requests on its connection are answered.
+ * Routes upgrade requests like normal requests, so that they pass the same hooks. An upgrade request waits until all
+ * preceding requests on its connection are answered.
  * @returns a function that returns the connection of an upgrade request, or undefined for other requests. The caller
  * removes {@link ignoreError} from the socket before it upgrades.
  */
@@ -19,7 +19,7 @@ export function routeUpgradeRequests(
   app: FastifyInstance,
 ): (request: IncomingMessage) => UpgradeConnection | undefined {
   const connections = new WeakMap<IncomingMessage, UpgradeConnection>();
-  /** The last answer on each connection that is not finished. */
+  /** The unfinished last answer of each connection. */
   const answering = new WeakMap<Socket, ServerResponse>();
   app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     answering.set(socket, response);
@@ -45,7 +45,7 @@ function route(app: FastifyInstance, request: IncomingMessage, socket: Socket): 
   const response = new ServerResponse(request);
   response.assignSocket(socket);
   response.shouldKeepAlive = false;
-  // The upgrade was refused, and no other request can follow on this connection.
+  // The upgrade was refused, and no request can follow on this connection.
   response.once('finish', () => socket.destroySoon());
   app.routing(request, response);
 }
