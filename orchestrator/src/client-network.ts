@@ -1,6 +1,9 @@
 import { isIPv4, isIPv6, type Socket } from 'node:net';
 
-/** Returns the address of the peer, without the prefix of IPv4-mapped addresses. Empty after a disconnect. */
+/**
+ * Returns the address of the peer, without the prefix of IPv4-mapped addresses. Returns an empty string after a
+ * disconnect.
+ */
 export const remoteIp = (socket: Pick<Socket, 'remoteAddress'>): string =>
   (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
 
@@ -15,7 +18,7 @@ export function networkOf(address: string): string {
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');
   const before = head === '' ? [] : head.split(':');
   const behind = tail === undefined || tail === '' ? [] : tail.split(':');
-  // An embedded IPv4 address is in the last two groups, which are not part of the /64.
+  // An embedded IPv4 address occupies the last two groups, which are not part of the /64.
   const written = before.length + behind.length + (address.includes('.') ? 1 : 0);
   const groups = [...before, ...Array<string>(Math.max(0, 8 - written)).fill('0'), ...behind];
   return groups
@@ -24,15 +27,14 @@ export function networkOf(address: string): string {
     .join(':');
 }
 
-/** Returns the site to which an unknown machine belongs: the /24 of an IPv4 address, or the /64 of an IPv6 address. */
+/** Returns the site of an unknown machine: the /24 of an IPv4 address, or the /64 of an IPv6 address. */
 export function siteOf(address: string): string {
   const network = networkOf(address);
   return isIPv4(network) ? network.slice(0, network.lastIndexOf('.')) : network;
 }
 
 /**
- * Returns the /48 that contains an IPv6 network. Providers assign up to a /48, which has 65,536 networks, to one
- * customer.
+ * Returns the /48 that contains an IPv6 network. Providers assign a /48, with 65,536 networks, to one customer.
  * @param network result of `networkOf` or `siteOf`; an IPv4 network is returned unchanged
  */
 export const siteNetworkOf = (network: string): string =>

@@ -1,8 +1,7 @@
-/** Resources that the start acquires. They are released in reverse order on shutdown, or if the start fails. */
+/** Resources to release in reverse order on shutdown, or if the start fails. */
 export class Disposables {
   #ends: (() => unknown)[] = [];
 
-  /** @param end releases the resource */
   add(end: () => unknown): void {
     this.#ends.push(end);
   }

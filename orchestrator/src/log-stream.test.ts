@@ -21,13 +21,13 @@ function written(format: 'text' | 'json', text: string): string {
 }
 
 describe.each(['text', 'json'] as const)('a log as %s', (format) => {
-  test.each(Object.entries(hostile))('shows %s as an escape', (_, text) => {
+  test.each(Object.entries(hostile))('shows %s as an escape sequence', (_, text) => {
     const out = written(format, text);
     expect(out).not.toMatch(unsafe);
     expect(out).toContain('said a');
   });
 
-  test('does not change other text', () => {
+  test('does not change text without control characters', () => {
     const out = written(format, 'Grüße\\u001b 東京 "x" C:\\new');
     expect(out).toContain(format === 'text' ? 'said Grüße\\u001b 東京 "x" C:\\new' : 'Grüße\\\\u001b 東京');
   });
@@ -42,7 +42,7 @@ test('escapes line breaks, so that a message cannot imitate a log line', () => {
   expect(out).toContain('agent web-1\\n[12:00:00] INFO: all is well\\t {');
 });
 
-test('writes JSON that parses to the logged values', () => {
+test('writes JSON that contains the logged values unchanged', () => {
   for (const text of Object.values(hostile))
     expect(JSON.parse(written('json', text).split('\n')[0] as string)).toMatchObject({
       reason: text,

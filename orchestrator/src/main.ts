@@ -11,8 +11,6 @@ import { faultsOfFile, type Invocation, readInvocation } from './config/read.ts'
 import { type Config, configJsonSchema, exposesTokens } from './config/schema.ts';
 import { logTo } from './log-stream.ts';
 
-/** The command `muster orchestrator`. Reads the configuration, starts the orchestrator, and stops it on a signal. */
-
 /** Maximum time for the shutdown. Service managers kill the process after 30 s. */
 const stopTimeoutMs = 25_000;
 
@@ -27,7 +25,7 @@ function findDefaultDataDir(): string {
   try {
     return join(homedir(), '.local/share/muster-orchestrator');
   } catch {
-    // A service user may have no home directory.
+    // Service users may have no home directory.
     return ofService;
   }
 }
@@ -48,7 +46,7 @@ function createLog({ logFormat, logLevel }: Invocation): Logger {
   return logTo(pino.destination({ fd: 1, sync: true }), { format: logFormat, level: logLevel, color });
 }
 
-/** Describes an error of the start and its remedy. */
+/** Describes why the start failed, and how to fix it. */
 function explain(error: unknown, { config, dataDir }: Invocation): string {
   const { code, message, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (code === 'EADDRINUSE') {
@@ -103,7 +101,10 @@ async function start(given: Invocation, log: Logger): Promise<Running> {
       clock: systemClock,
       sources: given.sources,
       onFatal: (reason) => {
-        log.fatal({ err: reason }, 'lost the database; exiting so that nothing is acknowledged without being stored');
+        log.fatal(
+          { err: reason },
+          'lost the database; exiting, because writes could be acknowledged without being stored',
+        );
         process.exit(1);
       },
     });
@@ -145,7 +146,7 @@ function handleSignals(running: Running, manager: ServiceManager | null, log: Lo
   process.on('SIGINT', () => stop('SIGINT'));
 }
 
-/** Reloads the configuration. Never rejects: if the new configuration has faults, it is ignored. */
+/** Reloads the configuration, and logs errors. Invalid configuration is ignored. */
 async function reload(running: Running, log: Logger): Promise<void> {
   try {
     const next = readInvocation(process.argv.slice(2), process.env, defaultDataDir);
@@ -179,7 +180,7 @@ function warnOfSettings(config: Config, running: Running, log: Logger): void {
     );
 }
 
-/** Reports to the log and the service manager that requests are served. */
+/** Logs that the orchestrator is ready, and notifies the service manager. */
 function announce(config: Config, running: Running, manager: ServiceManager | null, log: Logger): void {
   log.info(
     {

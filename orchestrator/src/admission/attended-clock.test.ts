@@ -4,7 +4,7 @@ import { AttendedClock } from './attended-clock.ts';
 
 const maxMs = 500;
 
-test('counts a pause of the process as one tick, and counts all other time', () => {
+test('counts all time, but at most the maximum per tick for a pause of the process', () => {
   let now = 1_000;
   const clock = new AttendedClock({ monotonic: () => now }, maxMs);
   const startedAt = clock.monotonic();

@@ -1,6 +1,6 @@
 /**
- * A clock that counts only the time in which the process was able to read its sockets. Used for deadlines of peers,
- * because data that a peer sent in time may wait in the kernel while the process is stopped or blocked.
+ * A monotonic clock that advances only while the process can read its sockets. Deadlines of peers use it, because data
+ * that a peer sent in time may wait in the kernel while the process is stopped or blocked.
  */
 export class AttendedClock {
   private readonly clock: { monotonic(): number };
@@ -8,7 +8,7 @@ export class AttendedClock {
   private attendedMs = 0;
   private tickedAt: number;
 
-  /** @param maxTickMs maximum time counted between two ticks, which should be a little more than the tick interval */
+  /** @param maxTickMs maximum time counted between two ticks; slightly more than the tick interval */
   constructor(clock: { monotonic(): number }, maxTickMs: number) {
     this.clock = clock;
     this.maxTickMs = maxTickMs;

@@ -14,7 +14,7 @@ describe('the share of a network', () => {
     expect(all.add('a3', 'A', false)).toEqual({ connection: 'a1', reason: 'share' });
   });
 
-  test('drops silent connections before idle ones, and starts with the one that was idle longest', () => {
+  test('drops silent connections before idle ones, and then the connection that was idle longest', () => {
     const all = table(10, 3);
     for (const name of ['idle', 'idle longest', 'silent']) all.add(name, 'A', false);
     for (const name of ['idle', 'idle longest']) all.requestReceived(name);
@@ -26,7 +26,7 @@ describe('the share of a network', () => {
     expect(all.add('n3', 'A', false)?.connection).toBe('idle');
   });
 
-  test('refuses a new connection if all others of its network are busy', () => {
+  test('refuses a new connection if all connections of its network are busy', () => {
     const all = table(10, 2);
     for (const name of ['a1', 'a2']) {
       all.add(name, 'A', false);
@@ -36,7 +36,7 @@ describe('the share of a network', () => {
     expect(all.size).toBe(2);
   });
 
-  test('does not count connections that have signed in or belong to a trusted proxy', () => {
+  test('counts neither signed-in connections nor those of trusted proxies toward the limit of a network', () => {
     const all = table(100, 2);
     for (let at = 0; at < 50; at++) {
       expect(all.add(`signed in ${at}`, 'A', false)).toBeNull();
@@ -73,7 +73,7 @@ describe('a full port', () => {
     expect(all.add('c1', 'C', false)?.connection).toBe('b1');
   });
 
-  test('drops a busy connection only for a network that has fewer', () => {
+  test('drops a busy connection only for a network with fewer connections', () => {
     const all = table(3);
     for (const name of ['a1', 'a2', 'a3']) {
       all.add(name, 'A', false);
@@ -85,14 +85,14 @@ describe('a full port', () => {
     expect(all.add('b2', 'B', false)).toEqual({ connection: 'b2', reason: 'full' });
   });
 
-  test('keeps a silent connection of a small network while a large network keeps the port full', () => {
+  test('keeps a silent connection of a small network while a large network fills the port', () => {
     const all = table(8, 4);
     for (let at = 0; at < 8; at++) {
       all.add(`attacker ${at}`, at < 4 ? 'A' : 'B', false);
       all.requestReceived(`attacker ${at}`);
     }
     expect(all.add('client', 'C', false)).toEqual({ connection: 'attacker 0', reason: 'full' });
-    // The network whose connection was dropped reconnects immediately, while the client's handshake is in progress.
+    // The network whose connection was dropped reconnects immediately, and is silent during its handshake.
     expect(all.add('attacker 8', 'A', false)).toEqual({ connection: 'attacker 8', reason: 'full' });
   });
 

@@ -15,7 +15,6 @@ type Rank = (typeof ranks)[number];
 export type DropReason = 'share' | 'full';
 
 export interface ConnectionLimits {
-  /** Maximum number of open connections. */
   readonly connections: number;
   /** Maximum number of exposed connections of one network. */
   readonly exposedOfNetwork: number;
@@ -60,7 +59,7 @@ export class ConnectionTable<T> {
     const victim = reason === null ? null : this.victimOf(reason, network, isProtected);
     if (reason !== null && victim === null) return { connection, reason };
     if (victim !== null) this.delete(victim.connection);
-    // Set again, because dropping its last connection has removed the network.
+    // `drop` removes a network with its last connection.
     this.networks.set(networkName, network);
     const entry: Entry<T> = { connection, network, isProtected, spoke: false, requests: 0 };
     this.entries.set(connection, entry);
@@ -68,7 +67,7 @@ export class ConnectionTable<T> {
     return victim === null || reason === null ? null : { connection: victim.connection, reason };
   }
 
-  /** Records that a request has arrived with all its headers. */
+  /** Records that the headers of a request have arrived. */
   requestReceived(connection: T): void {
     this.change(connection, (entry) => {
       entry.spoke = true;
@@ -104,7 +103,7 @@ export class ConnectionTable<T> {
   }
 
   private victimOf(reason: DropReason, asking: Network, isProtected: boolean): Entry<T> | null {
-    // A network does not lose busy connections to its own newer ones.
+    // New connections of a network must not replace its busy ones.
     if (reason === 'share') return first<T>(asking, 'silent') ?? first<T>(asking, 'idle');
     let maxExposed = 0;
     for (const { exposed } of this.networks.values()) maxExposed = Math.max(maxExposed, exposed);
@@ -115,7 +114,7 @@ export class ConnectionTable<T> {
         // Clients are silent during their handshake. A small network must not lose these connections while a large one
         // has many.
         if (network.exposed * 2 < maxExposed) continue;
-        // Takes a connection only from a network that has more of them.
+        // Drops a connection only of a network with more connections than the requesting network.
         if (network !== asking && !isProtected && network.exposed <= asking.exposed) continue;
         largest = network;
       }

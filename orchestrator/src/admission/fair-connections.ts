@@ -9,13 +9,13 @@ import { interceptConnections, peerOf } from './intercept.ts';
 
 export interface FairConnectionsOptions {
   readonly limits: ConnectionLimits;
-  /** Addresses and networks of trusted proxies, whose connections carry many clients and have no maximum share. */
+  /** Addresses and networks of trusted proxies. Their connections carry many clients, so they have no maximum share. */
   readonly trustedProxies: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Minimum interval between log lines about drops, in milliseconds. Drops in between are counted. */
+/** Minimum interval between log lines about drops, in milliseconds. Drops between two lines are counted. */
 const logEveryMs = 60_000;
 
 /** Divides the connections of an HTTP or HTTPS server among networks, by the rules of {@link ConnectionTable}. */
@@ -24,7 +24,6 @@ export class FairConnections {
   private readonly isProxy: (address: string) => boolean;
   private readonly clock: Clock;
   private readonly log: Log;
-  /** Sockets in their TLS handshake. */
   private readonly handshakes = new Map<string, Socket>();
   /** Accepted sockets by the sockets on which requests arrive. With TLS, these differ. */
   private readonly accepted = new WeakMap<Socket, Socket>();
@@ -47,7 +46,7 @@ export class FairConnections {
       this.handshakes.delete(peer);
       this.accepted.set(socket, accepted);
     });
-    // Must run before the routing of the request, which may call `signedIn`.
+    // Must precede the listener that routes the request, because routing may call `signedIn`.
     server.prependListener('request', ({ socket }: { socket: Socket }, response: ServerResponse) => {
       const connection = this.acceptedOf(socket);
       this.table.requestReceived(connection);
@@ -68,7 +67,7 @@ export class FairConnections {
     this.table.signedIn(this.acceptedOf(socket));
   }
 
-  /** Ends connections in their TLS handshake. `close` of the server would wait for them. */
+  /** Ends connections in their TLS handshake. Otherwise, `close` of the server would wait for them. */
   endHandshakes(): void {
     for (const socket of this.handshakes.values()) socket.destroy();
   }
@@ -82,7 +81,6 @@ export class FairConnections {
     // Without a listener, an error of a waiting socket would end the process.
     socket.on('error', ignore);
     const address = remoteIp(socket);
-    // The client has disconnected.
     if (address === '') {
       socket.destroy();
       return false;
@@ -116,7 +114,7 @@ export class FairConnections {
     this.unlogged = { count: 0, network: '' };
     this.log.warn(
       { dropped: count, open: this.table.size, newest_from: network },
-      'API connections dropped: over the limit of one network or of the port',
+      'dropped API connections above the limit of one network or of the port',
     );
     this.clock.after(logEveryMs, () => this.writeLog());
   }

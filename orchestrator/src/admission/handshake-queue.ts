@@ -8,7 +8,7 @@ import { nextNetwork } from './next-network.ts';
 
 /** Limits of a handshake queue. Times are in milliseconds. */
 export interface HandshakeLimits {
-  /** Number of slots for connections in their handshake, or until their release. */
+  /** Maximum number of connections that occupy a slot, during their handshake or until their release. */
   readonly handshakesInFlight: number;
   /** Maximum number of handshakes started in one turn of the event loop. */
   readonly handshakesPerTurn: number;
@@ -16,7 +16,10 @@ export interface HandshakeLimits {
   readonly handshakeSlotMs: number;
   /** Time after which a TLS handshake is ended. */
   readonly handshakeTimeoutMs: number;
-  /** Maximum number of connections of one network that have started and are not released, with or without a slot. */
+  /**
+   * Maximum number of connections of one network that have started and are not released. Includes connections that lost
+   * their slot.
+   */
   readonly unfinishedOfNetwork: number;
   /** Maximum number of sockets that wait for the start of their handshake. */
   readonly waitingSockets: number;
@@ -32,10 +35,12 @@ interface Waiting {
 
 interface StartedConnection {
   network: string;
-  /** The socket below TLS during the handshake; null after it. */
+  /** The socket below TLS during the handshake; null after the handshake. */
   handshake: Socket | null;
   since: number;
-  /** `kept`: until `release`, without a time limit. `lost`: the next connection has received it. */
+  /**
+   * `held`: until `release` or a time limit. `kept`: until `release`. `lost`: another connection has received the slot.
+   */
   slot: 'held' | 'kept' | 'lost';
 }
 
@@ -53,9 +58,9 @@ class Counts extends Map<string, number> {
 }
 
 /**
- * Starts the handshakes of a TLS server, a few at a time. Each blocks the event loop for 0.5 ms, so thousands of
- * clients that dial together would block all other work. Waiting sockets are not read. The network with the fewest
- * slots is next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
+ * Starts the handshakes of a TLS server, a few at a time. Each handshake blocks the event loop for 0.5 ms, so thousands
+ * of simultaneous clients would block all other work. Waiting sockets are not read. The network with the fewest slots
+ * is served next, so that a peer with many sockets, silent or not, does not delay others. Create the server with
  * `pauseOnConnect`, and call `tick` a few times per second.
  */
 export class HandshakeQueue {
@@ -75,13 +80,13 @@ export class HandshakeQueue {
   private scheduled = false;
   private readonly mayBegin: (network: string) => boolean;
   private readonly startHandshake: (socket: Socket) => void;
-  /** Shared by all sockets, because a closure for each would use memory for the life of its link. */
+  /** Shared by all sockets, because a closure for each would use memory until its link ends. */
   private readonly onClose: (this: Socket) => void;
 
   /**
    * @param options.clock the queue calls `tick` of this clock
-   * @param options.mayBegin reports whether a network may start now; called again at each tick
-   * @param options.until when a slot is released: after the handshake, or when the owner calls `release`
+   * @param options.mayBegin reports whether a handshake of the network may start now; called at each tick
+   * @param options.until `handshake`: a slot is free after the handshake; otherwise, after the owner calls `release`
    */
   constructor(
     server: TlsServer,
@@ -116,12 +121,11 @@ export class HandshakeQueue {
     });
   }
 
-  /** Number of sockets dropped since the start because too many waited, or because they waited too long. */
+  /** Number of sockets dropped since the start because the queue was full or their wait timed out. */
   get dropped(): number {
     return this.droppedCount;
   }
 
-  /** Number of slots in use and of waiting sockets. */
   get load(): { slots: number; waiting: number } {
     return { slots: this.slotsTaken, waiting: this.waitingCount };
   }
@@ -145,7 +149,7 @@ export class HandshakeQueue {
 
   /**
    * Drops the newest socket of the network with the most waiting sockets if the queue is full.
-   * @param asking waiting sockets of the network of the new socket
+   * @param asking waiting sockets of the new socket's network
    * @returns false if the new socket itself must be dropped
    */
   private freeWaitingSpace(asking: Waiting[] | undefined): boolean {
@@ -196,7 +200,7 @@ export class HandshakeQueue {
     return true;
   }
 
-  /** Keeps the slot of a connection that the server is processing, until `release`. */
+  /** Removes the time limit of the connection's slot, because the server is processing the connection. */
   keepSlot(socket: Socket): void {
     const connection = this.started.get(peerOf(socket));
     if (connection?.slot === 'held') connection.slot = 'kept';
@@ -245,7 +249,7 @@ export class HandshakeQueue {
     if (this.unlogged > 0) {
       this.log.warn(
         { dropped: this.unlogged, waiting: this.waitingCount },
-        'connections dropped: too many to admit in time',
+        'dropped connections that could not be admitted in time',
       );
       this.unlogged = 0;
     }

@@ -5,7 +5,7 @@ import { nextNetwork } from './next-network.ts';
 const all = () => true;
 
 describe('nextNetwork', () => {
-  test('chooses the waiting network with the fewest slots that may start', () => {
+  test('chooses the first of the waiting networks with the fewest slots among those that may start', () => {
     const network = fc.constantFrom<string[]>('a', 'b', 'c', 'd', 'e');
     const networks = fc.uniqueArray(network);
     const slotsOf = fc.array(fc.tuple(network, fc.nat(4))).map((entries) => new Map(entries));
@@ -15,13 +15,12 @@ describe('nextNetwork', () => {
         const next = nextNetwork(waiting, slots, (each) => mayBegin.includes(each));
         const of = (each: string) => slots.get(each) ?? 0;
         const fewest = Math.min(...may.map(of));
-        // The first network in order among those with the fewest slots.
         expect(next).toBe(may.find((each) => of(each) === fewest) ?? null);
       }),
     );
   });
 
-  test('admits the agents of a site while silent networks occupy slots', () => {
+  test('admits the agents of a site in bounded time while silent networks occupy slots', () => {
     const slots = 128;
     const heldInSilenceMs = 1_000;
     /** Simulates the queue. @returns milliseconds until all agents of the site are admitted */
@@ -51,7 +50,7 @@ describe('nextNetwork', () => {
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 5, max: 400 }), (hostile, agentMs) => {
         const agents = 500;
         const share = Math.floor(slots / (hostile + 1));
-        // The time with the site's share of the slots, after the first silent connections have lost theirs.
+        // Time to admit the site with its share of the slots, after the first silent connections have lost their slots.
         const allowed = heldInSilenceMs + Math.ceil(agents / share + 1) * (agentMs + 1);
         expect(simulate(hostile, agents, agentMs)).toBeLessThanOrEqual(allowed);
       }),

@@ -72,7 +72,7 @@ describe.each(Object.entries(implementations))('a bus, %s', (_, create) => {
     expect(received).toEqual([]);
   });
 
-  test('delivers a hint that a listener publishes in a later turn', async () => {
+  test('delivers a hint of a listener in a later turn of the event loop', async () => {
     const end = bus.subscribe((hint) => {
       if (hint.type === 'work' && hint.node_id === 'a') bus.publish(work('b'));
     });

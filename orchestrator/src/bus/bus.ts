@@ -1,6 +1,6 @@
 import type { OperationKind, OperationStatus } from '@muster/protocol';
 
-/** A queued operation that is not bound to a plan. */
+/** A queued operation that is not limited to a plan. */
 export interface QueuedOperation {
   readonly operation_id: string;
   readonly node_id: string;
@@ -23,13 +23,11 @@ export type Hint =
   | { type: 'work'; node_id: string; operation?: QueuedOperation }
   /** The approval status, name, or tags of this agent have changed. */
   | { type: 'agent_changed'; node_id: string }
-  /** The agent has connected. */
   | { type: 'agent_linked'; node_id: string }
-  /** The agent has reported other attributes than when it connected. */
+  /** The agent has reported attributes that differ from those at its connect. */
   | { type: 'agent_attributes'; node_id: string }
   /** The agent has disconnected. Its last contact (Unix seconds) is recorded. */
   | { type: 'agent_departed'; node_id: string; heard_at: number }
-  /** The agent was removed. */
   | { type: 'agent_removed'; node_id: string }
   | { type: 'cancel'; node_id: string; operation_id: string }
   | {
@@ -48,14 +46,14 @@ export type Hint =
   | { type: 'run_changed'; run_id: string }
   /** A maintenance window was created, changed, or removed. No hint is sent when it opens or closes. */
   | { type: 'windows_changed' }
-  /** A notification may be due. */
+  /** A notification may be due for delivery. */
   | { type: 'deliveries_due' }
   /** An operator has read some or all notifications. */
   | { type: 'notifications_read'; operator_id: string }
   | { type: 'operator_removed'; operator_id: string }
   /** A sign-in session has ended before its expiry. `renewed_as` is the token hash of the session that renewed it. */
   | { type: 'session_ended'; token_hash: string; renewed_as: string | null }
-  /** Audit events were recorded, but are not in the chain yet. */
+  /** Audit events were recorded, but not yet chained. */
   | { type: 'audited' }
   /** The audit chain has been extended to this position. */
   | { type: 'placed'; place: number };

@@ -1,8 +1,8 @@
 import type { Bus, Hint } from './bus.ts';
 
 /**
- * Creates a bus within one process. Listeners run in a later turn of the event loop, in the order of the hints, so that
- * they never run within a commit that publishes a hint.
+ * Creates a bus within one process. Listeners run in a later turn of the event loop, in the order of the hints, never
+ * inside the commit that publishes a hint.
  * @param onListenerError receives errors of listeners, which do not affect other listeners
  */
 export function createInProcessBus(onListenerError: (error: unknown, hint: Hint) => void): Bus {
@@ -37,7 +37,7 @@ export function createInProcessBus(onListenerError: (error: unknown, hint: Hint)
       return queue.length === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve));
     },
     subscribe(listener) {
-      // Allows a function to subscribe twice.
+      // A new function object, so that the same listener can subscribe twice.
       const own = (hint: Hint) => listener(hint);
       listeners.add(own);
       return () => listeners.delete(own);

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 
-/** The URL of a PostgreSQL database. Printing, logging, and JSON hide its password. Only `reveal` returns it. */
+/** The URL of a PostgreSQL database. Printing, logging, and JSON hide its password, which only `reveal` returns. */
 export class DatabaseUrl {
   readonly #url: string;
 
   /**
    * @param url `postgres://user:password@host:port/database`
-   * @throws TypeError if the text is not such a URL; the message does not repeat the text
+   * @throws TypeError if `url` has another format; the message does not repeat the text
    */
   constructor(url: string) {
     if (!isDatabaseUrl(url)) throw new TypeError('must look like postgres://user:password@host:5432/database');
@@ -39,7 +39,6 @@ export class DatabaseUrl {
 
 const masked = '••••';
 
-/** Reports whether the text is a `postgres:` or `postgresql:` URL. */
 export function isDatabaseUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
 }

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { isScalar, isMap as isYamlMap, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from './faults.ts';
 
-/** A mapping that is not validated yet. */
+/** A mapping before its validation. */
 export type Raw = Record<string, unknown>;
 
 export const isMap = (value: unknown): value is Raw =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A parsed file. `lineOf` returns the line of a key; null if the key is missing. */
+/** A parsed file. `lineOf` returns the line of a key, or null if the key is missing. */
 export interface ReadFile {
   readonly value: Raw;
   readonly lineOf: (path: readonly PropertyKey[]) => number | null;
@@ -60,7 +60,9 @@ export function readFile(file: string): ReadFile {
 const withoutSource = (message: string): string =>
   (message.split('\n')[0] as string).replace(/:$/, '').replace(/: ".*"(?= at line \d+, column \d+$|$)/, '');
 
-/** Returns a function that locates a value: in a line of the file, unless a variable or flag overrides it. */
+/**
+ * Returns a function that locates a value: `FILE:LINE`, or `configuration` if a variable or flag overrides the file.
+ */
 export function valueLocator(file: string | undefined, lineOf: ReadFile['lineOf'], over: readonly Raw[]) {
   return (path: readonly PropertyKey[]): string => {
     const elsewhere = over.some((part) => {

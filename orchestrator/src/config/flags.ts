@@ -2,8 +2,6 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { closest } from 'fastest-levenshtein';
 import { ConfigError } from './faults.ts';
 
-/** The options of `muster orchestrator`. */
-
 const flags = {
   config: { type: 'string' },
   'data-dir': { type: 'string' },
@@ -75,7 +73,7 @@ function suggestion(args: readonly string[]): string {
   return unknown === undefined ? '' : `\nDid you mean --${closest(unknown.slice(2), Object.keys(flags))}?`;
 }
 
-/** Separates positional arguments from options and their values. */
+/** Returns the positional arguments, without options and their values. */
 export function wordsOf(args: readonly string[]): { words: string[]; rest: string[] } {
   const { tokens } = parseArgs({
     args: [...args],

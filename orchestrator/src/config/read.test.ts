@@ -15,7 +15,7 @@ const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readInvocation(arg
 const key = 'ab'.repeat(32);
 
 describe('the configuration', () => {
-  test('uses the documented defaults', () => {
+  test('uses the documented defaults without a configuration', () => {
     expect(read([])).toEqual({
       help: false,
       file: null,
@@ -109,7 +109,7 @@ describe('the configuration', () => {
     expect(messageOf('api_port: 1\nmetrics_token: "canary0123456789\n')).toMatch(/at line \d, column \d+$/);
   });
 
-  test('applies the file first, then variables, then flags', () => {
+  test('overrides the file with variables, and both with flags', () => {
     const path = file('api_port: 1\nagent_port: 1\npending_capacity: 1\ndrift: { interval: 10 }\n');
     const env = { MUSTER_AGENT_PORT: '2', MUSTER_PENDING_CAPACITY: '2', MUSTER_DRIFT_ENABLED: 'false' };
     const { config } = read(['--config', path, '--api-port', '0', '--no-tls', '--agent-port=3'], env);
@@ -143,7 +143,7 @@ describe('the configuration', () => {
     }
   });
 
-  test('reads remote write from the file and from variables, and never shows its password', () => {
+  test('reads the settings of remote write from the file and from variables, and never shows the password', () => {
     const path = file('metrics: { remote_write: { url: "https://a.example/api/v1/write", queue: 5000 } }\n');
     const env = {
       MUSTER_METRICS_POLL_INTERVAL: '30',
@@ -180,7 +180,9 @@ describe('the configuration', () => {
     expect(refused('username: ada, password_file: /p')).toThrow(/url is missing/);
     expect(refused(`${url}, username: ada`)).toThrow(/must be set together/);
     expect(refused(`${url}, username: ada, password_file: /p, bearer_token_file: /t`)).toThrow(/not both/);
-    expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(/already contains a user/);
+    expect(refused('url: "https://u:p@a.example/w", bearer_token_file: /t')).toThrow(
+      /either in url or in separate settings/,
+    );
   });
 
   test('refuses unknown keys, and suggests the nearest known key', () => {
@@ -206,7 +208,7 @@ describe('the configuration', () => {
     expect(() => read(['--log-format', 'xml'])).toThrow(/text or json/);
   });
 
-  test('refuses a key that must be set together with a missing one', () => {
+  test('refuses a key without the key that it requires', () => {
     expect(() => read(['--bootstrap-key', key])).toThrow(/bootstrap_username/);
     expect(() => read(['--tls-cert', 'a.pem'])).toThrow(/tls_key/);
     expect(read(['--bootstrap-key', key, '--bootstrap-username', 'ada']).config.bootstrap_key).toBe(key);
@@ -231,7 +233,7 @@ describe('the configuration', () => {
       expect(() => proxies(wrong), wrong).toThrow(/trusted_proxies\.0: must be an IP address or a network/);
   });
 
-  test('records the source of each value', () => {
+  test('records the source of each configured value', () => {
     const path = file('api_port: 1\nagent_port: 1\ndrift: { interval: 10, enabled: true }\n');
     const env = { MUSTER_AGENT_PORT: '2', MUSTER_DRIFT_INTERVAL: '20', MUSTER_RATES_SIGN_IN_BURST: '5', PATH: '/bin' };
     const { sources, config } = read(['--config', path, '--api-port', '0', '--no-tls'], env);
@@ -246,11 +248,11 @@ describe('the configuration', () => {
     });
   });
 
-  test('reads names that consist of digits as text', () => {
+  test('reads names that consist of digits as strings', () => {
     expect(read([], { MUSTER_ADVERTISED_HOST: '10' }).config.advertised_host).toBe('10');
   });
 
-  test('lists all errors in a file with their lines', () => {
+  test('lists all errors in a file with their line numbers', () => {
     const faults = (text: string) => faultsOfFile(file(text)).map((fault) => fault.replace(/^.*muster\.yml/, ''));
     expect(
       faults('api_port: 1\ndrift:\n  intervall: 4\n  interval: no\ntrusted_proxies: [1.2.3.4, bad]\n').sort(),
@@ -261,7 +263,7 @@ describe('the configuration', () => {
     ]);
     expect(faults('api_port: 1\n\napi_port: 2\n')).toEqual([expect.stringMatching(/^:3: .*unique/)]);
     expect(faults('# nothing\n')).toEqual([]);
-    // Errors in values from flags and variables name no line.
+    // Errors in values from flags and variables contain no line number.
     expect(() => read(['--config', file('api_port: 1\n'), '--api-port', '70000'])).toThrow(/^configuration: api_port/);
   });
 

@@ -11,7 +11,6 @@ import { type Config, configSchema, sectionOf } from './schema.ts';
  * override earlier ones. Unknown settings are refused, except in the environment, which other programs share.
  */
 
-/** The source of a value that is set explicitly. */
 export type Source = 'file' | 'environment' | 'flag';
 
 export interface Invocation {
@@ -34,7 +33,7 @@ export interface Invocation {
  */
 export function readInvocation(args: string[], env: NodeJS.ProcessEnv, defaultDataDir: string): Invocation {
   const values = parseFlags(args);
-  // Help is available despite errors in the configuration.
+  // `--help` works despite errors in the configuration.
   if (values.help === true)
     return {
       help: true,
@@ -91,12 +90,13 @@ function checkRemoteWrite(given: Config['metrics']['remote_write']): void {
   if (bearer_token_file !== null && (username !== null || password_file !== null))
     throw within('set either bearer_token_file, or username and password_file, but not both');
   if ((username === null) !== (password_file === null)) throw within('username and password_file must be set together');
-  if (url === null && (bearer_token_file !== null || username !== null)) throw within('url is missing');
+  if (url === null && (bearer_token_file !== null || username !== null))
+    throw within('credentials are configured, but url is missing');
   if (url !== null && (bearer_token_file !== null || username !== null) && /^[^/]*\/\/[^/]*@/.test(url))
-    throw within('the url already contains a user: specify its name and password either there or in separate settings');
+    throw within('set the username and password either in url or in separate settings, but not both');
 }
 
-/** Reads the database URL from its file, if one is configured. */
+/** Replaces `database_url_file` with the URL that the file contains. */
 function withDatabaseUrl(config: Config): Config {
   const { database_url, database_url_file: file } = config;
   if (file === null) return config;
@@ -114,9 +114,7 @@ function withDatabaseUrl(config: Config): Config {
   }
 }
 
-/**
- * Returns the errors in a file, which are empty if an orchestrator could start with it. Ignores variables and flags.
- */
+/** Returns the errors in a file; empty if an orchestrator can start with it. Ignores variables and flags. */
 export function faultsOfFile(file: string): string[] {
   try {
     readInvocation(['--config', file], {}, 'data');
@@ -154,7 +152,7 @@ function readSection(env: NodeJS.ProcessEnv, above: string, shape: Readonly<Reco
   return found;
 }
 
-/** Reports whether the value of the key is text, so that digits must not be converted to a number. */
+/** Reports whether the key has a text value, so that digits must not be converted to a number. */
 function isText(schema: unknown): boolean {
   let inner = schema;
   while (inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) inner = inner.unwrap();

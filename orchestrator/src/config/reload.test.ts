@@ -26,11 +26,11 @@ describe('configuration reload', () => {
     const second = configSchema.parse({ api_port: 5000, drift: { interval: 60 } });
     const current = reloaded(before, second);
     expect(changesOf(before, current, second, files)).toEqual({ now: [], atStart: ['api_port'] });
-    // A key that changes back to its value at the start changes the current value.
+    // This key returns to its value at the start.
     expect(changesOf(before, current, before, files)).toEqual({ now: ['drift.interval'], atStart: [] });
   });
 
-  test('replaces a generated certificate with a configured one only at the next start', () => {
+  test('replaces a generated certificate with a configured certificate only at the next start', () => {
     const named = configSchema.parse({ tls_cert: '/a', tls_key: '/b' });
     expect(changesOf(before, before, named, { ownCertificate: true })).toEqual({
       now: [],
@@ -38,7 +38,7 @@ describe('configuration reload', () => {
     });
   });
 
-  test('updates the sources of the current values', () => {
+  test('updates the sources of reloaded values only', () => {
     expect(
       sourcesAfter({ api_port: 'file', 'drift.interval': 'file' }, { metrics_token: 'file', api_host: 'file' }),
     ).toEqual({ api_port: 'file', metrics_token: 'file' });
@@ -51,7 +51,7 @@ describe('configuration reload', () => {
     expect(before.drift.interval).toBe(3600);
   });
 
-  test('allows reloading only of existing keys', () => {
+  test('lists only existing keys as reloadable', () => {
     for (const key of reloadable) {
       let at: unknown = before;
       for (const part of key.split('.')) {

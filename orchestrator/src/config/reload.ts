@@ -1,9 +1,7 @@
 import type { Invocation } from './read.ts';
 import type { Config } from './schema.ts';
 
-/** Decides which configuration changes take effect on reload, and which only after a restart. */
-
-/** Settings that a reload applies. All others are read only at the start. */
+/** Settings that a reload applies. Changes of all other settings require a restart. */
 export const reloadable: readonly string[] = [
   'agents.daily_bytes',
   'audit.retention_days',
@@ -41,9 +39,9 @@ export interface Changes {
 /**
  * @param start configuration at the start
  * @param current current configuration
- * @param about `ownCertificate`: whether the API serves a generated certificate, which a configured one replaces only
- * at the next start
- * @returns the names of the settings that differ, but not their values, which may be secret
+ * @param about `ownCertificate`: whether the API serves a generated certificate. A configured certificate replaces it
+ * only at the next start.
+ * @returns names of the settings that differ; without values, which may be secret
  */
 export function changesOf(
   start: Config,
@@ -66,14 +64,14 @@ function differing(one: Config, other: Config): string[] {
 
 type Sources = Invocation['sources'];
 
-/** Returns the sources of the values after a reload. */
+/** Returns the sources of the values after a reload. Settings that require a restart keep their source. */
 export function sourcesAfter(before: Sources, next: Sources): Sources {
   const stay = Object.entries(before).filter(([key]) => !reloadable.includes(key));
   const come = Object.entries(next).filter(([key]) => reloadable.includes(key));
   return Object.fromEntries([...stay, ...come]);
 }
 
-/** Returns the configuration after a reload. */
+/** Returns the configuration after a reload. Settings that require a restart keep their value. */
 export function reloaded(before: Config, after: Config): Config {
   const next = structuredCloneOf(before);
   for (const key of reloadable) {

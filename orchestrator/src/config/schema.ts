@@ -2,8 +2,6 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { DatabaseUrl, isDatabaseUrl } from './database-url.ts';
 
-/** The settings of the orchestrator, with bounds and defaults. */
-
 /** Creates the schema of a section whose keys are all optional. */
 function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const object = z.strictObject(shape);
@@ -17,7 +15,7 @@ const secs = (fallback: number) => z.number().int().min(1).max(315_360_000).defa
 const isNetwork = (text: string): boolean => {
   const [, address = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);
-  // A network of all addresses would allow every client to spoof its address.
+  // A network that contains all addresses would allow every client to spoof its address.
   return family !== 0 && (prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= (family === 4 ? 32 : 128)));
 };
 

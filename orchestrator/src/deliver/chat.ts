@@ -34,7 +34,7 @@ export function slackPost({ webhook_url }: ChannelConfigs['slack'], { event, del
   const summary = oneLine(event.summary, maxSummaryLength);
   const heading = oneLine(`${event.severity}: ${event.event_type}`, 100);
   const body = {
-    // Clients show this text in notifications, and the blocks in the channel.
+    // Clients show this text in notifications, and `blocks` in the channel.
     text: forSlack(`${heading}: ${summary}`),
     mrkdwn: false,
     link_names: false,
@@ -62,7 +62,7 @@ const emblems: Record<Severity, string> = {
 };
 const publicServer = 'https://ntfy.sh/';
 
-/** Uses JSON, because ntfy's other format would put untrusted text into headers. */
+/** Uses JSON, because ntfy's plain format would put untrusted text into headers. */
 export function ntfyPost({ url, topic, token }: ChannelConfigs['ntfy'], { event }: Message): Post {
   const body = {
     topic,

@@ -26,7 +26,7 @@ const message = (more: Partial<AuditEvent> = {}) => ({
 const hostile = '@everyone <@123> <!channel> [click](https://evil.example) **bold** `x`\r\nsecond\u202eline\u0000';
 
 describe('webhooks', () => {
-  test('sends the unchanged event to webhooks, with a signature of its bytes', () => {
+  test('sends the unchanged event to webhooks, and signs its bytes', () => {
     const post = webhookPost({ url: 'https://h.example/x', secret: 'key' }, message({ summary: hostile }), 1795000000);
     expect(JSON.parse(post.body)).toEqual({
       delivery_id: '01KAGZ8R3E5F6G7H8J9K0M1N2P',

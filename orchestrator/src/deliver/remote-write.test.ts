@@ -28,7 +28,7 @@ const writing = (url: string, credentials: Credentials = null, denyPrivate = fal
   createRemoteWrite({ url, credentials, denyPrivate, version: '1.2.3' });
 
 describe('a request', () => {
-  test('sends each metric as a series with its points, and omits missing values', async () => {
+  test('sends each metric as one series with all its points, and omits missing values', async () => {
     const end = await far();
     const first = sampleAt(at, { cpu_usage: 12.5, memory_total: 2 ** 53 - 1, load1: 0, uptime: 60 });
     const second = sampleAt(at + 30, { cpu_usage: 25, disk_used: 7 });

@@ -20,7 +20,7 @@ const writeRequest = protobuf.Root.fromJSON({
   },
 }).lookupType('WriteRequest');
 
-/** Encodes the message with samples of several agents. The protocol requires labels sorted by name. */
+/** Encodes the message that contains the samples of several agents. The protocol requires labels sorted by name. */
 function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   const timeseries = [];
   for (const { nodeId, name, samples } of batch)
@@ -41,7 +41,7 @@ function writeRequestOf(batch: readonly NamedSamples[]): Uint8Array {
   return snappy.compress(writeRequest.encode({ timeseries }).finish());
 }
 
-/** Returns the header with the credentials. Reads the files for each request, because they may be replaced. */
+/** Returns the header with the credentials. Reads the files for each request, because operators may replace them. */
 export type Credentials =
   | { readonly bearerTokenFile: string }
   | { readonly username: string; readonly passwordFile: string | null }
@@ -61,7 +61,6 @@ export interface RemoteWriteOptions extends Pick<SendLimits, 'denyPrivate' | 're
   readonly version: string;
 }
 
-/** Maximum number of bytes of an error answer that are read as the reason. */
 const reasonBytes = 512;
 
 export function createRemoteWrite({

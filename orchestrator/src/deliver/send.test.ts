@@ -60,7 +60,7 @@ describe('send', () => {
     }
   });
 
-  test('returns the status of an answer with an endless body, and closes the connection', async () => {
+  test('returns the status of an answer with an endless body, and closes its connection', async () => {
     const closed = Promise.withResolvers<void>();
     const end = await far((response, _, socket) => {
       socket.on('close', () => closed.resolve());
@@ -135,14 +135,14 @@ describe('blocked addresses', () => {
       status: null,
       reason: 'hooks.example resolves to a blocked address',
     });
-    // The name resolves to a public address first, and to the metadata address later.
+    // The name resolves to a public address at first, and then to the metadata address.
     const rebinding = resolving(v4('127.0.0.1'), v4('169.254.169.254'));
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: 200 });
     expect(await send(post(named), { ...open, resolve: rebinding })).toMatchObject({ status: null });
     expect(end.arrived).toHaveLength(2);
   });
 
-  test('ignores blocked addresses of a name', async () => {
+  test('connects to the allowed addresses of a name that also has blocked ones', async () => {
     const end = await far();
     const both = resolving([
       { address: 'fe80::1', family: 6 },

@@ -23,15 +23,15 @@ export interface SendLimits {
   readonly signal?: AbortSignal | undefined;
   /** Maximum number of bytes of an error answer that are read as the reason. The default is 0. */
   readonly reasonBytes?: number | undefined;
-  /** Replaces the resolver of the system, in tests. */
+  /** Replaces the system's resolver in tests. */
   readonly resolve?: typeof resolve | undefined;
 }
 
 class Refused extends Error {}
 
 /**
- * Returns a lookup that omits blocked addresses. The connection itself calls it, so it uses an address that was
- * checked, even if the name resolves to another one later (DNS rebinding).
+ * Returns a lookup that omits blocked addresses. The socket calls this lookup, so it connects to a checked address even
+ * if the name resolves to a different address afterward (DNS rebinding).
  */
 export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve = resolve): LookupFunction {
   return (hostname, options, callback) => {
@@ -46,7 +46,6 @@ export function guardedLookup(rule: { denyPrivate: boolean }, by: typeof resolve
   };
 }
 
-/** Maximum size of the headers of an answer. */
 const maxHeaderBytes = 16_384;
 /**
  * Maximum number of bytes of an unread body to drain before the connection is closed. Closing it earlier would reset
@@ -76,7 +75,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
       limits.signal?.removeEventListener('abort', abort);
       finish(outcome);
     };
-    /** Settles with the status of the answer. Set when the headers have arrived. */
+    /** Resolves with the status of the answer. Set after the headers have arrived. */
     let answered: (() => void) | null = null;
     const { username, password } = url;
     const credentials = [username, password].map(decodeURIComponent).join(':');
@@ -111,7 +110,7 @@ function attempt(post: AnyPost, limits: SendLimits): Promise<Attempt> {
             ...(text === '' ? {} : { text: text.slice(0, maxLength) }),
           });
         if (maxLength === 0) answered();
-        // Drains a bounded part of the body, which is not needed.
+        // Drains a bounded part of the unused body.
         let left = maxDrainBytes;
         response.on('data', (piece: Buffer) => {
           if (text.length < maxLength) text += piece.toString('latin1', 0, maxLength);

@@ -8,7 +8,7 @@ import type { Post } from './send.ts';
 const signatureOf = (secret: string, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** @param sentAt Unix seconds, which are part of the signed body */
+/** @param sentAt Unix seconds; part of the signed content */
 export function webhookPost({ url, secret }: ChannelConfigs['webhook'], message: Message, sentAt: number): Post {
   const { delivery_id, channel, event } = message;
   const body = JSON.stringify({ delivery_id, sent_at: sentAt, channel, event });

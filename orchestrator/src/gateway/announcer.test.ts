@@ -32,7 +32,7 @@ describe('broadcast networks', () => {
     ['192.0.2.1', '255.255.255.254', null],
     ['192.0.2.1', '255.255.255.255', null],
     ['1.2.3.4', '0.0.0.0', '255.255.255.255'],
-  ])('computes, for the address %s with the netmask %s, the broadcast address %s', (address, netmask, expected) => {
+  ])('computes for the address %s and the netmask %s the broadcast address %s', (address, netmask, expected) => {
     expect(broadcastAddress(address, netmask)).toBe(expected);
   });
 
@@ -95,7 +95,7 @@ describe('datagrams', () => {
     expect(await next).toBe('from 127.0.0.1');
   });
 
-  test('omits datagrams that cannot be built, reports those that cannot be sent, and refuses unknown hosts', async () => {
+  test('omits datagrams that cannot be built, reports send failures, and refuses unknown hosts', async () => {
     const announcer = createAnnouncer();
     const failed = await announcer.send('127.0.0.1', 4747, () => {
       throw new Error('no address to tell');

@@ -4,14 +4,14 @@ import { networkInterfaces } from 'node:os';
 import { type Announcer, type DatagramFor, type Delivery, UnknownHostError } from '../domain/agents/discovery.ts';
 import { type BroadcastRoute, broadcastRoutes, isMulticastOrUnspecified } from './broadcast-routes.ts';
 
-/** Maximum number of addresses to which one host name may resolve; the rest are ignored. */
+/** Maximum number of addresses used for one host name; others are ignored. */
 const maxAddresses = 8;
 const sendTimeoutMs = 5_000;
 
 const bracketed = (address: string, port: number): string =>
   address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** Returns an announcer that sends each announcement from a new socket. The socket receives no data. */
+/** Creates an announcer that sends each announcement from a new socket, which receives no data. */
 export function createAnnouncer(): Announcer {
   return {
     async broadcast(port, datagramFor) {
@@ -54,7 +54,7 @@ async function broadcastOn(route: BroadcastRoute, port: number, datagramFor: Dat
   const datagram = datagramFor(route.from);
   if (datagram === null) return null;
   return withSocket(route.family, bracketed(route.to, port), async (socket) => {
-    // Sends through this interface, regardless of the routing table.
+    // Binding selects the interface, regardless of the routing table.
     await bind(socket, route.family === 'udp4' ? (route.from ?? undefined) : undefined);
     if (route.family === 'udp4') socket.setBroadcast(true);
     else socket.setMulticastInterface(`::%${route.interface}`);
@@ -68,7 +68,7 @@ function sendTo({ address, family }: Address, port: number, datagramFor: Datagra
     // Required if the target is a broadcast address.
     if (family === 'udp4') socket.setBroadcast(true);
     await new Promise<void>((resolve, reject) => {
-      // Connecting the socket determines the local address for this target.
+      // `connect` determines the local address for this target.
       socket.connect(port, address, ((error?: Error) => (error ? reject(error) : resolve())) as () => void);
     });
     const datagram = datagramFor(socket.address().address);

@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os';
 
-/** A network on which to broadcast. */
+/** A network to broadcast on. */
 export interface BroadcastRoute {
   family: 'udp4' | 'udp6';
   /** Local address that agents on the network can dial; null for an IPv6 network with only link-local addresses. */
@@ -51,7 +51,7 @@ export function broadcastAddress(address: string, netmask: string): string | nul
 const toNumber = (address: string): number =>
   address.split('.').reduce((sum, part) => ((sum << 8) | Number(part)) >>> 0, 0);
 
-/** Reports whether an address is multicast or unspecified, in any notation that a resolver returns. */
+/** Reports whether an address is multicast or unspecified. Accepts every notation that a resolver returns. */
 export function isMulticastOrUnspecified(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
   if (plain.includes(':')) return /^ff/i.test(plain) || /^[0:]+$/.test(plain.replace(/%.*$/, ''));

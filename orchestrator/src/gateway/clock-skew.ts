@@ -3,12 +3,12 @@ import type { Link } from './link.ts';
 
 /**
  * The difference between the clocks of an agent and the orchestrator. Expiry and recorded times use the orchestrator's
- * clock. The difference is reported because it affects logs and certificates on the machine.
+ * clock. The difference still affects logs and certificates on the machine, so it is reported.
  */
 
 /** Attribute that contains the difference in seconds. Set only if the difference is noticeable. */
 const attribute = 'clock_skew_secs';
-/** Smaller differences may be network or processing delay. */
+/** Smaller differences may result from network or processing delays. */
 const noticeableSecs = 10;
 
 /** @returns whole seconds by which the agent's clock is ahead; null if the agent sent no time */
@@ -23,7 +23,7 @@ export function withSkew(attributes: Record<string, string>, skew: number | null
   return isNoticeable(skew) ? { ...others, [attribute]: String(skew) } : others;
 }
 
-/** Logs a noticeable difference, unless a similar one was logged last. */
+/** Logs a noticeable difference, unless a similar difference was logged last. */
 export function warnOfSkew(log: Log, link: Pick<Link, 'nodeId' | 'clockSkewSecs' | 'loggedClockSkewSecs'>): void {
   const { nodeId, clockSkewSecs, loggedClockSkewSecs } = link;
   if (loggedClockSkewSecs !== null && !isNoticeable((clockSkewSecs ?? 0) - loggedClockSkewSecs)) return;

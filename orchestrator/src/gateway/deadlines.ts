@@ -1,10 +1,9 @@
 /** Tracks deadlines of items that share one time limit, without a timer for each item. */
 export class Deadlines<T> {
   private readonly allowedMs: number;
-  /** The time at which each item was added. In insertion order, which is also the order of expiry. */
+  /** Time at which each item was added. The insertion order is also the order of expiry. */
   private readonly addedAt = new Map<T, number>();
 
-  /** @param allowedMs time limit of each item */
   constructor(allowedMs: number) {
     this.allowedMs = allowedMs;
   }
@@ -18,7 +17,6 @@ export class Deadlines<T> {
     this.addedAt.delete(item);
   }
 
-  /** Removes and returns expired items. */
   expired(now: number): T[] {
     const items: T[] = [];
     for (const [item, addedAt] of this.addedAt) {
@@ -29,7 +27,6 @@ export class Deadlines<T> {
     return items;
   }
 
-  /** Removes and returns all items. */
   drain(): T[] {
     const items = [...this.addedAt.keys()];
     this.addedAt.clear();

@@ -7,12 +7,12 @@ import { type Link, workFlags } from './link.ts';
 
 /** Maximum number of links served in one turn of the event loop. */
 const linksPerTurn = 32;
-/** Assumed size of an operation, in bytes, until one was sent. */
+/** Assumed size of the first operation, in bytes. */
 const bytesExpected = 512 * 1024;
 
 /**
- * Reads the queued work of agents from the database, and sends it: operations, cancellations, and status changes. Reads
- * for a bounded number of agents at a time, and pauses while too many bytes are buffered.
+ * Reads and sends the queued work of agents: operations, cancellations, and status changes. Reads for a bounded number
+ * of agents at a time, and pauses while too many bytes are buffered.
  */
 export class Dispatcher {
   private readonly links: AgentLinks;
@@ -20,11 +20,11 @@ export class Dispatcher {
   private readonly limits: GatewayLimits;
   private readonly log: Log;
   private readonly queue = new Set<Link>();
-  /** The JSON of lists of resources, for as long as the domain keeps the lists. */
+  /** Lists of resources encoded as JSON. Entries exist as long as the domain keeps the lists. */
   private readonly resources = new WeakMap<object, Buffer>();
   private inFlight = 0;
   private bufferedBytes = 0;
-  /** Size of the last operation that was sent, in bytes. Used as the estimate for operations that are being read. */
+  /** Size of the last operation that was sent, in bytes. Estimates the size of operations that are being read. */
   private lastBytes = bytesExpected;
   private scheduled = false;
 
@@ -40,7 +40,7 @@ export class Dispatcher {
     return this.bufferedBytes;
   }
 
-  /** Number of links that wait for their work to be read. */
+  /** Number of links whose work is not read yet. */
   get waiting(): number {
     return this.queue.size;
   }
@@ -48,7 +48,7 @@ export class Dispatcher {
   /** Queues a link for service. @param flags the work to read and send */
   wake(link: Link, flags: number): void {
     link.pendingWork |= flags;
-    // The flags stay on the link, and are served after the welcome or the current dispatch.
+    // The link keeps the flags until after the welcome or the current dispatch.
     if (link.state !== 'open' || link.dispatching) return;
     this.queue.add(link);
     this.schedule();
@@ -72,7 +72,7 @@ export class Dispatcher {
   private isBusy(): boolean {
     const { dispatchesInFlight, dispatchBufferBytes } = this.limits;
     if (this.inFlight >= dispatchesInFlight) return true;
-    // The first operation may always be read, even if it is larger than the buffer.
+    // Without reads in flight, an operation may be read even if it is larger than the buffer.
     const expected = this.inFlight * this.lastBytes;
     return (
       this.bufferedBytes >= dispatchBufferBytes ||
@@ -114,7 +114,7 @@ export class Dispatcher {
     }
     link.standing = standing;
     if (standing.status === 'approved' && link.ignoredReports) {
-      // The agent resends reports that were ignored before its approval only on a new link.
+      // Only a new link makes the agent resend reports that were ignored before its approval.
       link.send({ type: 'drain', retry_after_secs: 0 });
       link.close(1012, 'approved');
       return;
@@ -130,7 +130,7 @@ export class Dispatcher {
     if (link.standing?.status !== 'approved') return;
     if (link.sentOperation !== null) {
       link.moreWork = true;
-      // Only an operation that the agent has not accepted is sent again.
+      // Resends an operation only if the agent has not accepted it.
       if (link.sentOperationAccepted || link.operationBytes > 0) return;
       if (this.clock.monotonic() - link.sentOperationAt < this.limits.resendMs) return;
     }
@@ -146,7 +146,7 @@ export class Dispatcher {
     if (bytes > this.limits.orchestratorFrameBytes) {
       this.log.error(
         { node_id: link.nodeId, operation_id: operation.operation_id, bytes },
-        'operation exceeds the maximum frame size; not sent',
+        'did not send an operation above the maximum frame size',
       );
       return;
     }

@@ -128,7 +128,7 @@ describe('admission of agents', () => {
     expect(links.calls).toContain('closed: bye: stopped');
   });
 
-  test('records the whole reason of a `bye`, even if it is too long for a close frame', async () => {
+  test('records the complete reason of a `bye`, even if it exceeds a close frame', async () => {
     await start();
     for (const reason of ['x'.repeat(256), '😀'.repeat(128), 'a\ud83d'.repeat(128)]) {
       const agent = await dial();
@@ -190,12 +190,12 @@ describe('admission of agents', () => {
       socket.on('session', (ticket) => sessions.push(ticket));
       return new Promise<typeof socket>((resolve) => {
         socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
-        // Session tickets, if any, arrive before this data.
+        // Session tickets, if any, would arrive before this data.
         socket.once('data', () => resolve(socket));
       });
     };
     const first = await connect();
-    // OpenSSL sends session tickets despite `SSL_OP_NO_TICKET`; they must be unusable.
+    // OpenSSL sends session tickets despite `SSL_OP_NO_TICKET`, but they must be unusable.
     const second = await connect(sessions[0] ?? first.getSession());
     expect(second.isSessionReused()).toBe(false);
     first.destroy();
@@ -219,10 +219,10 @@ describe('admission of agents', () => {
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
   });
 
-  test('refuses a hello relayed by a man in the middle that terminates TLS and forwards every byte', async () => {
+  test('refuses a hello that a man in the middle relays unchanged after terminating TLS', async () => {
     await start();
     const relay = createTlsServer({ key: identity.privateKeyPem, cert: identity.certificatePem }, (inner) => {
-      // Assumes the worst case, in which the relay has the real orchestrator key.
+      // The worst case: the relay has the real orchestrator key.
       const outer = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
       inner.pipe(outer).pipe(inner);
       inner.on('error', () => outer.destroy());
@@ -269,7 +269,7 @@ describe('admission of agents', () => {
     }
   });
 
-  test('refuses messages sent before the hello or before the welcome', async () => {
+  test('refuses messages before the hello and before the welcome', async () => {
     await start();
     const early = await dial();
     early.send({ type: 'report', seq: 1, reports: [accepted(operation().operation_id)] });
@@ -343,7 +343,7 @@ describe('admission of agents', () => {
     socket.on('error', () => {});
     await new Promise((resolve) => socket.once('secureConnect', resolve));
     await agent.settled();
-    // The process is stopped in the turn of the event loop in which the hello is sent.
+    // Stops the process in the turn of the event loop in which the hello is sent.
     agent.send(hello);
     const upgraded = new WebSocket('ws://muster/', { createConnection: () => socket });
     const opened = new Promise((resolve, reject) => {
@@ -354,7 +354,7 @@ describe('admission of agents', () => {
     await agent.next('welcome');
     await opened;
     upgraded.terminate();
-    // An agent that sends no hello is refused nevertheless.
+    // The limits still apply to an agent without a hello.
     const mute = await dial();
     await mute.settled();
     clock.stall(60_000);
@@ -362,7 +362,7 @@ describe('admission of agents', () => {
     expect(await mute.next('refused')).toMatchObject({ code: 'hello_timeout' });
   });
 
-  test('refuses a rejected or removed agent, and asks it to reconnect in ten minutes', async () => {
+  test('refuses a rejected or removed agent for ten minutes', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -382,7 +382,7 @@ describe('admission of agents', () => {
     expect(await third.next('refused')).toMatchObject({ code: 'removed', retry_after_secs: 600 });
   });
 
-  test('limits the admission rate of one agent, and still admits others', async () => {
+  test('limits the admission rate of one agent without delaying other agents', async () => {
     await start({ admissionBurst: 3, admissionsPerSecond: 0.5 });
     const key = await newAgentKey();
     for (let at = 0; at < 3; at++) {
@@ -513,7 +513,7 @@ describe('limits of a link', () => {
       }
     }
     expect(acknowledged).toBe(60);
-    // Each piece is a frame, so credit for pieces is delayed as well.
+    // Each piece is a frame, so the message rate also delays credit for pieces.
     const text = JSON.stringify([finished(operation_id, 'x'.repeat(60))]);
     const parts = text.length;
     for (let part = 0; part < parts; part++) {
@@ -528,7 +528,7 @@ describe('limits of a link', () => {
     expect(gateway.presence.isConnected(agent.key.nodeId)).toBe(true);
   });
 
-  test('handles a burst of drift hints, then one per interval, and always the newest one', async () => {
+  test('handles a burst of drift hints, and then the newest hint in each interval', async () => {
     await start({ driftHintBurst: 3, driftHintIntervalMs: 60_000 });
     const agent = await dial();
     await agent.join();
@@ -543,7 +543,7 @@ describe('limits of a link', () => {
     expect(hints()[3]).toBe('drift path:/5');
   });
 
-  test('sends an agent no work before its approval, and sends it afterwards', async () => {
+  test('sends an agent its work only after its approval', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -581,7 +581,7 @@ describe('limits of a link', () => {
     expect(thief.count('ack')).toBe(0);
   });
 
-  test('limits log lines and audit events of repeated refusals, and logs the number of omitted ones', async () => {
+  test('limits log lines and audit events of repeated refusals, and logs the number of omitted refusals', async () => {
     await start({ refusalBurst: 2, refusalsPerSecond: 1 });
     for (let i = 0; i < 5; i++) {
       const agent = await dial();
@@ -663,7 +663,7 @@ describe('live output of programs', () => {
 });
 
 describe('operations', () => {
-  test('dispatches one operation at a time, each after the end of the previous one is committed', async () => {
+  test('dispatches each operation after the end of the previous operation is committed', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -723,7 +723,7 @@ describe('operations', () => {
     expect(await agent.next('operation')).toEqual(second);
   });
 
-  test('sends a cancellation immediately, and again to an agent that reconnects', async () => {
+  test('sends a cancellation immediately, and repeats it when the agent reconnects', async () => {
     await start();
     const key = await newAgentKey();
     const agent = await dial(key);
@@ -739,7 +739,7 @@ describe('operations', () => {
     expect(await again.next('cancel')).toEqual({ type: 'cancel', operation_id });
   });
 
-  test('sends an agent a status that changed during its admission', async () => {
+  test('sends an agent its status if the status changed during the admission', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -867,12 +867,12 @@ describe('reports', () => {
     }
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 1 });
     expect(links.row(key.nodeId).reports).toEqual(reports);
-    // A report of almost 8 KiB fits, so the whole window is available.
+    // A report of almost 8 KiB shows that the whole window is available.
     again.send({ type: 'report', seq: 2, reports: [finished(operation_id, 'x'.repeat(7_800))] });
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
   });
 
-  test('refuses report pieces that are out of order, inconsistent, outside the schema, or stalled', async () => {
+  test('refuses report pieces that are out of order, inconsistent, invalid, or stalled', async () => {
     await start();
     const { operation_id } = operation();
     const [first, second, third] = pieces(1, large(operation_id)) as { part: number; parts: number; text: string }[];
@@ -953,7 +953,7 @@ describe('reports', () => {
     await second.next('credit');
   });
 
-  test('counts received report pieces toward the budget, but not announced ones', async () => {
+  test('counts received report pieces toward the budget, but not announced pieces', async () => {
     await start({ reassemblyLength: 100_000 });
     for (let i = 0; i < 8; i++) {
       const agent = await dial();
@@ -974,7 +974,7 @@ describe('reports', () => {
     await start({ reportDeadlineMs: 90_000 });
     /**
      * Sends `pieceCount` pieces every half minute.
-     * @returns the number of half minutes until the refusal, and the reason
+     * @returns number of half minutes until the refusal, and its reason
      */
     async function send(pieceCount: number): Promise<[number, string]> {
       const agent = await dial();
@@ -1015,7 +1015,7 @@ describe('reports', () => {
     expect((await again.join()).acknowledged).toBe(0);
     again.send({ type: 'report', seq: 2, reports: [accepted(operation_id)] });
     expect(await again.next('ack')).toEqual({ type: 'ack', seq: 2 });
-    // Ignored reports count against the window.
+    // Ignored reports count toward the window.
     links.newStatus = 'pending';
     const pushy = await dial();
     await pushy.join();
@@ -1025,7 +1025,7 @@ describe('reports', () => {
 });
 
 describe('attributes and hints', () => {
-  test('commits attributes at most every five seconds, and keeps the newest', async () => {
+  test('commits the newest attributes at most every five seconds', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1050,7 +1050,7 @@ describe('attributes and hints', () => {
     await until(() => links.row(agent.key.nodeId).attributes.n === '2');
   });
 
-  test('logs a wrong clock of an agent once, and later changes no more often than attributes are committed', async () => {
+  test('logs the wrong clock of an agent once, and its changes no more often than attributes are committed', async () => {
     links.newStatus = 'pending';
     await start();
     const agent = await dial();
@@ -1197,7 +1197,7 @@ describe('samples', () => {
 });
 
 describe('presence of agents', () => {
-  test('pings every half minute, and ends a link after three unanswered pings', async () => {
+  test('pings agents every half minute, and ends a link after three unanswered pings', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1237,7 +1237,7 @@ describe('presence of agents', () => {
     await (await dial()).join();
   });
 
-  test('replaces a link immediately for the same process', async () => {
+  test('replaces the link of a process immediately with its new link', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'ab'.repeat(16);
@@ -1248,11 +1248,11 @@ describe('presence of agents', () => {
     await former.closed;
     expect(gateway.presence.isConnected(key.nodeId)).toBe(true);
     expect(links.calls).toEqual(expect.arrayContaining(['closed: replaced by a newer link']));
-    // The end of the former link must be recorded first. Otherwise it would mark the agent as disconnected.
+    // If it were recorded after the new link, the end of the former link would mark the agent as disconnected.
     expect(links.calls.indexOf('closed: replaced by a newer link')).toBeLessThan(links.calls.lastIndexOf('admit host'));
   });
 
-  test('refuses and records a second process with the same key while the first one answers', async () => {
+  test('refuses and records a second process with the same key while the first process answers', async () => {
     await start();
     const key = await newAgentKey();
     const first = await dial(key);
@@ -1268,7 +1268,7 @@ describe('presence of agents', () => {
 
   describe('agents with replaced keys', () => {
     const instance_id = 'cd'.repeat(16);
-    /** Creates two keys for one agent: a former key that is valid for one more minute, and the current key. */
+    /** Creates a former key, which is valid for one more minute, and the current key of one agent. */
     async function twoKeys() {
       await start();
       const [former, current] = [await newAgentKey(), await newAgentKey()];
@@ -1307,7 +1307,7 @@ describe('presence of agents', () => {
       expect(codes).toEqual(['key_unknown', 'key_refused', 'rejected']);
     });
 
-    test('ends a link when its former key expires, and refuses new links with that key', async () => {
+    test('ends a link when its former key expires, and refuses new links with this key', async () => {
       const { former, node_id, refuseFormer } = await twoKeys();
       const agent = await dial(former);
       await agent.join({ versions: [4] });
@@ -1330,7 +1330,7 @@ describe('presence of agents', () => {
       expect(await older.next('refused')).toMatchObject({ code: 'rejected' });
     });
 
-    test('replaces a link with a former key by a link with the current key, but not the reverse', async () => {
+    test('replaces a link with a former key by a link with the current key, but never the reverse', async () => {
       const { former, current, node_id } = await twoKeys();
       const copy = await dial(former);
       await copy.join({ versions: [4] });
@@ -1396,7 +1396,7 @@ describe('presence of agents', () => {
       await expectRefused(await comes(next));
       const real = await dial(next);
       await real.join({ versions: [4], instance_id });
-      // The agent disconnects again, but does not reconnect.
+      // The agent announces another key change, but does not reconnect.
       real.send({ type: 'bye', reason: 'to show a new key', returns: true });
       await real.closed;
       clock.advance(14_000);
@@ -1426,7 +1426,7 @@ describe('presence of agents', () => {
     expect(links.calls).not.toContain('cloned');
   });
 
-  test('waits for the commits of the former link before it sends the acknowledged report number', async () => {
+  test('commits the reports of the former link before it sends the last acknowledged report number', async () => {
     await start();
     const key = await newAgentKey();
     const instance_id = 'cd'.repeat(16);
@@ -1460,13 +1460,13 @@ describe('many connections', () => {
     await Promise.all(Array.from({ length: 200 }, async () => (await dial()).join()));
     const longest = turns.stop();
     expect(gateway.presence.count).toBe(200);
-    // The agents run in the same event loop, which doubles the measured time.
+    // The agents share this event loop, which doubles the measured time.
     expect(longest).toBeLessThan(500);
   });
 
   test('admits two hundred agents that reconnect together without blocking the event loop', async () => {
     await start();
-    // The agents run in a thread, so that only the gateway's work delays this event loop.
+    // The agents run in a thread, so that only the gateway delays this event loop.
     const dialler = new Worker(new URL('../../test/dial-many.ts', import.meta.url), {
       workerData: { port, count: 200 },
     });
@@ -1517,7 +1517,7 @@ describe('many connections', () => {
       const dialed = dialAsAgent((proxy.address() as AddressInfo).port);
       await until(() => held.length > 0);
       deliver();
-      // The last message of the handshake is in the kernel, but the process does not read it in time.
+      // The process does not read the last message of the handshake from the kernel in time.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
       const agent = await dialed;
       agents.push(agent);
@@ -1566,11 +1566,11 @@ describe('many connections', () => {
     holder.destroy();
   });
 
-  test('reassigns the handshake slot of a silent socket to the next connection', async () => {
+  test('reassigns the handshake slot of a silent socket to a waiting connection', async () => {
     await start({ handshakesInFlight: 1 });
     const silent = Array.from({ length: 3 }, () => connectTcp(port, '127.0.0.1'));
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
-    // A connection from another address goes before further ones from the first address.
+    // A connection from a second address precedes further connections from the first address.
     const waiting = dial(undefined, '127.0.0.1');
     for (let second = 0; second < 4; second++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -1580,7 +1580,7 @@ describe('many connections', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  test('begins no more handshakes while earlier agents wait for their welcome', async () => {
+  test('begins no handshake above the limit while agents wait for their welcome', async () => {
     await start({ handshakesInFlight: 3 });
     let commit = () => {};
     links.gate = new Promise((resolve) => {
@@ -1591,12 +1591,12 @@ describe('many connections', () => {
     for (const each of dialled) void each.then(() => started++);
     const joining = dialled.map(async (each) => (await each).join());
     await until(() => started >= 3);
-    // Afterward all hellos are read, and every handshake that may begin has begun.
+    // Waits until all hellos are read, and all permitted handshakes have begun.
     for (let i = 0; i < 3; i++) for (const agent of agents) await agent.settled();
     expect(started).toBe(3);
     commit();
     await Promise.all(joining);
-    // Refused and disconnected agents free their slots, too.
+    // Refused and disconnected agents free their slots.
     for (let i = 0; i < 4; i++) {
       const refused = await dial();
       refused.send({ type: 'bye', reason: '' });
@@ -1629,7 +1629,7 @@ describe('many connections', () => {
     late.end();
   });
 
-  test('begins no more handshakes while known agents wait to be recorded', async () => {
+  test('begins no handshake above the limit while known agents wait to be recorded', async () => {
     await start({ handshakesInFlight: 2 });
     let commit = () => {};
     links.gate = new Promise((resolve) => {
@@ -1651,7 +1651,7 @@ describe('many connections', () => {
     await (await third).join();
   });
 
-  test('admits the agents of a site while another address holds slots without a hello', async () => {
+  test('admits the agents of a site while another address occupies slots without a hello', async () => {
     // Only slots expire, so the clock can advance without a limit.
     const never = 1_000_000_000;
     await start({
@@ -1678,7 +1678,7 @@ describe('many connections', () => {
     for (const socket of silent) socket.destroy();
   });
 
-  test('lets thousands of agents of one address wait instead of dropping them', async () => {
+  test('queues thousands of agents of one address without dropping them', async () => {
     await start({ handshakesInFlight: 1 });
     const site = Array.from({ length: 2_500 }, () => connectTcp(port, '127.0.0.1'));
     let dropped = 0;
@@ -1706,7 +1706,9 @@ describe('many connections', () => {
     }
     await until(() => dropped >= 5);
     clock.advance(250);
-    expect(logged.some((entry) => entry.message === 'connections dropped: too many to admit in time')).toBe(true);
+    expect(logged.some((entry) => entry.message === 'dropped connections that could not be admitted in time')).toBe(
+      true,
+    );
     for (const socket of sockets) socket.destroy();
   });
 
@@ -1722,15 +1724,15 @@ describe('many connections', () => {
       }
       return { closed: () => closed, end: () => sockets.forEach((socket) => void socket.destroy()) };
     };
-    // Of the 12 connections, one is in its handshake and six wait.
+    // Of 12 connections, the first is in its handshake, and six wait.
     const silent = await connected(12, '127.0.0.2');
     await until(() => silent.closed() === 5);
     const others = await connected(2, '127.0.0.3');
-    // The queue is full, so connections of the address with the most make room.
+    // The queue is full, so the address with the most connections loses two.
     const late = await connected(2, '127.0.0.4');
     await until(() => silent.closed() === 7);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
-    // Afterward, each address has two waiting connections, so the third one of the new address is dropped.
+    // Each address has two waiting connections, so the third connection of the new address is dropped.
     const more = await connected(3, '127.0.0.5');
     await until(() => silent.closed() === 9 && more.closed() === 1);
     expect([others.closed(), late.closed()]).toEqual([0, 0]);
@@ -1810,7 +1812,7 @@ describe('a busy link', () => {
 });
 
 describe('the end of a link', () => {
-  test('sends both sides the reason for the end of a link, even while the agent is sending', async () => {
+  test('reports why a link ended to the agent and the domain, even while the agent is sending', async () => {
     await start();
     const instance_id = 'ab'.repeat(16);
     const key = await newAgentKey();
@@ -1842,7 +1844,7 @@ describe('the end of a link', () => {
     await until(() => links.calls.includes('closed: internal error'));
   });
 
-  test('tells agents when to reconnect, commits pending reports, and admits no agent while draining', async () => {
+  test('announces the reconnect delay, commits pending reports, and admits no agent while draining', async () => {
     await start();
     const agent = await dial();
     await agent.join();
@@ -1874,7 +1876,7 @@ describe('the end of a link', () => {
     socket.destroy();
   });
 
-  test('handles a socket that closes at any moment', async () => {
+  test('handles the end of a socket at any time', async () => {
     await start();
     const plain = connectTcp(port, '127.0.0.1');
     plain.write('GET / HTTP/1.1\r\n\r\n');

@@ -39,22 +39,22 @@ export interface GatewayOptions {
   bus: Bus;
   clock: Clock;
   log: Log;
-  /** Returns a random number in [0, 1), which spreads the reconnects of agents after a drain. */
+  /** Returns a random number in [0, 1). Spreads the reconnects of agents after a drain. */
   random: () => number;
   /** Seconds between samples, sent to agents in the welcome. */
   metricsInterval?: number;
   limits?: Partial<GatewayLimits>;
-  /** Passed in if other components need it before the gateway exists. */
+  /** Required if other components use the connected agents before the gateway exists. */
   connected?: ConnectedAgents;
 }
 
-/** Links of connected agents, and shells on these links. */
+/** Links to connected agents, and shells on these links. */
 export interface ConnectedAgents {
   readonly registry: LinkRegistry;
   readonly shells: TerminalShells;
 }
 
-/** @param limits must equal the limits of the gateway that uses the result */
+/** @param limits the limits of the gateway that uses the result */
 export function createConnectedAgents(clock: Clock, limits: Partial<GatewayLimits> = {}): ConnectedAgents {
   const all = { ...defaultGatewayLimits, ...limits };
   const registry = new LinkRegistry(clock, all);
@@ -69,15 +69,14 @@ export interface Gateway {
    */
   listen(host: string, port: number): Promise<number>;
   readonly presence: Presence;
-  /** Shells on connected agents. */
   readonly shells: Shells;
-  /** Number of agents with work that is not read yet, and bytes of operations not yet written to the network. */
+  /** Number of agents whose work is not read yet, and bytes of operations not yet written to the network. */
   readonly backlog: { readonly agents: number; readonly bytes: number };
   /** Number of connections dropped before their handshake. */
   readonly dropped: number;
   /**
-   * Stops accepting agents, tells connected agents when to reconnect, and waits for pending commits. Call `close`
-   * afterward.
+   * Stops accepting agents, sends connected agents the delay of their reconnect, and waits for pending commits. Call
+   * `close` afterward.
    */
   drain(): Promise<void>;
   /** Ends every link immediately. */
@@ -89,11 +88,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   return new AgentGateway(options);
 }
 
-/** Refusals that are not the agent's fault, or that have another audit event. */
+/** Refusals that are not the agent's fault, or that the audit log records as a different event. */
 const unauditedRefusals: ReadonlySet<RefusalCode> = new Set(['draining', 'unavailable', 'cloned']);
 
 /**
- * Refusals of peers that proved no key or violated the protocol. They count fully toward the limit of their network.
+ * Refusals of peers that proved no key or violated the protocol. They count in full toward the limit of their network.
  */
 const unprovenRefusals: ReadonlySet<RefusalCode> = new Set([
   'protocol_violation',

@@ -84,7 +84,9 @@ export class Inbound {
     }
   }
 
-  /** Retries pending attributes and drift hints, and refuses stalled reports. Called once per ping interval. */
+  /**
+   * Retries pending attributes and drift hints, and refuses agents whose reports stall. Called once per ping interval.
+   */
   visit(link: Link, now: number): void {
     if (link.attributes !== null) this.commitAttributes(link, now);
     this.hintDrift(link, now);
@@ -107,14 +109,14 @@ export class Inbound {
   }
 
   /**
-   * Reports whether to accept a report: it fits the window, and the agent is approved. Reports of a pending agent are
-   * ignored and not acknowledged, so the agent keeps them until its approval.
+   * Reports whether to accept a report. Reports of a pending agent are ignored and not acknowledged, so the agent keeps
+   * them until its approval. A report beyond the window ends the link.
    */
   private mayReport(link: Link, bytes: number, now: number): boolean {
     this.limitRate(link, now);
     link.unacknowledgedBytes += bytes;
     if (link.unacknowledgedBytes <= this.limits.unacknowledgedBytes) {
-      // Acknowledging a later report would also acknowledge the ignored ones.
+      // Acknowledging this report would also acknowledge the ignored ones.
       if (link.standing?.status === 'approved' && !link.ignoredReports) return true;
       if (!link.ignoredReports)
         this.log.info(
@@ -159,7 +161,7 @@ export class Inbound {
     else this.credit(link);
   }
 
-  /** Continues a waiting report. The link that freed the budget is the caller, so an error must not reach it. */
+  /** Continues a waiting report. Called by the link that freed the budget, so an error must not reach the caller. */
   private resume(link: Link): void {
     try {
       this.credit(link);
@@ -264,7 +266,7 @@ export class Inbound {
       if (sentHere) link.sentOperationAccepted = true;
       if (report.type !== 'finished') continue;
       if (sentHere) link.sentOperation = null;
-      // `moreWork` is unknown for an operation that was sent on an earlier link.
+      // The link does not know `moreWork` for an operation that an earlier link sent.
       look ||= !sentHere || link.moreWork;
     }
     if (look) this.dispatcher.wake(link, workFlags.work);
@@ -291,16 +293,14 @@ export class Inbound {
       },
       (error: unknown) => {
         link.attributesCommitting = false;
-        // Keeps newer attributes if any have arrived. The next visit commits what is kept.
+        // The next visit retries, with newer attributes if any have arrived.
         link.attributes ??= attributes;
         this.log.warn({ node_id: link.nodeId, err: error }, 'failed to commit attributes; will retry');
       },
     );
   }
 
-  /**
-   * Stores samples, and ignores those of pending agents. Agents resend samples that are refused or not acknowledged.
-   */
+  /** Stores samples. Ignores samples of pending agents. Agents resend samples that are refused or not acknowledged. */
   private takeSamples(link: Link, samples: readonly Sample[]): void {
     if (link.standing?.status !== 'approved') return;
     if (link.sampling) {
@@ -333,7 +333,7 @@ export class Inbound {
       .catch((error: unknown) => link.fault(error));
   }
 
-  /** Forwards live output to viewers. Drops output of unapproved agents, and output that cannot be forwarded. */
+  /** Forwards live output to viewers. Drops output that cannot be forwarded, and output of unapproved agents. */
   private showOutput(link: Link, progress: OutputProgress, bytes: number, now: number): void {
     const { outputProgressBytes, outputProgressPerSecond, outputProgressBurst, unacknowledgedBytes } = this.limits;
     if (bytes > outputProgressBytes || link.unacknowledgedBytes + bytes > unacknowledgedBytes) {
@@ -355,7 +355,7 @@ export class Inbound {
     link.showing = true;
     this.links
       .printed(link.nodeId!, progress)
-      .catch((error: unknown) => this.log.debug({ node_id: link.nodeId, err: error }, 'live output dropped'))
+      .catch((error: unknown) => this.log.debug({ node_id: link.nodeId, err: error }, 'dropped live output'))
       .then(() => {
         link.showing = false;
         link.send({ type: 'output_taken' });
@@ -364,8 +364,8 @@ export class Inbound {
   }
 
   /**
-   * Handles the newest drift hint, one at a time. Each may add a record, so a hint above the rate waits for the next
-   * visit.
+   * Handles the newest drift hint, one at a time. Hints may add records to the database, so a hint above the rate waits
+   * for the next visit.
    */
   private hintDrift(link: Link, now: number): void {
     const keys = link.driftHint;
@@ -380,7 +380,7 @@ export class Inbound {
     link.driftHinting = true;
     this.links
       .driftHinted(link.nodeId!, keys)
-      .catch((error: unknown) => this.log.warn({ node_id: link.nodeId, err: error }, 'drift hint dropped'))
+      .catch((error: unknown) => this.log.warn({ node_id: link.nodeId, err: error }, 'dropped drift hint'))
       .finally(() => {
         link.driftHinting = false;
         this.hintDrift(link, now);

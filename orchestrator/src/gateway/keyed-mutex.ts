@@ -3,12 +3,11 @@ export class Turns {
   private readonly limit: number;
   private readonly lines = new Map<string, (() => void)[]>();
 
-  /** @param limit maximum number of callers that hold or await one key */
+  /** @param limit maximum number of callers that hold the lock of one key or wait for it */
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  /** Locks a key. @returns a function that unlocks it; null if too many callers wait */
   async take(key: string): Promise<(() => void) | null> {
     const line = this.lines.get(key);
     if (!line) this.lines.set(key, []);

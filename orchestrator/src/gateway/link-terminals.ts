@@ -3,7 +3,7 @@ import type { Channel } from './terminal-channel.ts';
 /** The terminals of one link. */
 export class LinkTerminals {
   readonly channels = new Map<number, Channel>();
-  /** The last channel number that was assigned. */
+  /** The last assigned channel number. */
   last = 0;
   /** Bytes of input not yet written to the network. */
   unsentBytes = 0;

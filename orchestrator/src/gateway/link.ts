@@ -25,19 +25,21 @@ import { TokenBucket } from './token-bucket.ts';
 /** `greeting` accepts only a hello, `admitting` accepts nothing, `open` follows the welcome, `closing` ignores all input. */
 export type LinkState = 'greeting' | 'admitting' | 'open' | 'closing';
 
-/** Receives the events of all links. A single object uses less memory than closures for each of thousands of links. */
+/**
+ * Receives the events of all links. One object for all links uses less memory than closures for each of thousands of
+ * links.
+ */
 export interface LinkOwner {
   readonly clock: Clock;
   readonly limits: GatewayLimits;
-  /** @param hello the whole message, not validated except for `proof` */
+  /** @param hello the complete message, of which only `proof` is validated */
   onHello(link: Link, proof: HelloProof, hello: unknown): void;
   /** Called for each message after the welcome. @param bytes length of the frame */
   onMessage(link: Link, message: Exclude<AgentMessage, Hello>, bytes: number): void;
   /** Called for each binary frame of a link with terminals. */
   onFrame(link: Link, frame: Buffer): void;
-  /** Called when the orchestrator refuses the agent. */
   onRefused(link: Link, refusal: Refusal): void;
-  /** Called when the link stops sending and receiving messages. Its socket may stay open for a while. */
+  /** Called when the link stops sending and receiving messages. The socket may close later. */
   onClosing(link: Link): void;
   /** Called for an unexpected exception, which is a bug. The exception ends only this link. */
   onFault(link: Link, error: unknown): void;
@@ -48,7 +50,7 @@ export interface LinkOwner {
 export interface ReceivedReport {
   seq: number;
   reports: readonly Report[];
-  /** Bytes that still count against the agent's window. */
+  /** Bytes that count toward the agent's window. */
   bytes: number;
   /** The assembly whose budget must be released; null for a report in one message. */
   assembly: Assembly | null;
@@ -57,7 +59,7 @@ export interface ReceivedReport {
 /** Flags of the work that the dispatcher must read for a link. */
 export const workFlags = { work: 1, cancellations: 2, standing: 4 } as const;
 
-/** Socket class of the server. Shared listeners find the link here. */
+/** Socket class of the server. Shared listeners read the link from this property. */
 export class LinkSocket extends WebSocket {
   link: Link | null = null;
 }
@@ -70,7 +72,7 @@ export class Link {
   private readonly owner: LinkOwner;
   private readonly bucket: TokenBucket;
   state: LinkState = 'greeting';
-  /** Why the link ended, for the log. Later reasons are ignored. */
+  /** Why the link ended, for the log. The first reason wins. */
   endReason: string | null = null;
   /** The nonce of the challenge; null after the hello was checked. */
   nonce: Buffer | null = null;
@@ -80,7 +82,7 @@ export class Link {
   /** Negotiated protocol version. */
   version = 1;
   instanceId = '';
-  /** Whether the agent announced that it will reconnect immediately with a new key. */
+  /** Whether the agent announced an immediate reconnect with a new key. */
   returns = false;
   standing: Standing | null = null;
   /** Seconds by which the agent's clock is ahead, from its last message with a time; null if it sends no time. */
@@ -106,7 +108,7 @@ export class Link {
   /** Whether reports were ignored because the agent was not approved. The agent resends them only on a new link. */
   ignoredReports = false;
   reportQueue: ReceivedReport[] | null = null;
-  /** The pending commit of reports. Another link of the agent may be admitted only after it. */
+  /** The pending commit of reports, which must end before another link of the agent is admitted. */
   committing: Promise<void> | null = null;
   assembly: Assembly | null = null;
   /** Received attributes that are not committed yet. */
@@ -162,8 +164,8 @@ export class Link {
   }
 
   /**
-   * Reports whether bytes were buffered at the last call and now, but none were written to the network in between. A
-   * busy link always has buffered bytes, so a single check is not enough.
+   * Reports whether no buffered bytes were written to the network since the last call. Compares two calls, because a
+   * busy link always has buffered bytes.
    */
   isStuck(): boolean {
     const buffered = this.ws.bufferedAmount;

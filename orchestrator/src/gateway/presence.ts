@@ -3,7 +3,6 @@ import type { Presence } from '../domain/shared/context.ts';
 import type { GatewayLimits } from './limits.ts';
 import type { Link } from './link.ts';
 
-/** Outcome of a probe. */
 export type ProbeOutcome = 'answered' | 'silent' | 'ended';
 
 /** The open links by node id, and a timer wheel that visits each link once per ping interval. */
@@ -30,7 +29,7 @@ export class LinkRegistry implements Presence {
     return this.byNode.size;
   }
 
-  /** Reports whether the agent has an open link. Its record and attributes are then committed. */
+  /** Reports whether the agent has an open link. If so, its record and attributes are committed. */
   isConnected(nodeId: string): boolean {
     return this.byNode.has(nodeId);
   }

@@ -5,11 +5,11 @@ export interface Assembly {
   seq: number;
   parts: number;
   texts: string[];
-  /** Characters received so far. They count against the shared budget. */
+  /** Characters received so far, which count toward the shared budget. */
   length: number;
   /** Frame bytes of each piece that is not credited yet, in order. */
   uncredited: number[];
-  /** Whether the report waits for budget, so that the agent receives no credit. */
+  /** Whether the report waits for budget. The agent then receives no credit. */
   waiting: boolean;
   /** Called when a waiting report may continue. */
   resume: () => void;
@@ -26,8 +26,8 @@ export type PartFault = string;
 
 /**
  * Reassembles large reports within a memory budget that all links share. Only received pieces use budget, not the
- * announced size. When the budget is used up, only the oldest report continues, so that it completes and frees budget.
- * The other agents receive no credit, and cannot send more than their windows.
+ * announced size. When the budget is exhausted, only the oldest report continues, so that it completes and frees
+ * budget. The other agents receive no credit, and cannot send more than their windows.
  */
 export class Reassembly {
   private readonly limits: GatewayLimits;
@@ -66,7 +66,10 @@ export class Reassembly {
     return assembly;
   }
 
-  /** Adds the next piece, and sets `waiting` if no more may follow now. @returns null, or a description of the fault */
+  /**
+   * Adds the next piece, and sets `waiting` if the next one must wait for budget. @returns null, or a description of
+   * the fault
+   */
   add(assembly: Assembly, part: { seq: number; part: number; parts: number; text: string }): PartFault | null {
     if (part.seq !== assembly.seq || part.parts !== assembly.parts || part.part !== assembly.texts.length)
       return `unexpected piece ${part.part} of ${part.parts} of report ${part.seq}; the next is piece ${assembly.texts.length} of ${assembly.parts} of report ${assembly.seq}`;
@@ -105,7 +108,7 @@ export class Reassembly {
       : `report ${seq} was not complete after ${Math.round(this.limits.reportDeadlineMs / 1000)} s`;
   }
 
-  /** Releases the budget of a report. Idempotent. */
+  /** Releases the budget of a report. Has no effect if called again. */
   release(assembly: Assembly): void {
     if (!this.open.delete(assembly)) return;
     this.waiting.delete(assembly);
@@ -120,7 +123,7 @@ export class Reassembly {
     this.resumeOldest();
   }
 
-  /** Resumes the oldest report, even if the budget is used up. */
+  /** Resumes the oldest report, even if the budget is exhausted. */
   private resumeOldest(): void {
     const oldest = this.open.values().next().value;
     if (!oldest?.waiting) return;

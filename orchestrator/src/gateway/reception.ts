@@ -25,7 +25,7 @@ export interface ReceptionOptions {
   dispatcher: Dispatcher;
   clock: Clock;
   log: Log;
-  /** Maximum number of links that are admitted, or wait to be admitted, with one key. */
+  /** Maximum number of links with one key that are admitted or wait for their admission at the same time. */
   claimants: number;
   /** Rate and burst of admissions per agent. */
   admissions: { perSecond: number; burst: number };
@@ -33,7 +33,7 @@ export interface ReceptionOptions {
   metricsInterval: number | undefined;
 }
 
-/** Replaces the code of a refusal if the protocol version of the agent does not have it. */
+/** Replaces the code of a refusal that the agent's protocol version does not define. */
 export function asKnown(refusal: Refusal, version: number): Refusal {
   const { code } = refusal;
   if (code !== 'key_replaced' && code !== 'key_refused' && code !== 'key_unknown') return refusal;
@@ -48,7 +48,7 @@ export function asKnown(refusal: Refusal, version: number): Refusal {
 export class Reception {
   private readonly options: ReceptionOptions;
   private readonly turns: Turns;
-  /** Links that are being admitted, by node id. They also receive hints. */
+  /** Links that are being admitted, by node id. Hints concern these links, too. */
   private readonly claims = new Map<string, Link>();
   private readonly reservations = new ReconnectReservations();
   /** Admission buckets by node id, least recently used first. */
@@ -63,7 +63,7 @@ export class Reception {
     return this.claims.get(nodeId);
   }
 
-  /** Reserves the slot of an agent that reconnects immediately. A link with a former key cannot reserve a slot. */
+  /** Reserves the slot of an agent that reconnects immediately. Does nothing for a link with a former key. */
   reserveSlot({ nodeId, instanceId, keyUntil }: Link): void {
     if (nodeId !== null && keyUntil === null)
       this.reservations.keep(nodeId, instanceId, this.options.clock.monotonic());
@@ -74,7 +74,7 @@ export class Reception {
   }
 
   /**
-   * Welcomes or refuses the link. Verifies the signature before it reads other fields of the hello.
+   * Welcomes or refuses the link. Verifies the signature before all other fields of the hello.
    * @param message the hello, parsed as JSON
    * @throws errors of the domain if the agent cannot be recorded
    */
@@ -99,7 +99,7 @@ export class Reception {
     if (done === null)
       return link.refuse({
         code: 'unavailable',
-        message: 'too many simultaneous links with this key',
+        message: 'too many links with this key wait for admission',
         retry_after_secs: 5,
       });
     this.claims.set(nodeId, link);
@@ -116,7 +116,7 @@ export class Reception {
         bucket.giveBack();
         return;
       }
-      // Checked after the probe, because the former link may have disconnected during it.
+      // Checked after the probe, because the former link may reserve the slot during the probe.
       if (this.reservations.isReservedForOther(nodeId, link.instanceId, this.options.clock.monotonic())) {
         const message = 'the agent is about to reconnect with a new key';
         return link.refuse({ code: 'unavailable', message, retry_after_secs: 5 });
@@ -167,7 +167,10 @@ export class Reception {
     return bucket;
   }
 
-  /** Keeps one of two links of one agent. @returns false if the newer link was refused */
+  /**
+   * Replaces the former link of the agent, or refuses the newer link.
+   * @returns false if the newer link was refused
+   */
   private async replaceFormer(link: Link, nodeId: string): Promise<boolean> {
     const former = this.options.registry.get(nodeId);
     if (!former) return true;

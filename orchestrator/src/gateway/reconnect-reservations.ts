@@ -1,9 +1,12 @@
-/** Duration of a reservation, in milliseconds. If the agent restarts during it, its new process must wait, too. */
+/**
+ * Duration of a reservation, in milliseconds. If the agent restarts in this time, its new process must wait for the end
+ * of the reservation.
+ */
 const reservationMs = 15_000;
 
 /**
  * Reserves the slots of agents that reconnect immediately with a new key. Otherwise, the owner of a copied key could
- * connect between the two links, and take over the key change.
+ * connect between the two links and complete the key change.
  */
 export class ReconnectReservations {
   /** Reservations by node id, oldest first. */

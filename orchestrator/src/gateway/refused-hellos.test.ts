@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RefusedHellos } from './refused-hellos.ts';
 
-test('delays a network that has used its burst, and then allows one hello for each refilled token', () => {
+test('delays a network that has used its burst, until a token is refilled', () => {
   const hellos = new RefusedHellos({ perSecond: 2, burst: 3 });
   for (let at = 0; at < 3; at++) {
     expect(hellos.mayBegin('A', 0)).toBe(true);
@@ -40,7 +40,7 @@ test('stores a bounded number of networks, and evicts the least recently charged
   expect(hellos.mayBegin('N1', 0)).toBe(false);
 });
 
-test('delays the /48 of a client that uses a new /64 for each hello', () => {
+test('delays a /48 network whose client uses a new /64 network for each hello', () => {
   const hellos = new RefusedHellos({ perSecond: 1, burst: 2 });
   for (let at = 0; at < 15; at++) hellos.charge(`2001:db8:0:${at.toString(16)}`, 1, 0);
   expect(hellos.mayBegin('2001:db8:0:ff', 0)).toBe(true);

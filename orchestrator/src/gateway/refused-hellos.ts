@@ -5,15 +5,16 @@ export interface RefusedHelloLimits {
   readonly burst: number;
 }
 
-/** Maximum number of stored networks. Adding another one evicts the least recently charged. */
+/** Maximum number of stored networks. Adding a network evicts the least recently charged one. */
 const maxNetworks = 1024;
 
-/** The limits of a /48 are this many times those of one network, because one client may own all its 65,536 networks. */
+/** Factor of the limits of a /48 relative to one network. One client may own all 65,536 networks of a /48. */
 const wideScale = 8;
 
 interface Account {
   /**
-   * Remaining tokens. Below 1, the network must wait. May be negative, because concurrent handshakes are charged later.
+   * Remaining tokens. Below 1, the network must wait. May be negative, because handshakes in progress are charged
+   * afterward.
    */
   tokens: number;
   refilledAt: number;

@@ -21,7 +21,7 @@ const reports = [
   },
 ];
 
-test('reads every kind of report', () => {
+test('parses every kind of report', () => {
   expect(readReports(JSON.stringify(reports))).toEqual(reportsSchema.parse(reports));
 });
 

@@ -24,7 +24,10 @@ const refusalCodes = {
 /** Maximum number of input frames not yet written to the network. Further input is joined into larger frames. */
 const maxUnsent = 8;
 
-/** Maximum length of a name from an agent, in characters. Half of the wire limit, which counts UTF-16 code units. */
+/**
+ * Maximum length of a name from an agent, in characters. A character may be two UTF-16 code units, which the wire limit
+ * counts.
+ */
 const maxTextLength = 128;
 const maxMessageLength = 500;
 
@@ -59,15 +62,15 @@ export class Channel implements Shell {
   private readonly pieces: Pieces;
   private readonly typed: InputQueue;
   private readonly smallFrames: TokenBucket;
-  /** Events that wait until the opener has received the shell; null afterward. */
+  /** Queued events until the opener has received the shell; null afterward. */
   private queued: (() => void)[] | null = [];
   /** Whether the opener has closed the shell, so that it receives no more events. */
   private silent = false;
-  /** Whether `write` has returned false, so that the opener waits for `writable`. */
+  /** Whether `write` has returned false. The opener then waits for `writable`. */
   private full = false;
   private flushing = false;
   private unsent = 0;
-  /** The size to send after the current one; null for none. */
+  /** The size to send after the current one; null if none waits. */
   private size: { cols: number; rows: number } | null = null;
   private resizing = false;
 
@@ -106,7 +109,7 @@ export class Channel implements Shell {
     this.program = oneLine(program, maxMessageLength);
     this.user = oneLine(user, maxTextLength);
     this.answer.resolve(this);
-    // Delivers events after the code that awaits the shell has run.
+    // Delivers events only after the caller that awaits the shell has received it.
     setImmediate(() => this.release());
     return null;
   }
@@ -162,7 +165,6 @@ export class Channel implements Shell {
     return null;
   }
 
-  /** Ends the channel because its link has ended. */
   onLost(reason: string): void {
     const { state } = this;
     this.show(this.pieces.rest());
@@ -171,7 +173,6 @@ export class Channel implements Shell {
     if (state === 'open') this.deliver(() => this.events.lost(reason));
   }
 
-  /** Rejects the opening because the agent did not answer in time. */
   onTimeout(): void {
     if (this.state !== 'opening') return;
     const seconds = this.limits.terminalOpenTimeoutMs / 1000;
@@ -192,7 +193,7 @@ export class Channel implements Shell {
       return true;
     }
     if (!roomy) this.full = true;
-    // Joins all input of the current turn of the event loop.
+    // Joins all input within one turn of the event loop.
     if (!this.flushing) {
       this.flushing = true;
       queueMicrotask(() => this.safely(() => this.flush()));
@@ -263,7 +264,7 @@ export class Channel implements Shell {
   private sendSize(): void {
     const { size } = this;
     if (size === null || this.state !== 'open') return;
-    // Input that was typed before the size change is sent first.
+    // Sends the input that precedes the size change.
     this.flush();
     this.size = null;
     this.resizing = true;

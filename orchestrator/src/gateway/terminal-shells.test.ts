@@ -151,7 +151,7 @@ describe('opening', () => {
     expect(recorded.shown.toString()).toBe('motd');
   });
 
-  test('rejects with the reason of the agent, without control characters', async () => {
+  test('rejects a shell with the reason of the agent, without control characters', async () => {
     await start();
     const agent = await connected();
     const refused = async (code: string, message: string) => {
@@ -195,7 +195,7 @@ describe('opening', () => {
     await draining;
   });
 
-  test('rejects after ten seconds without an answer, and ignores later messages of the shell', async () => {
+  test('rejects a shell after ten seconds without an answer, and ignores its later messages', async () => {
     await start();
     const agent = await connected();
     const recorded = new RecordedEvents();
@@ -215,7 +215,7 @@ describe('opening', () => {
     agent.show(channel, Buffer.from('late'));
     agent.send({ type: 'terminal_exited', channel, exit_code: 0, signal: null });
     await agent.settled();
-    // The link still works.
+    // Proves that the link still works.
     await opened(agent);
     expect(recorded.events).toEqual([]);
   });
@@ -271,7 +271,7 @@ describe('output of a shell', () => {
     expect(recorded.events[1]).toBe(`lost: the link to ${agent.key.nodeId} ended: protocol_violation`);
   });
 
-  test('refuses messages for a shell that is not open on this link', async () => {
+  test('refuses messages for a shell that is not open on their link', async () => {
     await start();
     const cases: [(agent: TestAgent, channel: number) => void, string][] = [
       [(agent, channel) => agent.show(channel + 1, piece), 'channel 2 belongs to no terminal'],
@@ -373,7 +373,7 @@ describe('output of a shell', () => {
     });
   });
 
-  test('joins output that is not processed yet, and delivers all of it', async () => {
+  test('joins unprocessed output, and delivers it completely', async () => {
     await start({ terminalPieces: 10 });
     const agent = await connected();
     const drops = async ({ channel }: { channel: number }) => {
@@ -399,7 +399,7 @@ describe('output of a shell', () => {
     expect(exited.recorded.events).toEqual(['output', 'exited 0 null']);
   });
 
-  test('keeps a link whose agent sends output but answers no pings', async () => {
+  test('keeps a link whose agent sends output but does not answer pings', async () => {
     await start();
     const agent = await connected();
     const { channel, recorded } = await opened(agent);
@@ -413,7 +413,7 @@ describe('output of a shell', () => {
     expect(gateway.presence.lastContactAt(agent.key.nodeId)).toBe(clock.now() / 1000);
   });
 
-  test('passes output on in buffers of its own size', async () => {
+  test('delivers small output without retaining larger buffers', async () => {
     await start();
     const agent = await connected();
     const { channel, recorded } = await opened(agent);
@@ -426,7 +426,7 @@ describe('output of a shell', () => {
 });
 
 describe('input of a shell', () => {
-  test('sends input in pieces within the window, and reports when it accepts more input', async () => {
+  test('sends input in pieces within the window, and reports when it accepts input again', async () => {
     await start();
     const agent = await connected();
     const { shell, channel, recorded } = await opened(agent);
@@ -451,7 +451,7 @@ describe('input of a shell', () => {
     expect(recorded.events).toEqual(['writable', 'writable']);
   });
 
-  test('sends input before a later size change, and sends only the last of many sizes', async () => {
+  test('sends input before a subsequent size change, and only the last of many sizes', async () => {
     await start();
     const agent = await connected();
     const { shell, channel } = await opened(agent);

@@ -36,11 +36,11 @@ export class TerminalShells implements Shells {
     const link = this.linkFor(options.node_id);
     link.terminals ??= new LinkTerminals();
     const { terminals } = link;
-    // A closed channel counts until the agent confirms it, because its shell may still run.
+    // A closed channel counts until the agent confirms the close, because its shell may still run.
     if (terminals.channels.size >= this.limits.terminalsOfLink || terminals.last >= this.limits.mostChannel)
       throw new MusterError(
         'terminal_limit',
-        `${nameOf(link)} has ${terminals.channels.size} terminals, which is the maximum`,
+        `${nameOf(link)} already has ${terminals.channels.size} terminals, which is the maximum; close one of them`,
       );
     return new Promise((resolve, reject) => {
       const now = this.clock.monotonic();
@@ -64,7 +64,7 @@ export class TerminalShells implements Shells {
     return link;
   }
 
-  /** Handles a binary frame of a link that has, or had, terminals. */
+  /** Handles a binary frame of a link that has or had terminals. */
   receiveFrame(link: Link, frame: Buffer): void {
     const terminal = decodeTerminalFrame(frame);
     if (terminal === null) {
@@ -83,7 +83,7 @@ export class TerminalShells implements Shells {
     const fault = deliver(channel, message);
     if (channel.over) link.terminals?.channels.delete(channel.number);
     if (fault !== null) link.violation(fault);
-    // Large credits do not count toward the message rate, because the amount of input limits their number.
+    // Large credits do not count toward the message rate, because the number of input bytes limits them.
     else if (message.type === 'terminal_credit' && message.bytes * 4 >= this.limits.terminalInputWindowBytes)
       link.uncount();
   }
@@ -97,7 +97,7 @@ export class TerminalShells implements Shells {
     return null;
   }
 
-  /** Ends the shells of a link that is closing, without waiting for the agent to close it. */
+  /** Ends the shells of a link that is closing, without waiting for the agent. */
   forget(link: Link): void {
     const { terminals } = link;
     if (terminals === null) return;

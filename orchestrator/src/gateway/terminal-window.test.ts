@@ -24,7 +24,7 @@ describe('the output window of a terminal', () => {
     expect(window.take(300)).toBe(400);
   });
 
-  test('neither refuses nor stalls a sender that respects its credit', () => {
+  test('neither refuses nor blocks a sender that respects its credit', () => {
     const step = fc.record({ send: fc.nat(600), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), fc.array(step, { maxLength: 60 }), (size, steps) => {
@@ -56,7 +56,7 @@ describe('the output window of a terminal', () => {
 });
 
 describe('pieces of terminal output', () => {
-  test('passes on at most one piece more than the maximum, loses no output, and never stalls', () => {
+  test('delivers all output without stalling, with at most one piece more than the maximum in flight', () => {
     const step = fc.record({ show: fc.nat(20), take: fc.double({ min: 0, max: 1, noNaN: true }) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (maxPieces, steps) => {
@@ -65,7 +65,7 @@ describe('pieces of terminal output', () => {
         const shown: number[] = [];
         let came = 0;
         let taken = 0;
-        /** End offsets of pieces that are not processed yet. */
+        /** End offsets of unprocessed pieces. */
         let ends: number[] = [];
         const record = (piece: Uint8Array | null) => {
           if (piece === null) return;
@@ -91,7 +91,7 @@ describe('pieces of terminal output', () => {
     );
   });
 
-  test('returns the waiting output at the end', () => {
+  test('returns the remaining output at the end', () => {
     const pieces = new Pieces(1, 10);
     expect(pieces.receive(numbered(0, 2))).toEqual(numbered(0, 2));
     expect([pieces.receive(numbered(2, 3)), pieces.receive(numbered(5, 5))]).toEqual([null, null]);

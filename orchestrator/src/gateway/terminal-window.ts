@@ -12,9 +12,9 @@ const stepsOfWindow = 4;
 /** The receiving side. Enforces the output window of an agent, and computes the credit to return. */
 export class OutputWindow {
   private readonly size: number;
-  /** Bytes that were received but not returned as credit. */
+  /** Received bytes that were not returned as credit. */
   private outstanding = 0;
-  /** Bytes that were processed but not returned as credit. */
+  /** Processed bytes that were not returned as credit. */
   private done = 0;
 
   constructor(size: number) {
@@ -47,15 +47,15 @@ export class OutputWindow {
 }
 
 /**
- * Joins small pieces of output. The window limits the bytes, but even a piece of one byte uses hundreds of bytes of
- * memory until the transcript and the viewers have processed it.
+ * Joins small pieces of output, because even a piece of one byte uses hundreds of bytes of memory until the transcript
+ * and the viewers have processed it.
  */
 export class Pieces {
   private readonly maxPieces: number;
   private readonly window: number;
-  /** Pieces passed on since the last time at which all were processed. */
+  /** Pieces in flight since all pieces were last processed. */
   private count = 0;
-  /** Bytes that were passed on but not processed. */
+  /** Bytes in flight. */
   private untaken = 0;
   private gathered: Uint8Array | null = null;
   private length = 0;
@@ -69,10 +69,10 @@ export class Pieces {
     this.window = window;
   }
 
-  /** @returns the piece to pass on now, with its own memory; null while it must wait */
+  /** @returns the piece to deliver now, with its own memory; null while it must wait */
   receive(bytes: Uint8Array): Uint8Array | null {
     if (this.count < this.maxPieces)
-      // Copies a small piece, which would otherwise keep its whole read buffer in memory.
+      // Copies a small piece, which would otherwise retain its whole read buffer.
       return this.handOn(bytes.buffer.byteLength > 2 * bytes.length ? new Uint8Array(bytes) : bytes);
     this.gathered ??= new Uint8Array(this.window);
     this.gathered.set(bytes, this.length);
@@ -80,7 +80,10 @@ export class Pieces {
     return null;
   }
 
-  /** Marks bytes as processed. @returns the piece to pass on now, or null */
+  /**
+   * Marks bytes as processed.
+   * @returns the piece to deliver now, or null
+   */
   take(bytes: number): Uint8Array | null {
     this.untaken -= bytes;
     if (this.untaken > 0) return null;
@@ -88,7 +91,10 @@ export class Pieces {
     return this.rest();
   }
 
-  /** Ends the output. @returns the last piece to pass on, or null */
+  /**
+   * Ends the output.
+   * @returns the last piece to deliver, or null
+   */
   rest(): Uint8Array | null {
     const { gathered, length } = this;
     this.gathered = null;
@@ -110,9 +116,8 @@ export class InputQueue {
   private readonly pieces: Uint8Array[] = [];
   /** Bytes of the first piece that are already sent. */
   private sent = 0;
-  /** Number of queued bytes. */
   waiting = 0;
-  /** Bytes that were sent but not credited. */
+  /** Sent bytes without credit. */
   private outstanding = 0;
 
   /**
@@ -151,7 +156,6 @@ export class InputQueue {
     return whole;
   }
 
-  /** Receives credit. @returns false if the credit exceeds the bytes in flight */
   credit(bytes: number): boolean {
     this.outstanding -= bytes;
     return this.outstanding >= 0;

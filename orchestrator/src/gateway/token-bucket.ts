@@ -1,9 +1,9 @@
-/** A token bucket. Callers pass the rate and burst, so that thousands of buckets need not store them. */
+/** A token bucket. Callers pass the rate and burst, so that thousands of buckets do not store copies. */
 export class TokenBucket {
   private tokens: number;
   private refilledAt: number;
 
-  /** @param now monotonic milliseconds, as in `take` */
+  /** @param now monotonic milliseconds */
   constructor(burst: number, now: number) {
     this.tokens = burst;
     this.refilledAt = now;
@@ -19,7 +19,7 @@ export class TokenBucket {
   }
 
   /**
-   * Takes one token, even if none is left.
+   * Takes one token, which it borrows if none is left.
    * @returns milliseconds until the borrowed tokens are refilled; 0 if none are borrowed
    */
   owe(now: number, perSecond: number, burst: number): number {
@@ -28,7 +28,7 @@ export class TokenBucket {
     return Math.max(0, (-this.tokens * 1000) / perSecond);
   }
 
-  /** Returns a token that `take` removed. */
+  /** Returns a taken token. */
   giveBack(): void {
     this.tokens += 1;
   }

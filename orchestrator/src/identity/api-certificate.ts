@@ -12,7 +12,7 @@ const renewalDays = 30;
 export interface ApiCertificate {
   /** Private key, PKCS#8 in PEM. */
   key: string;
-  /** PEM. */
+  /** In PEM. */
   certificate: string;
   /** SHA-256 of the certificate in upper-case hex with colons, the notation of browsers. */
   fingerprint: string;

@@ -20,8 +20,8 @@ export function rawPublicKey(key: KeyObject): Buffer | null {
 }
 
 /**
- * Returns the same id as `idOfKey`, but synchronously. Hashing in another thread would cost 0.5 ms of the event loop
- * for each of thousands of agents that reconnect together.
+ * Returns the same id as `idOfKey`, but synchronously. Asynchronous hashing would add 0.5 ms of event-loop time for
+ * each of thousands of agents that reconnect together.
  */
 export function idOfRawKey(raw: Uint8Array): string {
   return hash('sha256', raw, 'hex').slice(0, 32);

@@ -53,7 +53,7 @@ describe('the API certificate', () => {
     expect(certificate.checkHost('localhost')).toBe('localhost');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.publicKey.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    // A certificate with additional hosts is kept, so that clients need not trust a new one.
+    // A certificate with more hosts than requested is reused, so that clients need not trust a new one.
     expect(await loadApiCertificate(dir, null)).toEqual(wider);
     const later = Date.now() + 800 * 86_400_000;
     expect((await loadApiCertificate(dir, null, later)).certificate).not.toBe(wider.certificate);
@@ -70,7 +70,7 @@ describe('public keys', () => {
   };
   const prime = 2n ** 255n - 19n;
 
-  test('accepts generated keys', () => {
+  test('accepts generated public keys', () => {
     const pair = generateKeyPairSync('ed25519');
     const raw = rawPublicKey(pair.privateKey)!;
     expect(isUsablePublicKey(raw)).toBe(true);
@@ -83,7 +83,7 @@ describe('public keys', () => {
     expect(idOfRawKey(raw)).toBe(await idOfKey(raw));
   });
 
-  test('refuses every point of small order, with either sign', () => {
+  test('refuses every public key of small order, with either sign', () => {
     // The encodings of the eight points of small order, from published test vectors for RFC 8032.
     const published = [
       '0000000000000000000000000000000000000000000000000000000000000000',
@@ -100,7 +100,7 @@ describe('public keys', () => {
       }
   });
 
-  test('refuses a y coordinate that is not reduced, and other lengths', () => {
+  test('refuses a public key whose y coordinate is not reduced, or whose length is not 32 bytes', () => {
     for (let above = 0n; above < 19n; above++) expect(isUsablePublicKey(littleEndian(prime + above))).toBe(false);
     expect(isUsablePublicKey(littleEndian(prime + 3n, 1))).toBe(false);
     expect(isUsablePublicKey(new Uint8Array(31))).toBe(false);

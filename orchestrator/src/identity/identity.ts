@@ -4,7 +4,7 @@ import { ensurePrivateDirectory, readPrivateFile, writePrivateFile } from '../..
 import { selfSigned } from './certificate.ts';
 import { rawPublicKey } from './ed25519-key.ts';
 
-/** The identity of the orchestrator toward its agents. */
+/** The key and certificate that the orchestrator presents to its agents. */
 export interface Identity {
   /** The orchestrator key, which agents pin; 32 bytes. */
   publicKey: Buffer;

@@ -50,7 +50,7 @@ describe('sources of keys', () => {
     expect((await load({ env: { ...env, MUSTER_SECRETS_KEY: '' } })).ids).toEqual(ids(5));
   });
 
-  test('changes only the keys in the file of the data directory', async () => {
+  test('adds and removes only keys in the file of the data directory', async () => {
     put('secrets.keys', hex(5));
     expect((await load()).canAdd).toBe(true);
     const given = await load({ env: { MUSTER_SECRETS_KEY: hex(1) } });
@@ -101,7 +101,7 @@ describe('refused keys', () => {
     ['base64 of 31 bytes', Buffer.alloc(31, 0xa9).toString('base64')],
     ['nothing but a comment', '# none\n\n'],
     ['one good and one bad', `${hex(1)}\n${secret}`],
-  ])('refuses %s, and includes the source but not the content in the error', async (_, text) => {
+  ])('refuses %s as a key, and includes the source but not the content in the error', async (_, text) => {
     for (const [more, location] of [
       [{ env: { MUSTER_SECRETS_KEY: text } }, 'the variable MUSTER_SECRETS_KEY'],
       [{ env: credential(text) }, 'the credential '],
@@ -130,7 +130,7 @@ describe('refused keys', () => {
     await expect(load({ file: put('given.key', hex(1), mode) })).rejects.toThrow('gives other users access to keys');
   });
 
-  test('accepts a file that only its owner or a group can read', async () => {
+  test('accepts a key file that only its owner and group can read', async () => {
     for (const mode of [0o640, 0o440, 0o600, 0o400])
       expect((await load({ file: put(`given-${mode}.key`, hex(1), mode) })).ids).toEqual(ids(1));
   });
@@ -143,7 +143,7 @@ describe('refused keys', () => {
 });
 
 describe('key changes', () => {
-  test('writes a new key to disk before its use, and removes a retired one from disk', async () => {
+  test('writes a new key to disk before its use, and removes a retired key from disk', async () => {
     const keys = await load();
     const [former = ''] = keys.ids;
     await keys.add();

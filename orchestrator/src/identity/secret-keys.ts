@@ -41,7 +41,7 @@ export class SecretKeys {
     this.#keys = given.map((bytes) => ({ key: keyOf(bytes), bytes: ownFile === null ? null : bytes }));
   }
 
-  /** The key that encrypts new values; null if there is no key. */
+  /** The key that encrypts new values; null without keys. */
   get active(): SecretKey | null {
     return this.#keys[0]?.key ?? null;
   }
@@ -59,15 +59,12 @@ export class SecretKeys {
     return this.#ownFile !== null;
   }
 
-  /** Whether a rotation was interrupted, which leaves more than one key in the orchestrator's key file. */
+  /** Whether an interrupted rotation has left more than one key in the orchestrator's key file. */
   get rotationCutOff(): boolean {
     return this.canAdd && this.#keys.length > 1;
   }
 
-  /**
-   * Runs an action that encrypts a value with the active key and writes it. The key is not retired before the action
-   * ends.
-   */
+  /** Runs an action that encrypts a value with the active key and writes it. `settled` waits for the action. */
   async encrypting<T>(act: (key: SecretKey | null) => Promise<T>): Promise<T> {
     const done = act(this.active);
     const settled = done.then(
@@ -82,7 +79,7 @@ export class SecretKeys {
     }
   }
 
-  /** Waits for all encryptions that are in progress. */
+  /** Waits until no encryption is in progress. */
   async settled(): Promise<void> {
     await Promise.all(this.#writing);
   }
@@ -146,10 +143,10 @@ function parseKeys(text: string, where: string): Buffer[] {
 
 interface KeySources {
   dataDir: string;
-  /** The configuration's `secrets_key_file`. */
+  /** Value of the setting `secrets_key_file`. */
   file: string | null;
   env: NodeJS.ProcessEnv;
-  /** Reports whether the database has secrets. If it has, a missing key is not replaced by a new one. */
+  /** Reports whether the database has secrets. In this case, a missing key is not replaced by a new one. */
   hasSecrets: () => Promise<boolean>;
 }
 
@@ -166,7 +163,7 @@ export async function loadSecretKeys({ dataDir, file, env, hasSecrets }: KeySour
     outside.push(...parseKeys(variable, 'the variable MUSTER_SECRETS_KEY'));
   if (credentials !== undefined) {
     const path = join(credentials, 'muster-secrets-key');
-    // The mode is not checked, because systemd sets it, and an ACL may make it look loose.
+    // The mode is not checked, because systemd sets it, and ACLs can make it appear too permissive.
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;

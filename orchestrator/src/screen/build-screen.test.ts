@@ -27,12 +27,14 @@ function look(terminal: Terminal) {
   return { type: active.type, rows, x: active.cursorX, y: active.cursorY, modes: { ...terminal.modes } };
 }
 
-/** Writes all output to one terminal. Writes the screen built from the first part, and then the rest, to another. */
+/**
+ * Compares one terminal that receives all output with one that receives the screen of the first part and then the rest.
+ */
 async function compare(first: string, rest: string, opening = '') {
   const all = newTerminal();
   await write(all, opening + first + rest);
   const back = newTerminal();
-  // The second terminal already has other content and modes.
+  // The second terminal contains unrelated content and modes.
   await write(back, '\x1b[?1049h\x1b[?1003h\x1b[?2004h\x1b[?25l\x1b[2;4r\x1b[41mold\x1b[?7l');
   const screen = await buildScreen({ ...size, opening, lines: recorded(first) });
   await write(back, screen as Uint8Array);
@@ -105,7 +107,7 @@ test('shows the same screen after any output, on the main and the alternate scre
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('', '\x1b[?1049h'), shown, async (on, first) => {
       const { all, back } = await compare(`${on}${first}`, '');
-      // After a full row, the cursor may be on the last column or beyond it.
+      // A full row leaves the cursor either on the last column or beyond it.
       const column = ({ x }: { x: number }) => Math.min(x, size.cols - 2);
       expect([back.y, column(back)]).toEqual([all.y, column(all)]);
       expect(back.rows).toEqual(all.rows);

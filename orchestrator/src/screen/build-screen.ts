@@ -3,7 +3,7 @@ import headless, { type Terminal } from '@xterm/headless';
 import { TerminalModes } from '../domain/terminals/terminal-modes.ts';
 import { CastReplay } from '../store/cast.ts';
 
-/** Builds the screen that a part of a transcript leaves behind, as bytes that reproduce it in another terminal. */
+/** Builds the screen after a part of a transcript, as bytes that reproduce the screen in another terminal. */
 
 export interface ScreenJob {
   readonly cols: number;
@@ -20,7 +20,7 @@ const maxBytes = 4 * 1024 * 1024;
 /** Maximum repetitions of a character in one control sequence. */
 const maxRepeats = 4096;
 
-/** Resets modes of the terminal that shows the screen, and clears its screen but not its scrollback. */
+/** Resets the modes of the terminal that shows the screen. Clears the screen but not the scrollback. */
 const clearScreen = '\x1b[?1049l\x1b[!p\x1b[?9;1000;1002;1003;1004;1005;1006;2004l\x1b[0 q\x1b[m\x1b[H\x1b[2J';
 
 /** @returns null when the screen exceeds the maximum size */
@@ -43,11 +43,11 @@ export async function buildScreen({ cols, rows, opening, lines }: ScreenJob): Pr
     }
   }
   const { cursorX, cursorY } = terminal.buffer.active;
-  // After a full last row, or a mode change that moves the cursor, the text alone leaves the cursor one column off.
+  // The text alone leaves the cursor one column off after a full last row or a mode change that moves the cursor.
   const cursor = cursorX === terminal.cols && !modes.movesCursor ? null : { row: cursorY + 1, column: cursorX + 1 };
   // Entering the alternate screen fills it with the current background color.
   const written = serializer.serialize({ scrollback }).replace('\x1b[?1049h', '\x1b[m\x1b[?1049h');
-  // The serializer writes 0 columns for no movement, but terminals then move by one.
+  // The serializer writes a movement of 0 columns, which terminals treat as 1.
   const text = written.replaceAll('\x1b[0C', '').replaceAll('\x1b[0D', '');
   const screen = Buffer.from(clearScreen + text + modes.closing(cursor));
   return screen.length > maxBytes ? null : screen;

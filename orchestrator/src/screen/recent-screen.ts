@@ -10,7 +10,9 @@ const maxThreads = 2;
 const timeoutMs = 10_000;
 const threadMegabytes = 192;
 
-const unknown = Buffer.from('\x1b[H\x1b[2J[muster: the earlier screen cannot be shown]\r\n');
+const unknown = Buffer.from(
+  '\x1b[H\x1b[2J[muster: the previous screen cannot be restored; only new output is shown]\r\n',
+);
 
 export interface RecentScreenParts {
   readonly transcripts: Pick<Transcripts, 'part'>;
@@ -19,8 +21,8 @@ export interface RecentScreenParts {
 }
 
 /**
- * Builds screens of terminal sessions from their transcripts, each in a thread of its own, so that the event loop is not
- * blocked and hostile bytes affect only the thread. The terminal emulator is loaded in the thread, on first use.
+ * Builds screens of terminal sessions from their transcripts. Each screen has its own thread, so that it does not block
+ * the event loop and hostile bytes affect only this thread. The thread loads the terminal emulator on first use.
  */
 export function createRecentScreen({ transcripts, clock, log }: RecentScreenParts): RecentScreen {
   const waiting: (() => void)[] = [];
@@ -53,7 +55,7 @@ export function createRecentScreen({ transcripts, clock, log }: RecentScreenPart
       worker.once('error', reject);
       worker.once('exit', () => {
         cancelTimer();
-        reject(new Error('the thread ended without a screen'));
+        reject(new Error('the thread exited without a screen'));
       });
     });
   };
