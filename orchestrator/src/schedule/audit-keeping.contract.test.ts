@@ -29,16 +29,15 @@ function start(domain: Domain, { holder = 'one', retentionDays = 0, consumers = 
 }
 
 const head = async (domain: Domain) => (await readChainEnds(domain.context)).head.place;
-/** Waits until the work of a timer is done, without advancing the test's clock. */
+/** Waits for the work of a timer without advancing the test's clock. */
 const untilPlaced = async (domain: Domain, place: number) => {
   for (let tries = 0; tries < 6_000 && (await head(domain)) < place; tries++) await sleep(10);
   expect(await head(domain)).toBe(place);
 };
-/** Waits long enough for a round to end, even on a busy machine. */
+/** Waits until a round has ended, even on a busy machine. */
 const idle = () => sleep(150);
 
 describeDatabases('keeping the audit log', (fixture) => {
-  // Runs before the databases are closed.
   afterEach(async () => {
     for (const keeping of keepings.splice(0)) await keeping.stop();
   });
@@ -47,7 +46,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   const openAt = (at: string): Promise<Domain> =>
     openDomain({ ...fixture, open: () => fixture.open({ at }) } as DatabaseFixture);
 
-  test('chains announced events within 25 ms and others within two seconds', async () => {
+  test('chains announced events within 25 ms, and all other events within two seconds', async () => {
     const domain = await openAt(await fixture.newAddress());
     await happen(domain, 1);
     start(domain);
@@ -70,7 +69,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await untilPlaced(domain, 6);
   });
 
-  test('retries one second after a failure', async () => {
+  test('retries a failed round after one second', async () => {
     const domain = await openAt(await fixture.newAddress());
     const write = domain.db.write;
     domain.db.write = () => Promise.reject(new Error('away'));
@@ -89,7 +88,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     await untilPlaced(domain, 2);
   });
 
-  test('finishes the current round on stop, and starts no other round', async () => {
+  test('finishes the current round on stop, and starts no further round', async () => {
     const domain = await openAt(await fixture.newAddress());
     await happen(domain, 2);
     let go = () => {};
@@ -123,7 +122,7 @@ describeDatabases('keeping the audit log', (fixture) => {
     expect(await head(domain)).toBe(2);
   });
 
-  test('removes expired events every five minutes, and only while it holds the lease', async () => {
+  test('removes expired events every five minutes while it holds the lease', async () => {
     const at = await fixture.newAddress();
     const one = await openAt(at);
     const two = await openAt(at);
@@ -131,13 +130,13 @@ describeDatabases('keeping the audit log', (fixture) => {
     start(one, { holder: 'one', retentionDays: 10 });
     one.clock.advance(0);
     await untilPlaced(one, 5);
-    // The round also searches for expired events. It must end before time advances.
+    // The round also searches for expired events. This search must end before the clock advances.
     await idle();
     await idle();
     one.clock.jump(12 * dayMs);
     two.clock.jump(12 * dayMs);
     const other = start(two, { holder: 'two', retentionDays: 10 });
-    // The second process has an accurate clock: the first has just renewed the lease.
+    // The second process has the correct time: the first process has just renewed the lease.
     one.clock.advance(2_000);
     await idle();
     await other.round();
@@ -151,14 +150,14 @@ describeDatabases('keeping the audit log', (fixture) => {
       one.clock.advance(2_000);
       await idle();
     }
-    // A prune records its event before it deletes others.
+    // A prune records its event before it deletes expired events.
     const begin = async () => (await readChainEnds(one.context)).anchor.place;
     for (let tries = 0; tries < 3_000 && (await begin()) === 0; tries++) await sleep(20);
     expect(await pruned()).toBe(1);
     expect(await begin()).toBe(5);
   });
 
-  test('stops even if the database does not answer', async () => {
+  test('stops without an answer of the database', async () => {
     const domain = await openAt(await fixture.newAddress());
     const keeping = start(domain);
     await keeping.round();
@@ -166,9 +165,9 @@ describeDatabases('keeping the audit log', (fixture) => {
     await keeping.stop();
   });
 
-  // An SQLite file has only one process.
+  // Only one process can use an SQLite file.
   if (fixture.kind === 'postgres')
-    test('maintains the audit log in one process at a time; another takes over when the lease expires or is released', async () => {
+    test('maintains the audit log in one process at a time, which changes when the lease expires or is released', async () => {
       const at = await fixture.newAddress();
       const one = await openAt(at);
       const two = await openAt(at);
@@ -180,7 +179,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect(await head(two)).toBe(0);
       await first.round();
       expect(await head(two)).toBe(3);
-      // From here on, the first process is paused.
+      // The first process is paused from this point.
       await happen(one, 2);
       two.clock.advance(9_999);
       await second.round();
@@ -188,7 +187,7 @@ describeDatabases('keeping the audit log', (fixture) => {
       two.clock.advance(2);
       await second.round();
       expect(await head(two)).toBe(5);
-      // The first process resumes, but the second one holds the lease.
+      // The first process resumes, but the second process holds the lease.
       await happen(one, 1);
       one.clock.advance(10_001);
       await first.round();
@@ -199,10 +198,10 @@ describeDatabases('keeping the audit log', (fixture) => {
       expect((await createVerifier(one.context).verify(new AbortController().signal)).ok).toBe(true);
     });
 
-  test('chains all events of a database without a chain, and sends no notifications about them', async () => {
+  test('chains all events of a database without a chain, and sends no notifications of them', async () => {
     const at = await fixture.newAddress();
     await (await fixture.open({ at, migrations: migrations.slice(0, 1) })).close();
-    // Creates the database as the first release did.
+    // Creates the database of the first release.
     const old = await fixture.open({ at, migrations: migrations.slice(0, 1) });
     const before = await openDomain({ ...fixture, open: async () => old } as DatabaseFixture);
     await happen(before, 1_100, 'agent.lost');
@@ -221,7 +220,7 @@ describeDatabases('keeping the audit log', (fixture) => {
   });
 
   if (fixture.kind === 'postgres')
-    test('chains and streams an event once, even if its transaction commits after later events were chained', async () => {
+    test('chains and streams an event once, even if it is committed after subsequent events were chained', async () => {
       const at = await fixture.newAddress();
       const domain = await openAt(at);
       const keeping = start(domain);

@@ -4,7 +4,7 @@ import type { Sequencer } from '../domain/audit/event-sequencer.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createLease, type Fence } from '../domain/shared/leases.ts';
 
-/** Maintains the audit log: chains events soon after they are written, and removes expired ones. */
+/** Maintains the audit log: chains events soon after they are written, and removes expired events. */
 
 /** Milliseconds to gather events for one transaction. */
 const gatherMs = 25;
@@ -21,9 +21,9 @@ export interface AuditKeeping {
 
 export interface AuditKeepingOptions {
   sequencer: Sequencer;
-  /** Retention in days; 0 keeps all events. May change between rounds. */
+  /** Retention in days; 0 keeps all events. Read in each round. */
   readonly retentionDays: number;
-  /** Identifies this process among those that share the database. Must not change across restarts. */
+  /** Identifies this process among the processes that share the database. Equal after a restart. */
   holder: string;
 }
 
@@ -43,7 +43,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       if (await sequencer.place(fence)) continue;
       if (clock.monotonic() >= pruneAt) {
         pruneAt = clock.monotonic() + pruneEveryMs;
-        // Pruning can take long, so it runs in the background while new events are chained.
+        // Runs in the background, because pruning may take long and new events must be chained.
         pruning ??= prune(fence).finally(() => {
           pruning = null;
         });
@@ -60,7 +60,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
     }
   };
   const round = async () => {
-    // A round in progress may have missed the newest events, so wait for it and run another.
+    // A round in progress may have missed the newest events, so wait for its end and run another round.
     while (running !== null) await (running as Promise<void>).catch(() => {});
     running = work();
     try {
@@ -99,7 +99,7 @@ export function startAuditKeeping(context: Context, clock: Clock, options: Audit
       due?.cancelTimer();
       while (running !== null) await (running as Promise<void>).catch(() => {});
       await pruning;
-      // A stop must succeed even if the database is unavailable. The lease then expires.
+      // Stopping must succeed even if the database is unavailable. The lease then expires.
       await lease.release().catch((error: unknown) => {
         context.log.warn({ err: error }, 'failed to release the lease of the audit log');
       });

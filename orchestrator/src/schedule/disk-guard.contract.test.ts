@@ -23,7 +23,7 @@ describeDatabases('disk guard', (fixture) => {
     return { domain, clock, disk, start, events };
   }
 
-  test('records one event when the disk is low and one when it recovers, even across a restart', async () => {
+  test('records one event when disk space is low and one event when it recovers, even across a restart', async () => {
     const { disk, start, events } = await guarded();
     let guard = start();
     await guard.look();
@@ -53,7 +53,7 @@ describeDatabases('disk guard', (fixture) => {
     const { domain, clock, disk, start } = await guarded();
     const guard = start();
     await guard.look();
-    /** Lets a due measurement and its writes finish. */
+    /** Completes a due measurement and its writes. */
     const pass = async (ms: number) => {
       clock.advance(ms);
       await guard.stop().then(() => {});

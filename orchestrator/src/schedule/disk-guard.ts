@@ -12,7 +12,8 @@ import type { Context } from '../domain/shared/context.ts';
 
 const defaultIntervalMs = 5_000;
 /**
- * Interval in milliseconds when free space is near the reserve. A burst could fill the disk within the usual interval.
+ * Interval in milliseconds when free space is near the reserve. A burst of writes could fill the disk within the usual
+ * interval.
  */
 const nearMs = 1_000;
 /** Free space below this multiple of the reserve counts as near. */
@@ -26,7 +27,7 @@ export interface DiskGuardOptions {
 }
 
 export interface DiskGuard {
-  /** The last measurement; null if there is none or it failed. */
+  /** The last measurement; null before the first measurement, or after a failed one. */
   readonly space: DiskSpace | null;
   readonly low: boolean;
   /** Measures once, for startup and tests. Never rejects. */
@@ -54,7 +55,7 @@ export function startDiskGuard(context: Context, clock: Clock, options: DiskGuar
         log.error(about, 'disk nearly full; requests that would add data are refused until space is freed');
       else if (before && !space.low) log.info(about, 'disk space recovered; all requests are accepted');
     } catch (error) {
-      // An unreadable disk counts as not full. Writes to a full disk fail anyway.
+      // Requests are accepted if free space is unknown. Writes to a full disk fail anyway.
       space = null;
       if (!blind) log.warn({ err: error }, 'failed to read free disk space');
       blind = true;

@@ -7,13 +7,13 @@ import type { Lease } from '../domain/shared/leases.ts';
 /** Queues due drift checks every second and whenever a check ends. */
 
 const intervalMs = 1_000;
-/** Interval in milliseconds between searches for checks that are due later than the current settings allow. */
+/** Interval in milliseconds between searches for agents whose due times exceed the current drift interval. */
 const pullInMs = 3_600_000;
 
 export interface DriftSweepOptions extends SweepRules {
   /** The lease of the drift sweep. Among processes that share the database, only its holder sweeps. */
   readonly lease: Lease;
-  /** Whether sweeps are paused: no checks are queued while this returns true. */
+  /** Reports whether sweeps are paused. A paused sweep queues no checks. */
   readonly paused?: () => boolean;
 }
 
@@ -46,10 +46,10 @@ export function startDriftSweep(context: Context, clock: Clock, options: DriftSw
       pulledInAt = clock.monotonic();
     }
     for (const id of await queueDue(context, options, fence)) pending.add(id);
-    // The hint of a check can arrive before its id is added here. The id then stays until it is dropped as the oldest.
+    // If the hint that a check has ended arrives before its id is added, the id remains until it is the oldest.
     while (pending.size > options.maxConcurrent) pending.delete(pending.values().next().value as string);
   };
-  /** Runs one sweep at a time. A request during a sweep triggers another one. Never rejects. */
+  /** Runs one sweep at a time. A request during a sweep starts another sweep. Never rejects. */
   const look = (): Promise<void> => {
     again = true;
     looking ??= (async () => {

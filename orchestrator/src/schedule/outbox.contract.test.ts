@@ -40,7 +40,7 @@ describeDatabases('outbox', (fixture) => {
         giveUpAfter: 86_400,
         retentionDays: 30,
         lease: createLease(context, 'outbox', 'test'),
-        // Only servers that hang reach this timeout. Others answer immediately, even on a busy machine.
+        // Only servers that hang reach this timeout. All other servers answer immediately, even on a busy machine.
         timeoutMs: 120_000,
         ...options,
         ...more,
@@ -82,7 +82,7 @@ describeDatabases('outbox', (fixture) => {
   const summaries = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ body }) => JSON.parse(body).event.summary);
   const ids = ({ arrived }: Pick<FarEnd, 'arrived'>) => arrived.map(({ headers }) => headers['idempotency-key']);
 
-  test('delivers messages in order, and once if no attempt fails', async () => {
+  test('delivers messages in order, and exactly once if no attempt fails', async () => {
     const { outbox, channel, happen, left } = await open();
     const one = await channel();
     const two = await channel(204);
@@ -139,7 +139,6 @@ describeDatabases('outbox', (fixture) => {
     expect(await left(one.id)).toEqual([]);
     // The failure was too short for an event.
     expect(await events()).toEqual([]);
-    // The failure count was reset.
     one.behave(500);
     await happen('3');
     await restarted.turn();
@@ -148,7 +147,7 @@ describeDatabases('outbox', (fixture) => {
     expect(one.arrived).toHaveLength(7);
   });
 
-  test('retries soon, although the clock was hours ahead at the failure', async () => {
+  test('retries without a long delay, although the clock was hours ahead at the failure', async () => {
     const { outbox, channel, happen, clock } = await open();
     const one = await channel(500);
     await happen('1');
@@ -175,7 +174,7 @@ describeDatabases('outbox', (fixture) => {
     expect(one.arrived).toHaveLength(2);
   });
 
-  test('records a failing channel once and its recovery once, and notifies only other channels', async () => {
+  test('records the failure and the recovery of a channel once, and notifies only other channels', async () => {
     const { outbox, channel, happen, clock, events } = await open();
     const one = await channel(500);
     await happen('1');
@@ -191,7 +190,7 @@ describeDatabases('outbox', (fixture) => {
     expect(await events()).toEqual([`channel.failing ${one.name}`, `channel.recovered ${one.name}`]);
   });
 
-  test('does not block later messages after a refused one', async () => {
+  test('sends subsequent messages after a refused message', async () => {
     const { outbox, channel, happen, clock, left, events } = await open();
     const one = await channel((response, { body }) =>
       response.writeHead(JSON.parse(body).event.summary === 'bad' ? 400 : 200).end(),
@@ -221,7 +220,7 @@ describeDatabases('outbox', (fixture) => {
     expect(await events()).toEqual([`channel.dropped ${one.name}`]);
   });
 
-  test('delivers to other channels while some hang', async () => {
+  test('delivers messages to channels while other channels hang', async () => {
     const { outbox, channel, happen, clock } = await open();
     const hanging = [];
     for (let count = 0; count < 8; count++) hanging.push(await channel(() => {}));
@@ -229,7 +228,7 @@ describeDatabases('outbox', (fixture) => {
     const well = await channel();
     await happen(...Array.from({ length: 10 }, (_, at) => `${at}`));
     const turn = outbox.turn();
-    // The other channels receive everything while each hanging channel still waits for its first message.
+    // All other channels receive all messages while each hanging channel waits for its first answer.
     await Promise.all([well.seen(10), slow.seen(10)]);
     for (const end of hanging) expect(end.arrived).toHaveLength(1);
     const stopping = outbox.stop();
@@ -237,7 +236,7 @@ describeDatabases('outbox', (fixture) => {
     await Promise.all([stopping, turn]);
   });
 
-  test('limits messages in flight, and sends to each channel in turn', async () => {
+  test('limits the number of messages in flight, and sends to each channel in turn', async () => {
     let underWay = 0;
     let maxConcurrent = 0;
     const served = new Map<string, number>();
@@ -257,7 +256,7 @@ describeDatabases('outbox', (fixture) => {
     expect([...served.values()]).toEqual(Array.from({ length: 40 }, () => 3));
   });
 
-  test('uses the new configuration of a channel, and drops messages of a removed one', async () => {
+  test('uses the new configuration of a channel, and drops messages of a removed channel', async () => {
     const { outbox, channel, happen, context, actor, clock } = await open();
     const broken = await channel(500);
     const mended = await channel();
@@ -268,7 +267,7 @@ describeDatabases('outbox', (fixture) => {
       clock.advance(60_000);
     }
     await outbox.turn();
-    // The new configuration is used immediately, despite the backoff.
+    // Despite the backoff, the new configuration is used immediately.
     await updateChannel(context, actor, rule, broken.id, { config: { url: mended.url } });
     await outbox.turn();
     expect(summaries(mended)).toEqual(['1']);
@@ -278,7 +277,7 @@ describeDatabases('outbox', (fixture) => {
     expect(mended.arrived).toHaveLength(1);
   });
 
-  test('stops soon even if servers hang, and continues after a restart', async () => {
+  test('stops within its grace period even if servers hang, and continues after a restart', async () => {
     const { outbox, channel, happen, clock, start, left } = await open();
     const one = await channel(() => {});
     await happen('1', '2');
@@ -294,7 +293,7 @@ describeDatabases('outbox', (fixture) => {
     expect(new Set(ids(one)).size).toBe(2);
   });
 
-  test('sends from one process at a time, and from another one once the lease is free', async () => {
+  test('sends from one process at a time, and from another process after the lease is free', async () => {
     const { outbox, channel, happen, start, context } = await open();
     const one = await channel();
     await happen('1');
@@ -308,14 +307,14 @@ describeDatabases('outbox', (fixture) => {
     expect(summaries(one)).toEqual(['1', '2']);
   });
 
-  test('redelivers with the same id, and loses no message, after a kill between a delivery and its record', async () => {
+  test('redelivers a message with the same id after a kill between its delivery and the record of the delivery', async () => {
     const { outbox, channel, happen, at, db } = await open({
       lease: { hold: async () => null, release: async () => {} },
     });
     let kill = () => {};
     let answered = 0;
     const one = await channel((response) => {
-      // The third message is received, and the process is killed before the answer arrives.
+      // The third message has arrived, and the process is killed before its answer arrives.
       if (++answered === 3) kill();
       else response.writeHead(200).end();
     });

@@ -17,7 +17,7 @@ import type { Lease } from '../domain/shared/leases.ts';
 
 /**
  * Sends the messages of the outbox. Each channel receives its messages in order, one at a time. Channels are served in
- * parallel and take turns, so that a slow one does not delay the others. Uses a single timer.
+ * parallel and take turns, so that a slow channel does not delay the other channels.
  */
 
 const intervalMs = 1_000;
@@ -65,7 +65,7 @@ class Sender implements Outbox {
   readonly #context: Context;
   readonly #clock: Clock;
   readonly #options: OutboxOptions;
-  /** Senders by channel, including those that wait for a free slot. */
+  /** Senders by channel, including senders that wait for a free slot. */
   readonly #active = new Map<string, Promise<void>>();
   /** Resolvers of senders that wait for a free slot. */
   readonly #queue: (() => void)[] = [];
@@ -126,7 +126,7 @@ class Sender implements Outbox {
     return !this.#stopped && this.#leased;
   }
 
-  /** Runs one check at a time. A hint during a check triggers another one. Never rejects. */
+  /** Runs one check at a time. A hint during a check starts another check. Never rejects. */
   #look(): Promise<void> {
     this.#lookAgain = true;
     this.#looking ??= (async () => {
@@ -183,7 +183,6 @@ class Sender implements Outbox {
     }
   }
 
-  /** @returns whether all messages were delivered */
   async #sendBatch(sending: Sending): Promise<boolean> {
     let done: string[] = [];
     let writtenAt = this.#clock.monotonic();
@@ -196,7 +195,7 @@ class Sender implements Outbox {
     let first = true;
     for (const next of sending.messages) {
       const attempt = await this.#attempt(sending, next.message);
-      // Without an attempt, or if a stop aborted it, the channel has not failed.
+      // Without an attempt, or after a stop aborted the attempt, the channel has not failed.
       if (attempt === null || (this.#abort.signal.aborted && !delivered(attempt))) break;
       if (!delivered(attempt)) {
         await writeDone();
@@ -214,7 +213,7 @@ class Sender implements Outbox {
 
   /**
    * Makes one attempt after waiting for a free slot. Slots are granted in the order of the calls.
-   * @returns null if this process may no longer send
+   * @returns null if this process has lost the lease or is stopping
    */
   async #attempt({ target }: Sending, message: Sending['messages'][number]['message']): Promise<Attempt | null> {
     if (target === null) return { status: null, reason: undecipherable };
@@ -232,8 +231,8 @@ class Sender implements Outbox {
   }
 
   /**
-   * Records outcomes, retrying until a write succeeds. Until then, the channel receives no further message. Gives up
-   * only when stopping; the next start then resends the delivered messages.
+   * Records outcomes, and retries until a write succeeds. The channel receives no message in the meantime. Stops
+   * retrying only when stopping; the next start then resends the delivered messages.
    */
   async #record(write: () => Promise<void>): Promise<void> {
     for (;;)

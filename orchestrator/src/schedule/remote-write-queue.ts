@@ -1,9 +1,9 @@
 import type { Sample } from '@muster/protocol';
 import type { ForwardedSample } from '../domain/fleet/sample-forwarding.ts';
 
-/** Maximum number of agents whose newest sample time is remembered. */
+/** Maximum number of agents whose newest sample time is stored. */
 const maxAgents = 100_000;
-/** Number of taken samples at which the array is copied without them. */
+/** Number of taken samples after which the array is compacted. */
 const compactAt = 10_000;
 
 /** Queue of samples for remote write. Samples of one agent are in the order of their times. */
@@ -15,7 +15,6 @@ export class RemoteWriteQueue {
   /** Number of samples at the front that were taken or dropped. */
   #head = 0;
 
-  /** @param capacity maximum number of samples */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
@@ -25,9 +24,9 @@ export class RemoteWriteQueue {
   }
 
   /**
-   * Adds samples of an agent that are newer than its previous ones.
-   * @param latest Unix seconds; samples dated later are skipped
-   * @returns the number of skipped samples, and the number of oldest samples dropped to make room
+   * Adds samples that are newer than the last queued sample of the agent. @param latest maximum time of samples to add,
+   * in Unix seconds @returns the numbers of skipped samples, and of oldest samples that were dropped because the queue
+   * was full
    */
   add(nodeId: string, samples: readonly Sample[], latest: number): { skipped: number; dropped: number } {
     let last = this.#newest.get(nodeId) ?? Number.NEGATIVE_INFINITY;
@@ -40,18 +39,17 @@ export class RemoteWriteQueue {
       last = sample.collected_at;
       this.#samples.push({ nodeId, sample });
     }
-    // Keeps the map in order of last use, so that the least recently used agent is evicted first.
+    // Moves the agent to the end of the map, so that the least recently used agent is evicted first.
     this.#newest.delete(nodeId);
     this.#newest.set(nodeId, last);
     if (this.#newest.size > maxAgents) this.#newest.delete(this.#newest.keys().next().value as string);
-    // Drops the oldest samples, because a remote server may refuse old samples anyway.
+    // Drops the oldest samples, because remote servers may refuse old samples.
     const dropped = Math.max(0, this.length - this.#capacity);
     this.#head += dropped;
     if (this.#head > this.#capacity) this.#compact();
     return { skipped, dropped };
   }
 
-  /** Removes at most `count` samples from the front. */
   take(count: number): ForwardedSample[] {
     const batch = this.#samples.slice(this.#head, this.#head + count);
     this.#head += batch.length;

@@ -81,7 +81,7 @@ describe('remote write', () => {
     await remote.stop();
   });
 
-  test('backs off and retries after failures, and respects Retry-After', async () => {
+  test('retries failed writes with backoff, and respects Retry-After', async () => {
     const { remote, far, requests, lines, now, settled, after } = started();
     far.judge = () => 503;
     remote.take('a', times(now - 10, 3));
@@ -109,13 +109,13 @@ describe('remote write', () => {
     expect(remote.stats()).toMatchObject({ queued: 0, sent: 3, refused: 0 });
     for (const batch of requests) expect(batch).toEqual(requests[0]);
     expect(lines.map(({ message }) => message)).toEqual([
-      'failed to write samples to metrics.remote_write; will retry; samples are queued in memory',
-      'metrics.remote_write recovered; samples are written again',
+      'failed to write samples to metrics.remote_write; will retry and queue samples in memory',
+      'metrics.remote_write recovered; writing queued samples',
     ]);
     await remote.stop();
   });
 
-  test('drops only refused samples, and counts and logs them', async () => {
+  test('drops, counts, and logs only refused samples', async () => {
     const { remote, far, lines, now, requests, settled } = started();
     far.judge = (batch) =>
       batch.some(({ nodeId }) => nodeId === 'bad') ? refusal(400, 'out of\n\u001b[31morder') : 204;
@@ -157,7 +157,7 @@ describe('remote write', () => {
     await remote.stop();
   });
 
-  test('splits batches into fewer parts while the server refuses everything, until it accepts a sample', async () => {
+  test('splits batches into fewer parts until the server accepts a sample', async () => {
     const { remote, far, now, requests, settled } = started();
     far.judge = () => 400;
     const cost: number[] = [];
@@ -195,7 +195,7 @@ describe('remote write', () => {
     await remote.stop();
   });
 
-  test('sends each sample once, and skips old and far future ones', async () => {
+  test('sends each sample once, and skips old samples and samples of the far future', async () => {
     const { remote, now, requests } = started();
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60)]);
     remote.take('a', [sampleAt(now - 30), sampleAt(now - 60), sampleAt(now)]);
@@ -211,7 +211,7 @@ describe('remote write', () => {
     expect(remote.stats()).toMatchObject({ sent: 5, passedOver: 3 });
   });
 
-  test('tries once more on stop, and does not wait for a server that hangs', async () => {
+  test('writes queued samples once on stop, and does not wait for a server that hangs', async () => {
     const well = started();
     well.remote.take('a', times(well.now - 10, 5));
     await well.remote.stop();
@@ -232,7 +232,7 @@ describe('remote write', () => {
     await stopping;
     expect(stuck.lines.at(-1)).toEqual({
       fields: { samples: 250 },
-      message: 'stopped with samples not written to metrics.remote_write',
+      message: 'stopped before all samples reached metrics.remote_write',
     });
 
     const failing = started({ judge: () => 500 });

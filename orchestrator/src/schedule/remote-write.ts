@@ -6,14 +6,14 @@ import type { Context } from '../domain/shared/context.ts';
 import { RemoteWriteQueue } from './remote-write-queue.ts';
 
 /**
- * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that no other work
- * waits for the remote server. Samples that do not fit or are refused are dropped and counted.
+ * Forwards stored samples to a remote time-series database. Samples wait in a bounded queue in memory, so that no other
+ * work waits for the remote server. Samples that exceed the queue or that the server refuses are dropped and counted.
  */
 export interface RemoteWrite {
-  /** Queues stored samples of one agent. Skips samples that are not newer than those already queued. */
+  /** Queues stored samples of one agent. Skips samples that are not newer than the last queued sample of the agent. */
   take(nodeId: string, samples: readonly Sample[]): void;
   stats(): RemoteWriteStats;
-  /** Tries once more to write the queued samples, for at most 3 s. */
+  /** Makes one attempt to write the queued samples, for at most 3 s. */
   stop(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface RemoteWriteStats {
   readonly overflowed: number;
   /** Samples that the remote server refused permanently. */
   readonly refused: number;
-  /** Samples skipped because they were not newer than the queued ones of their agent, or were dated in the future. */
+  /** Samples skipped because they were not newer than the queued samples of their agent, or too far in the future. */
   readonly passedOver: number;
   /** Failed attempts that are retried. */
   readonly retries: number;
@@ -40,7 +40,7 @@ export interface RemoteWriteLoop {
 
 /** Maximum number of samples in one request. Each has about a dozen points. */
 const samplesOfBatch = 200;
-/** Milliseconds that the first sample of a batch waits for others. */
+/** Milliseconds that the first sample of a batch waits for more samples. */
 const gatherMs = 1_000;
 const timeoutMs = 30_000;
 const minBackoffMs = 500;
@@ -48,14 +48,14 @@ const maxBackoffMs = 60_000;
 /** Maximum Retry-After that is respected, in milliseconds. */
 const maxRetryAfterMs = 600_000;
 /**
- * A remote server refuses a whole request for one out-of-order series. The batch is then split into halves, so that one
- * agent does not cost others their samples. This bounds the requests for one batch. The bound shrinks while no sample is
+ * Maximum number of requests for one batch. A remote server refuses a whole request for one out-of-order series. The
+ * batch is then split into halves, so that samples of other agents are stored. The maximum shrinks while no sample is
  * accepted, because some servers refuse every request.
  */
 const maxParts = 32;
 const minParts = 3;
 /**
- * Samples dated further in the future are skipped. After storing one, a remote server might refuse current samples as
+ * Samples further in the future are skipped, because a remote server that stores one might refuse current samples as
  * too old.
  */
 const maxAheadSecs = 300;
@@ -99,7 +99,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         if (!failing)
           log.warn(
             { reason: describeAttempt(attempt), waiting: queue.length },
-            'failed to write samples to metrics.remote_write; will retry; samples are queued in memory',
+            'failed to write samples to metrics.remote_write; will retry and queue samples in memory',
           );
         failing = true;
         if (stopping.signal.aborted) return false;
@@ -117,7 +117,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
         logDrop(batch.length, describeRefusal(attempt));
         return true;
       }
-      if (failing) log.info({}, 'metrics.remote_write recovered; samples are written again');
+      if (failing) log.info({}, 'metrics.remote_write recovered; writing queued samples');
       failing = false;
       counts.sent += batch.length;
       return true;
@@ -144,7 +144,7 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
       parts = counts.sent > sent ? maxParts : Math.max(minParts, parts >> 1);
       inFlight = 0;
       if (answered) continue;
-      log.warn({ samples: batch.length + queue.length }, 'stopped with samples not written to metrics.remote_write');
+      log.warn({ samples: batch.length + queue.length }, 'stopped before all samples reached metrics.remote_write');
       return;
     }
   }
@@ -163,7 +163,6 @@ export function startRemoteWrite(context: Context, clock: Clock, options: Remote
   };
 }
 
-/** Makes one attempt. Never rejects. */
 const writeOnce = (context: Context, write: WriteSeries, batch: readonly ForwardedSample[], signal: AbortSignal) =>
   withNames(context, batch).then(
     (named) => write(named, { timeoutMs, signal }),
@@ -176,11 +175,11 @@ function createDropLog(clock: Clock, log: Context['log']): (samples: number, rea
   return (samples, reason) => {
     if (clock.monotonic() - loggedAt < dropLogMs) return;
     loggedAt = clock.monotonic();
-    log.warn({ samples, reason }, 'samples dropped: not written to metrics.remote_write');
+    log.warn({ samples, reason }, 'dropped samples that were not written to metrics.remote_write');
   };
 }
 
-/** @param divisible whether the batch may be sent in halves */
+/** @param divisible whether the batch can be sent in halves */
 function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'split' | 'refused' {
   const { status } = attempt;
   if (delivered(attempt)) return 'stored';
@@ -188,7 +187,7 @@ function judge(attempt: Attempt, divisible: boolean): 'stored' | 'retry' | 'spli
   return divisible && (status === 400 || status === 413 || status === 422) ? 'split' : 'refused';
 }
 
-/** @param failures number of attempts before this one. @param random in [0, 1). @returns milliseconds until the next attempt */
+/** @param failures number of previous failures @param random in [0, 1). @returns milliseconds until the next attempt */
 function backoffMs(attempt: Attempt, failures: number, random: number): number {
   const ceiling = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(failures, 16));
   const requestedWait = attempt.status === null ? 0 : Math.min(attempt.retryAfterMs ?? 0, maxRetryAfterMs);
@@ -214,7 +213,6 @@ function describeRefusal(attempt: Attempt): string {
   return `${describeAttempt(attempt)}${text === undefined ? '' : `: ${printable(text)}`}`;
 }
 
-/** Converts text to one printable line of at most 200 characters. */
 const printable = (text: string): string =>
   text
     .replace(/[^\x20-\x7e]+/g, ' ')

@@ -13,10 +13,10 @@ import { missingKey } from '../domain/secrets/secret-rotation.ts';
 import type { Context } from '../domain/shared/context.ts';
 import { createHealth, type Health } from '../domain/shared/health.ts';
 
-/** Periodic maintenance, with one timer for all of it. */
+/** Periodic maintenance, with one timer for all tasks. */
 
 const intervalMs = 5_000;
-/** Rounds between deletions of sign-in sessions. An expired session is refused in any case. */
+/** Rounds between deletions of sign-in sessions. Expired sessions are refused even before their deletion. */
 const sessionsEvery = 60;
 /** Rounds between deletions of old payloads, tokens, history, and recordings. */
 const pruneEvery = 720;
@@ -24,13 +24,12 @@ const pruneEvery = 720;
 const formerSecretsEvery = 12;
 
 export interface Upkeep {
-  /** Runs one round, for tests and at the start. */
+  /** Runs one round. For tests and the start. */
   round(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface UpkeepOptions {
-  /** Receives the results of the checks. */
   health?: Health;
   /** Seconds of silence after which an agent is lost. */
   lostAfterSecs?: number;
@@ -39,7 +38,6 @@ export interface UpkeepOptions {
   pruneTerminals?: () => Promise<unknown>;
   /** Removes expired samples. */
   pruneSamples?: () => Promise<void>;
-  /** Advances runs. */
   runs?: Pick<RunConductor, 'sweep'>;
   /** Records the counts of repeated refusals. */
   refusals?: Pick<Refusals, 'sweep'>;
@@ -93,7 +91,7 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       () => endFinishedRuns(context),
       () => lostAgents.round(),
     );
-    // Skips the first round, because the start is busy.
+    // Skips the first round to shorten the start.
     if (no % pruneEvery === pruneEvery - 1)
       await each(
         () => prunePayloads(context),
@@ -107,8 +105,8 @@ export function startUpkeep(context: Context, clock: Clock, options: UpkeepOptio
       async () => pending?.sweep(clock.monotonic() - startedAt),
       () => announceExpiring(context, secretsExpiryNoticeDays),
       async () => {
-        // A key can go missing only while the orchestrator is stopped. The flag recovers when no secret needs the key
-        // anymore.
+        // Checked in the first round, because keys can disappear only while the orchestrator is stopped; then until no
+        // secret needs a missing key.
         if (no === 0 || !health.secretsReadable) health.secretsReadable = (await findMissingKey()) === null;
       },
     );
