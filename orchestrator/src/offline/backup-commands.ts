@@ -108,7 +108,7 @@ Examples:
     const options = { config, dataDir, configFile: terminal.configFile, without, lock, now: terminal.now, tell };
     if (file === '-') {
       const report = await writeBackup(options, (bytes) => written(terminal.stdout, bytes));
-      tell('written to standard output; check it with: muster backup verify FILE');
+      tell('backup written to standard output; verify it with: muster backup verify FILE');
       return { file: null, ...report, verified: false, removed: [] };
     }
     const openers: Openers | null =
@@ -197,7 +197,7 @@ Examples:
 
 export const backupCommands: Readonly<Record<string, OfflineCommand>> = { backup, 'backup verify': verify, restore };
 
-/** Writes the file under a temporary name, syncs and verifies it, and renames it. */
+/** Writes a temporary file, syncs and verifies it, and renames it to the final name. */
 async function writeVerified<T>(
   path: string,
   work: (write: (bytes: Uint8Array) => Promise<void>) => Promise<T>,
@@ -221,7 +221,7 @@ async function writeVerified<T>(
     const again = createHash('sha256');
     for await (const piece of createReadStream(partial) as AsyncIterable<Buffer>) again.update(piece);
     if (again.digest('hex') !== hash.digest('hex'))
-      throw new TransferRefused('the file on disk differs from the written data; nothing was kept');
+      throw new TransferRefused('the file on disk differs from the written data; the file was deleted');
     await look(partial);
     await rename(partial, path);
     const directory = await open(dirname(path), 'r');

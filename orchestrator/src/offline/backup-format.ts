@@ -43,7 +43,7 @@ export interface Manifest {
   readonly entries: readonly ManifestEntry[];
   readonly rows: number;
   readonly samples: number;
-  /** Ids of the secrets keys that the database needs, but the backup does not contain. */
+  /** Ids of the secrets keys that the database needs but the backup does not contain. */
   readonly keys_elsewhere: readonly string[];
 }
 

@@ -19,7 +19,7 @@ import { BadArchive, readTar, type TarEntry } from './tar.ts';
 /** Reads a backup. Every entry must be known, be in order, and match its digest in the manifest. */
 
 export interface BackupVisitor {
-  /** Called first. An exception stops the reading. */
+  /** Called first. An exception ends the read. */
   header(header: BackupHeader): Promise<void>;
   /** Called for each file of the data directory and the configuration. */
   file(kind: 'keys' | 'config' | 'terminals', name: string, content: AsyncIterable<Buffer>): Promise<void>;
@@ -100,7 +100,6 @@ async function readEntries(
   const header = readHeader(await textOf(first.value));
   await visitor.header(header);
   let next = await entries.next();
-  /** Concatenates the content of consecutive entries of one kind. */
   async function* joined(kind: EntryKind): AsyncGenerator<Buffer> {
     while (!next.done && next.value.kind === kind) {
       yield* next.value.content;
@@ -113,7 +112,7 @@ async function readEntries(
       if (next.done || next.value.kind !== 'rows')
         throw new TransferRefused('the backup has no rows: it is damaged or truncated');
       await visitor.rows(joined(kind));
-      // Reads the rest of the content, because the digest covers it.
+      // Reads the remaining content, because the digest covers it.
       for await (const _ of joined(kind));
     } else if (kind === 'keys' || kind === 'config' || kind === 'terminals')
       while (!next.done && next.value.kind === kind) {
@@ -125,7 +124,7 @@ async function readEntries(
       const manifest = JSON.parse(await textOf(next.value)) as Manifest;
       if (JSON.stringify(manifest.entries) !== JSON.stringify(before))
         throw new TransferRefused('the backup was modified: its digests do not match');
-      if (!(await entries.next()).done) throw new TransferRefused('unexpected data after the end of the backup');
+      if (!(await entries.next()).done) throw new TransferRefused('the backup has data after its end: it was modified');
       return { header, manifest };
     }
   }
@@ -136,12 +135,12 @@ async function readEntries(
   );
 }
 
-/** Iterates over the entries of a backup, and records the digest of each entry after it was read. */
+/** Iterates over the entries of a backup, and records the digest of each entry after reading the entry. */
 async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestEntry[]): AsyncGenerator<Entry> {
   for await (const { name, size, content } of readTar(archive)) {
     const kind = kindOf(name);
     if (kind === null)
-      throw new TransferRefused(`the backup has an unknown entry: ${JSON.stringify(name.slice(0, 100))}`);
+      throw new TransferRefused(`the backup contains an unknown entry: ${JSON.stringify(name.slice(0, 100))}`);
     const hash = createHash('sha256');
     async function* summed(): AsyncGenerator<Buffer> {
       for await (const piece of content) {
@@ -150,7 +149,7 @@ async function* knownEntries(archive: AsyncIterable<Uint8Array>, seen: ManifestE
       }
     }
     yield { name, size, kind, content: { [Symbol.asyncIterator]: summed } };
-    // Reads the rest if the visitor has not read the whole content.
+    // Reads the content that the visitor has not read.
     for await (const _ of summed());
     seen.push({ name, size, sha256: hash.digest('hex') });
   }
@@ -233,7 +232,7 @@ export async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<str
       rest = rest.subarray(at + 1);
     }
     if (rest.length > 1024 * 1024) throw new TransferRefused('a line of samples is too long');
-    // Copied, because the piece may be a view of a buffer that is reused.
+    // The piece may be a view of a buffer that is reused.
     rest = Buffer.from(rest);
   }
   if (rest.length > 0) throw new TransferRefused('the samples are truncated');

@@ -34,12 +34,12 @@ import { counted } from './counted.ts';
 import { encrypting, type Lock } from './encryption.ts';
 import { tarEnd, tarHeader, tarPadding } from './tar.ts';
 
-/** Writes a backup as a stream from a consistent snapshot, while the orchestrator runs. */
+/** Writes a backup as a stream from a consistent snapshot while the orchestrator runs. */
 
 export interface BackupOptions {
   readonly config: Config;
   readonly dataDir: string;
-  /** Path of the configuration file; null if there is none. */
+  /** Path of the configuration file; null without one. */
   readonly configFile: string | null;
   readonly without: readonly BackupPart[];
   readonly lock: Lock;
@@ -86,7 +86,7 @@ export async function writeBackup(
       await write(piece);
     }
   })();
-  // If a write fails, reading must end, too.
+  // A failed write must also end the source.
   drained.catch((error: Error) => gzip.destroy(error));
   const put = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve, reject) => gzip.write(piece, (error) => (error ? reject(error) : resolve())));
@@ -96,8 +96,7 @@ export async function writeBackup(
     await drained;
     return { ...report, bytes, encrypted: options.lock !== null };
   } catch (error) {
-    // Destroys the stream with the cause, which `drained` rejects with. Otherwise, the error would only report an
-    // abort.
+    // Destroys the stream with the cause, so that `drained` rejects with the cause and not with an abort.
     gzip.destroy(error as Error);
     throw await drained.then(
       () => error,
@@ -115,7 +114,7 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
     throw new Error(`${dataDir} is not the data directory of an orchestrator: it has no identity.key`);
   const { snapshot, secretsKeys } = await consistentSnapshot(options);
   try {
-    // Lists transcripts with their sizes at the time of the snapshot. Output that is added later is omitted.
+    // Lists transcripts with their sizes at the time of the snapshot. Output after the snapshot is omitted.
     const transcripts = without.includes('transcripts') ? [] : await transcriptsOf(dataDir);
     const ownKeys = secretsKeys === null ? [] : keyIdsOf(secretsKeys);
     const header: BackupHeader = {
@@ -166,7 +165,7 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
     );
     if (elsewhere.length > 0)
       tell(
-        `not included: the secrets keys ${elsewhere.join(', ')}, which are stored outside the data directory. Keep a copy of them: without these keys, their secrets are lost`,
+        `not included: the secrets keys ${elsewhere.join(', ')}, which are stored outside the data directory. Keep a copy of these keys: without them, their secrets are lost`,
       );
     return { ...about, rows, samples, transcripts: recorded, keys_elsewhere: elsewhere };
   } finally {
@@ -174,7 +173,10 @@ async function writeEntries(options: BackupOptions, put: (bytes: Uint8Array) => 
   }
 }
 
-/** Opens a snapshot of the database, and reads the keys that it needs. Retries if the keys change in the meantime. */
+/**
+ * Opens a snapshot of the database, and reads the keys that it needs. Retries if the keys change before the snapshot is
+ * open.
+ */
 async function consistentSnapshot({
   config,
   dataDir,
@@ -198,7 +200,7 @@ async function transcriptsOf(dataDir: string): Promise<{ id: string; size: numbe
   if (!(await stat(directory).catch(() => null))) return [];
   const found: { id: string; size: number }[] = [];
   for (const id of (await (await openTranscripts(directory, systemClock)).ids()).sort()) {
-    // Retention may have deleted the transcript.
+    // The file does not exist if retention has deleted the transcript.
     const about = await stat(join(directory, `${id}.cast`)).catch(() => null);
     if (about) found.push({ id, size: about.size });
   }
@@ -231,12 +233,12 @@ async function logWatch({ database_url }: Config, dataDir: string): Promise<() =
   return async () => {
     if ((await size()) > first + maxLogGrowth)
       throw new TransferRefused(
-        'the backup took too long, and the database’s log grew too large: write the backup to a faster disk, or at a quieter time',
+        'the backup was aborted, because the database’s log grew too large: write the backup to a faster disk, or at a time with fewer writes',
       );
   };
 }
 
-/** Reads the database without sign-in sessions, and adds a marker by which a restored database is recognized. */
+/** Reads the database without sign-in sessions, and adds a marker that identifies a restored database. */
 class BackupSource implements TransferSource {
   readonly location: string;
   readonly keyIds = new Set<string>();
@@ -275,7 +277,6 @@ class BackupSource implements TransferSource {
   }
 }
 
-/** Writes entries to the archive, and records their digests. */
 class Archive {
   readonly #put: (bytes: Uint8Array) => Promise<void>;
   readonly #seconds: number;
@@ -321,13 +322,13 @@ class Archive {
     } finally {
       await handle.close();
     }
-    if (left !== 0) throw new TransferRefused(`${path} was truncated while it was read`);
+    if (left !== 0) throw new TransferRefused(`${path} was truncated during the backup: run the backup again`);
     await this.#put(tarPadding(size));
     this.#entries.push({ name, size, sha256: hash.digest('hex') });
     return true;
   }
 
-  /** Splits text of any length into entries of one folder. */
+  /** Splits text into several entries of one folder. */
   pieces(folder: string): { add(text: string): Promise<void>; end(): Promise<void> } {
     let count = 0;
     let lines: string[] = [];

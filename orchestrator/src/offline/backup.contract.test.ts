@@ -131,10 +131,10 @@ describeDatabases('backup and restore', (fixture) => {
       tell: () => {},
     });
 
-  test('restores rows, keys, transcripts, and samples of one moment, and ends open operations', async () => {
+  test('restores rows, keys, transcripts, and samples as of one time, and ends open operations', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
-    // These events are newer than the snapshot.
+    // Events after the snapshot.
     await happen(from.domain, 50);
     const verdict = await verifyBackup(bytesOf(bytes), nobody);
     expect(verdict).toMatchObject({
@@ -170,7 +170,7 @@ describeDatabases('backup and restore', (fixture) => {
     await samples.close();
   });
 
-  test('refuses a truncated or modified backup, and leaves no file', async () => {
+  test('refuses a truncated or modified backup, and leaves no file behind', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await createOrchestrator();
@@ -196,7 +196,7 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
   });
 
-  test('keeps existing data if the backup is damaged, even with --force', async () => {
+  test('keeps existing data with --force if the backup is damaged', async () => {
     const from = await filled();
     const bytes = await backupOf(from);
     const to = await createOrchestrator();
@@ -207,7 +207,7 @@ describeDatabases('backup and restore', (fixture) => {
     const there = readdirSync(to.dataDir).sort();
     const archive = gunzipSync(bytes);
     const digit = archive.lastIndexOf('"sha256":"') + 10;
-    // Replaces the digit by another one.
+    // Changes one digit.
     archive.write(archive.toString('latin1', digit, digit + 1) === '0' ? '1' : '0', digit);
     for (const broken of [bytes.subarray(0, bytes.length - 1), gzipSync(archive)]) {
       await expect(restoreTo(to, broken, true)).rejects.toThrow('the backup');
@@ -225,7 +225,7 @@ describeDatabases('backup and restore', (fixture) => {
     await restoreTo(to, bytes);
     await expect(restoreTo(to, bytes)).rejects.toThrow('is not empty');
     const { aside } = await restoreTo(to, bytes, true);
-    // The database still contains the marker of the first restore, so the second restore does not move it aside.
+    // The database still has the marker of the first restore, so the second restore does not move the database aside.
     expect(aside.length).toBe(1);
     expect(readdirSync(to.dataDir).filter((name) => name.startsWith('before-restore-'))).toHaveLength(1);
     const domain = await openDomain(to.fixed);
@@ -235,7 +235,7 @@ describeDatabases('backup and restore', (fixture) => {
       expect((await restoreTo(to, bytes, true)).aside[0]).toMatch('schema muster_before_restore_');
   });
 
-  test('detects an audit log that was modified', async () => {
+  test('detects a modified audit log in a backup', async () => {
     if (fixture.kind === 'postgres') return;
     const from = await filled();
     const db = openSqliteFile(from.where);

@@ -3,11 +3,14 @@ import type { PlacedEvent } from '../domain/audit/placed-event.ts';
 import type { Line } from '../store/transfer/transfer-format.ts';
 import { TransferRefused } from '../store/transfer/transfer-table.ts';
 
-/** Verifies the audit log of an export while its rows are read, by recomputing each hash of the chain. */
+/** Verifies the audit log of an export while the rows are read, by recomputing each hash of the chain. */
 
 type ReadLine = Exclude<Line, { trailer: unknown }>;
 
-/** Maximum number of events to buffer. An export lists events by number, which is almost their order in the chain. */
+/**
+ * Maximum number of events to buffer. An export lists events by sequence number, so their order is almost that of the
+ * chain.
+ */
 const maxEarly = 100_000;
 
 export class ChainCheck {
@@ -49,7 +52,6 @@ export class ChainCheck {
   }
 
   #takeEvent(event: PlacedEvent): void {
-    // An event without a place is not in the chain yet.
     if (typeof event.place !== 'number') return;
     this.#early.set(event.place, event);
     for (let next = this.#early.get(this.#last.place + 1); next; next = this.#early.get(this.#last.place + 1)) {

@@ -2,7 +2,7 @@ import type { ParseArgsConfig } from 'node:util';
 import type { Config } from '../config/schema.ts';
 
 export interface Terminal {
-  /** Prints a message to standard error, because standard output may be the export or backup. */
+  /** Prints a message to standard error, because standard output may contain the export or backup. */
   tell(line: string): void;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly stdout: NodeJS.WritableStream;
@@ -10,7 +10,7 @@ export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
   /** Values of the command's own options. */
   readonly given: Given;
-  /** Path of the configuration file; null if none was given. */
+  /** Path of the configuration file; null without one. */
   readonly configFile: string | null;
 }
 
@@ -21,7 +21,7 @@ export interface OfflineCommand {
   readonly usage: string;
   /** Names of the positional arguments. */
   readonly words: readonly string[];
-  /** Options in addition to those of the orchestrator. */
+  /** Additional options, next to the options of the orchestrator. */
   readonly options?: NonNullable<ParseArgsConfig['options']>;
   /** Runs the command. @returns the object that `--json` prints */
   run(config: Config, dataDir: string, words: readonly string[], terminal: Terminal): Promise<object>;

@@ -117,7 +117,7 @@ Examples:
   },
 };
 
-/** Writes the file under a temporary name, syncs it, and renames it. */
+/** Writes a temporary file, syncs it, and renames it to the final name. */
 async function intoFile(
   path: string,
   work: (write: (text: string) => Promise<void>) => Promise<TransferReport>,
@@ -138,7 +138,7 @@ async function intoFile(
   }
 }
 
-/** Returns a function that writes text, and resolves when the reader of the pipe has accepted it. */
+/** Returns a function that writes text, and resolves when the reader of the pipe has accepted the text. */
 const writerTo =
   (stream: NodeJS.WritableStream) =>
   (text: string): Promise<void> =>

@@ -1,11 +1,11 @@
 import { openSync, readFileSync } from 'node:fs';
 import { ReadStream, WriteStream } from 'node:tty';
 
-/** Encrypts backups in the age format (age-encryption.org), which other age tools can decrypt. */
+/** Encrypts backups in the age format (age-encryption.org), which every age tool can decrypt. */
 
-/** Who can decrypt a backup; null for no encryption. */
+/** How a backup is encrypted; null without encryption. */
 export type Lock = { readonly passphrase: string } | { readonly recipients: readonly string[] } | null;
-/** Identities and passphrase that may decrypt a backup. */
+/** Passphrase and identities that may decrypt a backup. */
 export interface Openers {
   readonly passphrase: (() => Promise<string>) | null;
   /** age identities, such as `AGE-SECRET-KEY-1…`. */
@@ -74,7 +74,7 @@ export async function decrypting(bytes: ReadableStream<Uint8Array>, openers: Ope
 /** @returns the first line of the file, whose permissions the caller checks */
 export function passphraseOf(file: string): string {
   const [line = ''] = readFileSync(file, 'utf8').split(/\r?\n/);
-  if (line === '') throw new LockError(`${file} contains no passphrase in its first line`);
+  if (line === '') throw new LockError(`${file} has an empty first line, which must contain the passphrase`);
   return line;
 }
 
@@ -91,15 +91,17 @@ export function identitiesOf(file: string): string[] {
 
 /** Prompts at the terminal without echo, even if standard input and output are redirected. */
 export async function askPassphrase(question: string): Promise<string> {
-  // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, at which time the number
-  // may belong to a file of the backup.
+  // Uses numeric descriptors. A FileHandle closes its descriptor when it is garbage-collected, and the number may then
+  // refer to a file of the backup.
   let input: ReadStream;
   let output: WriteStream;
   try {
     input = new ReadStream(openSync('/dev/tty', 'r'));
     output = new WriteStream(openSync('/dev/tty', 'w'));
   } catch {
-    throw new LockError('no terminal to ask for a passphrase: use --passphrase-file or MUSTER_BACKUP_PASSPHRASE');
+    throw new LockError(
+      'there is no terminal to prompt for a passphrase: use --passphrase-file or MUSTER_BACKUP_PASSPHRASE',
+    );
   }
   try {
     output.write(question);

@@ -35,7 +35,7 @@ async function run(status: string, ...args: string[]) {
 const ready = 'API at https://127.0.0.1:4749, agents on port 4747';
 
 describe('muster orchestrator init', () => {
-  test('writes the key to the configuration, keeps other keys, and prints the next steps', async () => {
+  test('writes the operator key to the configuration, keeps other settings, and prints the next steps', async () => {
     const ran = await run(
       `${ready}; created first operator ada`,
       '--operator-key',
@@ -60,7 +60,7 @@ describe('muster orchestrator init', () => {
     expect(ran.said).toContain('muster login --url https://m.example:4749');
   });
 
-  test('adds keys to a file of comments, and replaces only the operator name when run again', async () => {
+  test('adds settings to a file of comments, and replaces only the operator name when run again', async () => {
     writeFileSync(file(), '# nothing\n');
     for (const name of ['ada', 'bob'])
       await run(`${ready}; created first operator ${name}`, '--operator-key', key, '--username', name);
@@ -70,7 +70,7 @@ describe('muster orchestrator init', () => {
     });
   });
 
-  test('restores the configuration and fails if an admin exists', async () => {
+  test('restores the configuration, and fails if an admin exists', async () => {
     const { exit, said, requested } = await run(ready, '--operator-key', key, '--username', 'ada');
     expect(exit).toBe(1);
     expect(said).toContain('already has its first admin');
@@ -91,7 +91,7 @@ describe('muster orchestrator init', () => {
     expect(readFileSync(file(), 'utf8')).toBe(packaged);
   });
 
-  test('keeps a configuration file that cannot be parsed, and explains a missing file', async () => {
+  test('does not change a configuration file that cannot be parsed, and suggests a fix for a missing file', async () => {
     writeFileSync(file(), 'a: [\n');
     expect(await run(ready, '--operator-key', key, '--username', 'ada')).toMatchObject({ exit: 1, requested: [] });
     expect(readFileSync(file(), 'utf8')).toBe('a: [\n');

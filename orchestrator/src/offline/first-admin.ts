@@ -27,7 +27,6 @@ configuration and restarts it.
 Example: sudo muster orchestrator init --username ada --operator-key "$(muster operator init)"
 `;
 
-/** An error in the arguments. */
 class UsageError extends Error {}
 
 const options = {
@@ -59,7 +58,7 @@ function readArguments(args: readonly string[]) {
   return { key: key.trim().toLowerCase(), username, host: host ?? null, ...values };
 }
 
-/** Access to systemd and the output, which tests replace. */
+/** Access to systemd and to the output. Tests replace it. */
 export interface Machine {
   /**
    * Runs systemctl.
@@ -95,7 +94,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
     const port = /:(\d+), agents on port/.exec(status)?.[1] ?? '4748';
     const made = status.endsWith(`created first operator ${username}`);
     if (!made) {
-      // Otherwise, the key would become the first admin of any new database.
+      // With this key in the configuration, it would become the first admin of any new database.
       await replace(config, former);
       await restart();
       say('this orchestrator already has its first admin');
@@ -122,7 +121,7 @@ export async function initOrchestrator(args: readonly string[], machine: Machine
   }
 }
 
-/** Changes settings in the file, and keeps other settings and comments. @returns the former content */
+/** Changes these settings in the file, and preserves all other settings and comments. @returns the former content */
 async function writeKeys(path: string, keys: Readonly<Record<string, string>>): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
@@ -139,7 +138,6 @@ async function writeKeys(path: string, keys: Readonly<Record<string, string>>): 
   return text;
 }
 
-/** Replaces the file atomically. */
 async function replace(path: string, text: string): Promise<void> {
   const { mode, uid, gid } = await stat(path);
   const temporary = join(dirname(path), `.orchestrator.${randomBytes(6).toString('hex')}.tmp`);

@@ -28,7 +28,7 @@ test('refuses a path that is not a file, including in the commands that write a 
   try {
     for (const name of ['directory', 'dangling', 'socket', 'link'])
       await expect(replaceable(at(name)), name).rejects.toThrow(ConfigError);
-    // The database does not exist, so the commands must check the path before they open it.
+    // The database does not exist, so the commands must check the output path before they open the database.
     for (const command of ['backup', 'export'])
       expect(await runOffline(command, ['--data-dir', folder, at('link')], folder), command).toBe(2);
     expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);

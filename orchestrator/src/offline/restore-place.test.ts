@@ -6,7 +6,7 @@ import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, m
 
 /**
  * Tests that the directory has either the former or the new content after an interruption at any step, and that the
- * next start finishes a restore that has begun to replace the content.
+ * next start completes a restore that has begun to replace the content.
  */
 const above = scratchDirectory('muster-restore-');
 let directory = '';
@@ -51,10 +51,10 @@ describe('a restored data directory', () => {
     expectRestored();
   });
 
-  test('prevents starts after the database was committed, until the restore is complete', async () => {
+  test('prevents starts of the orchestrator after the database was committed, until the restore is complete', async () => {
     await startRestore();
     await markDatabase(directory, 'muster_before');
-    // The restore fails twice. After the second failure, the commit of the database is still recorded.
+    // The restore fails twice. The second failure preserves the record of the committed database.
     for (const _ of [1, 2]) {
       await dropRestore(directory);
       await expect(finishRestore(directory)).rejects.toThrow('with the same backup; the former data is in');
@@ -69,7 +69,7 @@ describe('a restored data directory', () => {
     ['before anything was moved', []],
     ['while the former content was moved aside', ['muster.db']],
     ['after the former content was moved aside', ['muster.db', 'identity.key']],
-  ])('finishes a restore that was interrupted %s', async (_, moved) => {
+  ])('completes a restore that was interrupted %s', async (_, moved) => {
     await startRestore();
     mkdirSync(join(directory, aside), { mode: 0o700 });
     for (const name of moved) renameSync(join(directory, name), join(directory, aside, name));
@@ -79,7 +79,7 @@ describe('a restored data directory', () => {
   });
 
   test.each([1, 2, 4])(
-    'finishes a restore that was interrupted after it had moved %i of the new files',
+    'completes a restore that was interrupted after it had moved %i of the new files',
     async (steps) => {
       const content = await startRestore();
       mkdirSync(join(directory, aside), { mode: 0o700 });

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { writePrivateFile } from '../../../lib/src/private-file.ts';
 
 /**
- * Restores into a data directory. The new content is written to a folder in it, and a marker file declares it complete.
- * Then it replaces the former content, which can be resumed after an interruption. No orchestrator starts before the
- * restore is finished.
+ * Restores into a data directory. The restore writes the new content to a folder of the directory, and then a marker
+ * file that declares the content complete. Then the new content replaces the former content; an interrupted replacement
+ * can be resumed. No orchestrator starts before the restore is finished.
  */
 
 const folder = '.restoring';
@@ -17,8 +17,8 @@ const completeMarker = 'whole';
 /** Marker file: the former content was moved aside. */
 const cleared = 'cleared';
 /**
- * Marker file: the external database was, or is about to be, replaced, so the restore cannot be undone. Contains the
- * schema of the former data.
+ * Marker file: the external database was replaced, or is about to be replaced, so the restore cannot be undone.
+ * Contains the schema of the former data.
  */
 const database = 'database';
 
@@ -47,7 +47,7 @@ export async function beginRestore(dataDir: string): Promise<Restoring> {
   await dropRestore(dataDir);
   const content = join(staging(dataDir), 'content');
   await mkdir(join(content, 'terminals'), { recursive: true, mode: 0o700 });
-  // The user of the orchestrator must be able to detect an incomplete restore.
+  // The service user must be able to detect an incomplete restore.
   await giveTo(staging(dataDir), await ownerOf(dataDir));
   return { content, scratch: staging(dataDir) };
 }
@@ -61,8 +61,8 @@ export async function dropRestore(dataDir: string): Promise<void> {
 }
 
 /**
- * Records that an external database is about to be committed. No orchestrator starts afterward until the directory is
- * restored, too.
+ * Records that an external database is about to be committed. No orchestrator starts until the directory is restored as
+ * well.
  * @param aside schema of the former data; null if the database was empty
  */
 export async function markDatabase(dataDir: string, aside: string | null): Promise<void> {
@@ -73,7 +73,7 @@ export async function markDatabase(dataDir: string, aside: string | null): Promi
 }
 
 /**
- * Marks the new content as complete, and finishes the restore. If this is interrupted, the next start finishes the
+ * Marks the new content as complete, and finishes the restore. If it is interrupted, the next start finishes the
  * restore.
  * @param aside folder for the former content; null if the directory was empty
  */

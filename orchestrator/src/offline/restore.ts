@@ -22,7 +22,7 @@ import { type LockedDatabase, lockDatabase } from './locked-database.ts';
 import { beginRestore, completeRestore, contentOf, dropRestore, finishRestore, markDatabase } from './restore-place.ts';
 
 /**
- * Restores a backup into an empty data directory and database, completely or not at all. Supports SQLite and
+ * Restores a backup completely or not at all, into an empty data directory and database. Supports SQLite and
  * PostgreSQL.
  */
 
@@ -31,7 +31,6 @@ export interface RestoreOptions {
   readonly dataDir: string;
   readonly bytes: AsyncIterable<Uint8Array>;
   readonly openers: Openers;
-  /** Whether to move existing data aside. */
   readonly force: boolean;
   readonly now: () => number;
   readonly tell: (line: string) => void;
@@ -44,9 +43,9 @@ export interface RestoreReport {
   readonly rows: number;
   readonly samples: number;
   readonly transcripts: number;
-  /** Locations of the former data, which was moved aside. */
+  /** Locations to which the former data was moved. */
   readonly aside: readonly string[];
-  /** Path of the configuration from the backup; null if the backup contains none. */
+  /** Path of the configuration from the backup; null without one. */
   readonly configuration: string | null;
   readonly keys_elsewhere: readonly string[];
 }
@@ -82,7 +81,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<RestoreRep
   }
 }
 
-/** Finishes an interrupted restore with complete content. Ignores an incomplete one. */
+/** Finishes an interrupted restore with complete content. Ignores a restore with incomplete content. */
 const finishInterrupted = (dataDir: string): Promise<boolean> => finishRestore(dataDir).catch(() => false);
 
 async function restoreLocked(
@@ -98,7 +97,7 @@ async function restoreLocked(
   const samplesFile = join(scratch, 'samples');
   let transcripts = 0;
   let configuration: string | null = null;
-  /** The database that is filled, but not committed. */
+  /** The database that is filled but not committed. */
   let target: TransferTarget | null = null;
   try {
     let about: BackupHeader | null = null;
@@ -122,7 +121,7 @@ async function restoreLocked(
         const now = () => Math.floor(options.now() / 1000);
         if (locked?.kind === 'postgres') {
           const mark = await inspectPostgres(locked.url, restoredKey);
-          // An earlier restore of this backup was interrupted after it had committed the rows.
+          // A former restore of this backup was interrupted after its commit of the rows.
           if (mark.rows && mark.setting?.includes((about as unknown as BackupHeader).id)) return;
           if (mark.rows && force) schema = `muster_before_restore_${stamp.toLowerCase().replace('-', '_')}`;
         }
@@ -133,7 +132,7 @@ async function restoreLocked(
         rows = (await fillDatabase(bytes, target)).rows;
       },
     });
-    // Committed only now, because the whole backup is known to be valid.
+    // Committed only now, because the whole backup has proved to be valid.
     if (locked !== null) await markDatabase(dataDir, schema);
     await (target as TransferTarget | null)?.commit();
     if (schema !== null) aside.push(`the schema ${schema} of the database`);
@@ -187,7 +186,7 @@ function checkFile(file: string): void {
 
 const atOnce = 10_000;
 
-/** Stores the samples in a file. @returns the number of samples */
+/** Stores the samples in a file. @returns number of samples */
 async function loadSamples(
   config: Config,
   locked: LockedDatabase | null,

@@ -33,7 +33,6 @@ export async function runOffline(command: string, args: readonly string[], defau
     return exit;
   };
   const rest = args.filter((arg) => arg !== '--json');
-  // `backup verify` is one command.
   const [verb = ''] = wordsOf(rest).words;
   const longer = `${command} ${verb}`;
   const found = offlineCommands[longer] ?? offlineCommands[command];
@@ -59,7 +58,7 @@ export async function runOffline(command: string, args: readonly string[], defau
     stdout.write(found.usage);
     return 0;
   }
-  // If the reader of the output exits, the callback of the failed write reports the error.
+  // The callback of a failed write reports that the reader of the output has exited.
   stdout.on('error', () => {});
   try {
     const outcome = await found.run(given.config, given.dataDir, words, {

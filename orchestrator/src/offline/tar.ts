@@ -61,7 +61,6 @@ function readHeader(header: Buffer): TarEntry {
   return { name, size };
 }
 
-/** Reads a stream of bytes in pieces of the requested lengths. */
 class Source {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -96,8 +95,8 @@ class Source {
 }
 
 /**
- * Iterates over the entries of an archive. The content of an entry must be read before the next entry; unread content
- * is skipped.
+ * Iterates over the entries of an archive. The caller must read the content of an entry before the next entry; unread
+ * content is skipped.
  * @throws BadArchive if the archive is truncated or damaged
  */
 export async function* readTar(
