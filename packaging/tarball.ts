@@ -13,7 +13,10 @@ export interface Tarball {
   readonly level: number;
 }
 
-/** Writes a tarball. It is byte-identical for the same files, independent of the user, path, and time of the build. */
+/**
+ * Writes a tarball. The tarball is byte-identical for the same files, regardless of the user, path, and time of the
+ * build.
+ */
 export function writeTarball({ name, files, epoch, level }: Tarball, path: string): void {
   const work = mkdtempSync(`${path}.tmp-`);
   try {

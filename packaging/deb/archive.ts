@@ -16,14 +16,16 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** A `.deb` that dpkg-deb writes. It is owned by root, and byte-identical for the same content. */
+/** The content of a `.deb`. The package is owned by root, and byte-identical for the same content. */
 
 export interface DebianPackage {
   /** Fields of `control`, in this order. `Installed-Size` is computed. */
   control: Readonly<Record<string, string>>;
   /** Installed files, by absolute path. */
   files: Readonly<Record<string, PackagedFile>>;
-  /** Absolute paths of configuration files, which an upgrade must not overwrite if the administrator changed them. */
+  /**
+   * Absolute paths of configuration files. An upgrade does not overwrite the administrator's changes in these files..
+   */
   conffiles: readonly string[];
   scripts: Readonly<Record<string, string>>;
 }
@@ -34,7 +36,6 @@ export type PackagedFile = { content: string | Buffer; mode?: number } | { copy:
 /** `quick` is gzip at its lowest level, for temporary packages. */
 export type Compression = 'xz' | 'gzip' | 'quick' | 'none';
 
-/** Reports whether this machine has the program that builds packages. */
 export function canBuild(): boolean {
   try {
     execFileSync('dpkg-deb', ['--version'], { stdio: 'ignore' });

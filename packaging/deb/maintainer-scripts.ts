@@ -1,6 +1,7 @@
 /**
- * Scripts that dpkg runs when it installs, upgrades, removes, or purges a package with a systemd unit. As with debhelper, a
- * unit that an administrator disabled or masked stays disabled or masked after an upgrade, and each script may run twice.
+ * Scripts that dpkg runs when it installs, upgrades, removes, or purges a package with a systemd unit. As with
+ * debhelper scripts, an upgrade does not enable a unit that an administrator disabled or masked, and each script may
+ * run twice.
  */
 
 export type ScriptName = 'postinst' | 'prerm' | 'postrm';
@@ -21,8 +22,7 @@ const head = '#!/bin/sh\nset -e\n';
 
 /**
  * Restricts access to the configuration file, because version 0.1 installed it readable by all users, and dpkg keeps
- * the mode of an existing file. Keeps a stricter mode, and one from dpkg-statoverride, because an administrator has set
- * it.
+ * the mode of an existing file. Keeps a stricter mode and a mode of dpkg-statoverride, which an administrator has set.
  */
 const closeConfig = ({ path, group }: NonNullable<UnitPackage['closedConfig']>) => `
     getent group ${group} > /dev/null || groupadd --system ${group}

@@ -21,9 +21,8 @@ export interface PackageOptions {
   out: string;
   /** Modification time of all files in the packages, in Unix seconds. */
   epoch: number;
-  /** Licenses of third-party components, to include in the package. */
   licences: string;
-  /** Compression of the program. xz takes twenty seconds but makes the package a third smaller. */
+  /** Compression of the program. xz takes twenty seconds, but reduces the package by a third. */
   compression?: Compression;
   /** Completion files, by shell. */
   completions?: Readonly<Partial<Record<'bash' | 'zsh' | 'fish', string>>>;
@@ -53,7 +52,6 @@ Muster's agent is installed. To connect it, create a token with "muster agents e
   sudo systemctl start muster-agent
 `;
 
-/** Paths of the three packages. */
 export interface Packages {
   readonly muster: string;
   readonly agent: string;
@@ -78,17 +76,16 @@ export function buildPackages(options: PackageOptions): Packages {
   write(programPackage(options), paths.muster, epoch, compression);
   write(agentPackage(version), paths.agent, epoch, 'gzip');
   const served = servedFiles(installFolder(version, executable, [paths.muster, paths.agent]));
-  // The packages in it are already compressed.
+  // The served packages are already compressed.
   write(orchestratorPackage(version, served), paths.orchestrator, epoch, 'none');
   return paths;
 }
 
-/** The parts that differ between packages. */
 type Contents = Omit<DebianPackage, 'control'> & {
   readonly about: Readonly<{ Depends: string; Recommends?: string; Description: string }>;
 };
 
-/** Writes a package, with the name, version, and architecture from the file name. */
+/** Writes a package, named by the file name. */
 function write({ about, files, conffiles, scripts }: Contents, path: string, epoch: number, how: Compression): void {
   const [name = '', version = '', architecture = ''] = basename(path, '.deb').split('_');
   rmSync(path, { force: true });
@@ -151,7 +148,7 @@ const orchestratorConfig = '/etc/muster/orchestrator.yml';
 
 /**
  * Describes the package of the orchestrator.
- * @param served the files that machines install the agent from
+ * @param served the files from which machines install the agent
  */
 const orchestratorPackage = (version: string, served: Record<string, PackagedFile>): Contents => ({
   about: {
@@ -188,7 +185,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
       ]),
       '/etc/muster/orchestrator.env',
       '/etc/muster/backup.env',
-      // `systemctl enable` and `systemctl edit` create these. The backups are kept.
+      // `systemctl enable` and `systemctl edit` create these files. Backups remain.
       '/etc/systemd/system/timers.target.wants/muster-backup.timer',
       '/etc/systemd/system/muster-backup.timer.d',
       '/etc/systemd/system/muster-backup.service.d',
@@ -200,7 +197,7 @@ const orchestratorPackage = (version: string, served: Record<string, PackagedFil
 const servedFiles = ({ files }: InstallFolder): Record<string, PackagedFile> =>
   Object.fromEntries(Object.entries(files).map(([name, file]) => [`${servedFolder}/${name}`, file]));
 
-/** Documents that Debian policy requires in every package. */
+/** Returns the documents that Debian policy requires in every package. */
 function documents(name: string, version: string, epoch: number): Record<string, PackagedFile> {
   const date = new Date(epoch * 1000).toUTCString().replace('GMT', '+0000');
   const changelog = `${name} (${version}) stable; urgency=medium\n\n  * Release ${version}.\n\n -- The Muster authors <muster@localhost>  ${date}\n`;

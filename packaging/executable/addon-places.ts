@@ -15,7 +15,8 @@ const sticky = 0o1000;
 
 /**
  * Checks who can replace one of the given folders. A user who can replace an ancestor controls the code that this
- * process loads, even if the innermost folder is protected, because the file is checked and then loaded by its path.
+ * process loads, even if the innermost folder is protected, because this process checks the file and then loads it by
+ * its path.
  * @param steps the folder first, then each ancestor
  * @param uid user of this process
  * @returns the folder that other users can change, and what to do; null if there is none

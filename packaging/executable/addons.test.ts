@@ -82,7 +82,7 @@ describe('protection of a folder', () => {
 });
 
 describe('a native addon', () => {
-  test('extracts the addon once, for its own user only', () => {
+  test('extracts the addon once, readable only by its own user', () => {
     written = 0;
     const path = extract();
     expect(path).toBe(join(directory, 'addons', `sqlite-${sha256.slice(0, 16)}.node`));
@@ -109,7 +109,7 @@ describe('a native addon', () => {
     expect(readFileSync(extract())).toEqual(bytes);
   });
 
-  test('refuses an addon that others can write to, and a symbolic link', () => {
+  test('refuses a symbolic link, and an addon that other users can write to', () => {
     const path = extract();
     chmodSync(path, 0o777);
     expect(() => extract()).toThrow(/must be a file of this user that others cannot write to; remove it/);

@@ -20,7 +20,7 @@ import { stepsTo, unguarded } from './addon-places.ts';
 export interface CarriedAddon {
   readonly name: string;
   /**
-   * The addon is extracted to the folder `addons` of this directory if this user owns the directory, and otherwise of
+   * The addon is extracted to the folder `addons` of this directory if this user owns the directory, and otherwise to
    * the cache.
    */
   readonly directory: string;
@@ -28,14 +28,14 @@ export interface CarriedAddon {
   content(): Buffer;
 }
 
-/** Age in milliseconds from which a temporary file counts as left by a killed start. */
+/** Minimum age in milliseconds of temporary files that a killed start has left behind. */
 const temporaryMs = 60_000;
 
 const loaded = new Map<string, unknown>();
 
 /**
- * Reports whether this user owns the directory. Root must not load a service user's files from it, nor leave files in
- * it that the service user cannot read.
+ * Reports whether this user owns the directory. Root must not load a service user's files from it, nor leave files that
+ * the service user cannot read in it.
  */
 function isOwn(directory: string): boolean {
   const stats = statSync(directory, { throwIfNoEntry: false });
@@ -69,7 +69,7 @@ function ownFolder(directory: string, cache: () => string): string {
     } else faults.push(fault);
   }
   throw new Error(
-    `there is no folder for native addons that only this user can write to: ${faults.join('; ')}. Correct the permissions, choose another data directory, or set XDG_CACHE_HOME to another cache`,
+    `there is no folder for native addons that only this user can write to: ${faults.join('; ')}. Correct the permissions, choose another data directory, or set XDG_CACHE_HOME`,
   );
 }
 
@@ -95,7 +95,7 @@ export function addonPath({ name, directory, sha256, content }: CarriedAddon, ca
   return path;
 }
 
-/** Refuses files that other users can write to, because their code would run with the rights of this process. */
+/** Refuses files that other users can write to, because this process would run their code. */
 function requireOwn(path: string, stats: ReturnType<typeof fstatSync>, kind: 'directory' | 'file'): void {
   const isKind = kind === 'directory' ? stats.isDirectory() : stats.isFile();
   const own = stats.uid === process.geteuid?.() || stats.uid === 0;

@@ -11,7 +11,6 @@ type Program = (
   dirname: string,
 ) => void;
 
-/** Content of the asset `contents.json`. */
 export interface Contents {
   readonly build: Build;
   /** SHA-256 of each native addon. */

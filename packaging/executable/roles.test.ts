@@ -5,7 +5,7 @@ import { launched } from '../../cli/src/program/program.ts';
 import { launchedWords, programFor } from './roles.ts';
 
 describe('roles of the executable', () => {
-  test('chooses the program by the first word, and the command line for any other word', () => {
+  test('chooses the program by the first word, and the command line for all unknown words', () => {
     expect(programFor(['agent', 'connect', 'h:1'])).toEqual({ program: 'agent', words: ['connect', 'h:1'] });
     expect(programFor(['orchestrator', '--help'])).toEqual({ program: 'orchestrator', words: ['--help'] });
     expect(programFor(['backup', 'file'])).toEqual({ program: 'orchestrator', words: ['backup', 'file'] });

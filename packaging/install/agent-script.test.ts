@@ -23,7 +23,7 @@ beforeAll(() => {
   const [first = '', second = '', executable = ''] = files.map((name) => join(folder, name));
   const made = installFolder('1.2.3', executable, [first, second]).files['agent.sh'];
   script = made !== undefined && 'content' in made ? made.content : '';
-  // Makes the script run as if by root on a machine with systemd and dpkg. Downloads come from the folder.
+  // Runs the script as if by root on a machine with systemd and dpkg. Downloads are read from the folder.
   program('id', 'echo 0');
   program('uname', '[ "$1" = -s ] && echo Linux || echo "${MACHINE:-x86_64}"');
   program('sleep', '');
@@ -32,7 +32,7 @@ beforeAll(() => {
     '[ -z "${LOCKED:-}" ] || [ -e "$LOG.tried" ] || { : > "$LOG.tried"; echo "dpkg frontend lock was locked" >&2; exit 2; }',
   );
   program('systemctl', '');
-  // The file that the script inspects does not exist here. No other call has this argument.
+  // The script inspects a file that does not exist here. No other call has this argument.
   program('grep', 'case "$*" in *orchestrator.json) [ -z "${SAYS:-}" ]; exit ;; esac; exec /bin/grep "$@"');
   program('journalctl', '[ -z "${SAYS:-}" ] || echo "$SAYS"');
   program(
@@ -94,7 +94,7 @@ describe('the installation script of the agent', () => {
     for (const line of called.filter((each) => each.startsWith('curl'))) expect(line).not.toMatch(/-\w*k|pinned/);
   });
 
-  test('installs no file with a wrong checksum', () => {
+  test('refuses to install a file with a wrong checksum', () => {
     const other = mkdtempSync(join(tmpdir(), 'muster-script-'));
     for (const name of ['muster_1.2.3_amd64.deb', 'muster-agent_1.2.3_all.deb'])
       writeFileSync(join(other, name), 'evil');
@@ -167,7 +167,7 @@ describe('the installation script of the agent', () => {
     },
   );
 
-  test('does nothing if the script is incomplete', () => {
+  test('does nothing if the downloaded script is incomplete', () => {
     for (const bytes of [500, 1500, 3000, 5000, script.length - 12]) {
       const { called } = run(defaults, { bytes });
       expect(called.filter((line) => line !== '')).toEqual([]);
