@@ -48,7 +48,6 @@ const types: Readonly<Record<string, { type: string; packed: boolean }>> = {
 /** Minimum size of a compressed file in bytes. A smaller file fits into one packet without compression. */
 const packedFrom = 1024;
 
-/** Lists the files that affect the build. */
 function inputs(): string[] {
   const below = (folder: string) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -82,7 +81,10 @@ function hashOfInputs(): string {
  */
 export function segmentsOf(routes: string): string[] {
   const found = [...routes.matchAll(/\bpage\(\s*'\/([^/']+)/g)].map(([, segment]) => segment as string);
-  if (found.length === 0) throw new Error("console/src/app/routes.tsx contains no call page('/…')");
+  if (found.length === 0)
+    throw new Error(
+      "console/src/app/routes.tsx contains no call page('/…'); update the pattern in tools/build/build-console.ts",
+    );
   return [...new Set(found)].sort();
 }
 
@@ -97,7 +99,7 @@ interface ListedFile {
 async function list(folder: string, name: string): Promise<ListedFile> {
   const known = types[extname(name)];
   if (known === undefined)
-    throw new Error(`${name}: give ${extname(name)} a media type in tools/build/build-console.ts`);
+    throw new Error(`${name}: add a media type for ${extname(name)} to tools/build/build-console.ts`);
   const content = readFileSync(join(folder, name));
   const file = { name, type: known.type, sha256: createHash('sha256').update(content).digest('hex') };
   if (!known.packed || content.length < packedFrom) return { ...file, encodings: [] };
@@ -112,7 +114,7 @@ async function list(folder: string, name: string): Promise<ListedFile> {
   return { ...file, encodings: ['br', 'gzip'] };
 }
 
-/** The used part of the API of the console's bundler. */
+/** The function of the bundler that this file calls. */
 interface Bundler {
   build(config: object): Promise<unknown>;
 }
@@ -160,7 +162,7 @@ async function make(folder: string): Promise<void> {
   writeFileSync(join(folder, packagesFile), JSON.stringify([...packages].sort(), null, 1));
 }
 
-/** Builds in a separate process, because environment variables of a test runner or shell would change the output. */
+/** Builds in a separate process with NODE_ENV=production, because a test runner sets another value. */
 function makeApart(folder: string): Promise<void> {
   const env = { ...process.env, NODE_ENV: 'production' };
   const child = spawn(process.execPath, [import.meta.filename, folder], { cwd: root, env, stdio: 'pipe' });
@@ -171,7 +173,7 @@ function makeApart(folder: string): Promise<void> {
     child.on('error', reject);
     child.on('close', (code) => {
       if (code === 0) resolve();
-      else reject(new Error(`the console cannot be built:\n${withoutStacks(Buffer.concat(said).toString())}`));
+      else reject(new Error(`cannot build the console:\n${withoutStacks(Buffer.concat(said).toString())}`));
     });
   });
 }

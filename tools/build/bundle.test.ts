@@ -33,7 +33,7 @@ test.each(['status --url http://127.0.0.1:9', 'agents --help', 'apply --help', '
   },
 );
 
-test('loads the schemas to print one', () => {
+test('loads the schemas for `muster schema`', () => {
   expect(start('schema status')).toMatchObject({ status: 0, stdout: expect.stringContaining('"protocol_version"') });
   expect(start('schema status').stderr).toMatch(/\nschemas: true$/);
 });

@@ -68,7 +68,7 @@ function hashOfInputs(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** Omits Zod's error messages in more than forty other languages. */
+/** Omits Zod's error messages in languages other than English. */
 const englishOnly: Plugin = {
   name: 'english-only',
   setup(build) {
@@ -78,7 +78,7 @@ const englishOnly: Plugin = {
   },
 };
 
-/** Modules without schemas, by the entry of the protocol that exports them. */
+/** Modules of the protocol that contain no schemas, by the entry point that exports them. */
 const schemaless: Readonly<Record<string, readonly string[]>> = {
   '@muster/protocol': ['errors', 'identity', 'operation-status', 'public-key', 'visible'],
   '@muster/protocol/http': ['http/definition/route'],
@@ -114,7 +114,7 @@ const threads: Plugin = {
       if (!source.includes('import.meta.url')) return null;
       const contents = source.replace(/new URL\('\.\/([a-z-]+)\.ts', import\.meta\.url\)/g, (_, name: string) => {
         if (!Object.hasOwn(programs, name))
-          throw new Error(`${path}: the programs of tools/build/bundle.ts do not include the worker thread ${name}`);
+          throw new Error(`${path}: add the worker thread ${name} to the programs in tools/build/bundle.ts`);
         return `musterThread('${name}')`;
       });
       return { contents, loader: 'ts' };
@@ -150,7 +150,7 @@ const startsNothing: Plugin = {
         "const childProcess = { spawn: (...words) => require('node:child_process').spawn(...words) };",
       );
       if (contents === source)
-        throw new Error(`${path} has no import of child_process that tools/build/bundle.ts recognizes`);
+        throw new Error(`${path}: no import of child_process found; update the pattern in tools/build/bundle.ts`);
       return { contents, loader: 'js' };
     });
   },
@@ -171,7 +171,6 @@ const starter = join(import.meta.dirname, 'start-cached.cjs');
 /** Name of the list of packages whose code is in the programs. It is in their folder. */
 const packagesFile = 'packages.json';
 
-/** Returns the folders of the packages whose code is in the programs. */
 function packagesIn(outputs: Metafile['outputs']): string[] {
   const files = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
@@ -201,7 +200,7 @@ const options = {
   // The CommonJS version resolves its parts at run time, which a bundle does not support.
   alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
   logLevel: 'warning',
-  // `ws` works without these addons.
+  // `ws` works without its optional native addons.
   define: {
     'process.env.WS_NO_BUFFER_UTIL': '"1"',
     'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
@@ -328,7 +327,9 @@ async function programFile(name: ProgramName): Promise<string> {
   try {
     return join(await bundles(), mainPrograms.includes(name) ? cachedFile(name) : `${name}.cjs`);
   } catch (error) {
-    console.error(`warning: the ${name} runs from its sources, with more memory: ${(error as Error).message}`);
+    console.error(
+      `warning: cannot store the bundles; starting the ${name} from its sources, which uses more memory: ${(error as Error).message}`,
+    );
     return join(root, programs[name]);
   }
 }

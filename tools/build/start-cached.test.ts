@@ -22,7 +22,7 @@ const run = (...args: string[]) =>
   spawnSync(process.execPath, [join(folder, 'it-cached.cjs'), ...args], { encoding: 'utf8' });
 const caches = () => readdirSync(folder).filter((name) => !name.endsWith('.cjs'));
 
-test('stores one cache for each first word, and uses it again', () => {
+test('stores one code cache for each first argument, and reuses it', () => {
   expect(run('status', '--all')).toMatchObject({ status: 0, stdout: 'it.cjs status --all\n', stderr: '' });
   expect(run('/a/path').stdout).toBe('it.cjs /a/path\n');
   expect(run().stdout).toBe('it.cjs \n');
@@ -33,25 +33,25 @@ test('stores one cache for each first word, and uses it again', () => {
   expect(readFileSync(join(folder, 'it.status.cache'), 'latin1')).toContain('basename');
 });
 
-test('replaces a cache that V8 refuses', () => {
+test('replaces a code cache that V8 rejects', () => {
   writeFileSync(join(folder, 'it.status.cache'), 'from another version');
   expect(run('status')).toMatchObject({ status: 0, stdout: 'it.cjs status\n', stderr: '' });
   expect(statSync(join(folder, 'it.status.cache')).size).toBeGreaterThan(100);
   expect(caches()).toEqual(['it.status.cache']);
 });
 
-test('stores no cache of a start that failed', () => {
+test('stores no code cache after a failed start', () => {
   expect(run('fail').status).toBe(3);
   expect(caches()).toEqual([]);
 });
 
-test('keeps the line and the column of a stack trace', () => {
+test('preserves the line and column numbers of stack traces', () => {
   expect(run('stack').stderr).toContain(`${join(folder, 'it.cjs')}:3`);
   writeFileSync(join(folder, 'it.cjs'), "console.log(new Error('here').stack.split('\\n')[1])");
   expect(run().stdout).toContain(`${join(folder, 'it.cjs')}:1:13`);
 });
 
-test('loads no schemas into the threads that write to databases', () => {
+test('bundles the threads that write to databases without schemas', () => {
   for (const thread of ['sqlite-writer', 'samples-sqlite-writer'])
     expect(readFileSync(join(inject('bundles'), `${thread}.cjs`), 'utf8')).not.toContain('ZodType');
 });

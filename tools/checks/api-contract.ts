@@ -161,7 +161,6 @@ GET /settings admin > 200
 POST /terminal/session/{session_id}/attach operator < mode > 200 ws_url ! 404
 `;
 
-/** Parses a line of the lists above. */
 function parse(line: string): ContractOperation {
   const [method, path, access, ...words] = line.split(' ');
   const parts: Record<string, string[]> = {};

@@ -182,7 +182,7 @@ function judgeFile(from: Location, to: Location): string | null {
   if (fault !== null) return fault;
   if (from.test) return null;
   if (to.test && (from.workspace === to.workspace || (to.workspace in libraries && !anywhere.includes(from.workspace))))
-    return `${from.path} → test code ${to.path}: move what both need out of the tests`;
+    return `${from.path} → test code ${to.path}: move the shared code out of the tests`;
   if (from.workspace !== to.workspace) return null;
   if (to.entry && !from.entry)
     return `${from.path} → ${to.path}: no file may import it, because it wires the parts; pass the values in instead`;
@@ -209,21 +209,21 @@ function judgeWorkspace(from: Location, target: string, path?: string): string |
   if (from.workspace === 'protocol')
     return target === 'protocol' && path === undefined
       ? `${arrow}: inside the protocol, import by relative path`
-      : `${arrow}: the protocol imports no other workspace; move what both need into the protocol`;
+      : `${arrow}: the protocol imports no other workspace; move the shared code into the protocol`;
   if (target === 'protocol')
     return path === undefined || (from.test && path.startsWith('protocol/test/'))
       ? null
       : `${arrow}: import the protocol by name, '@muster/protocol', to use only its exports`;
   if (target === from.workspace) return `${arrow}: inside a workspace, import by relative path`;
   if (from.workspace in libraries)
-    return `${arrow}: ${from.workspace} imports no workspace but the protocol; pass in what is needed`;
+    return `${arrow}: ${from.workspace} may import only the workspace protocol; pass in the values that it needs`;
   const library = libraries[target];
   if (library)
     return library.usedBy.includes(from.workspace)
       ? null
       : `${arrow}: only ${library.usedBy.join(', ')} import ${target}`;
   if (apps.includes(from.workspace) && [...apps, ...anywhere, 'tools'].includes(target))
-    return `${arrow}: the apps never import each other; move what both need into the protocol, or talk over the API`;
+    return `${arrow}: the apps never import each other; move the shared code into the protocol, or use the API`;
   if (from.workspace === 'tools' && target !== '')
     return `${arrow}: tools check and start the product from outside; run it as a program`;
   return null;
@@ -233,13 +233,13 @@ function judgePackage(from: Location, specifier: string): string | null {
   if (from.test) return null;
   if (from.workspace === 'protocol') {
     if (protocolPackages.includes(packageOf(specifier))) return null;
-    return `protocol → ${specifier}: the protocol runs in agents, browsers, and servers, and imports only ${protocolPackages.join(', ')}`;
+    return `protocol → ${specifier}: the protocol runs in agents, browsers, and servers, and may import only ${protocolPackages.join(', ')}`;
   }
   const { workspace, layer } = from;
   if (layer === null) return null;
   const library = libraries[workspace];
   if (library && !library.packages.includes(packageOf(specifier)) && !(library.node && specifier.startsWith('node:')))
-    return `${workspace} → ${specifier}: ${workspace} runs in ${library.node ? 'every program on Node' : 'browsers and on Node'} and imports only ${[...(library.node ? ['modules of Node'] : []), ...library.packages].join(', ')}; pass in what is needed`;
+    return `${workspace} → ${specifier}: ${workspace} runs in ${library.node ? 'every program on Node' : 'browsers and on Node'} and may import only ${[...(library.node ? ['modules of Node'] : []), ...library.packages].join(', ')}; pass in the values that it needs`;
   for (const rule of confined)
     if (workspace === rule.app && !rule.layers.includes(layer) && rule.modules.includes(packageOf(specifier)))
       return `${workspace}/${layer || posix.basename(from.path)} → ${specifier}: ${rule.why}; add a function to ${workspace}/src/${rule.layers[0]} and call that`;

@@ -15,14 +15,13 @@ const write = (path: string, text: string) => {
   mkdirSync(join(root, dirname(path)), { recursive: true });
   writeFileSync(join(root, path), text);
 };
-/** Returns the faults of a tree that contains only this file. */
 const faultsOf = (path: string, ...imports: string[]) => {
   write(path, imports.map((specifier) => `import '${specifier}';\n`).join(''));
   return wrongImports(root);
 };
 
 describe('importsOf', () => {
-  test('finds every way to name a module, with its line', () => {
+  test('finds every kind of module reference, with its line', () => {
     const text = [
       "import { a } from './a.ts';",
       "import type { B } from './b.ts';",
@@ -39,7 +38,7 @@ describe('importsOf', () => {
     );
   });
 
-  test('refuses text that does not parse', () => {
+  test('refuses source code that does not parse', () => {
     expect(() => importsOf('x.ts', 'import {')).toThrow('x.ts does not parse');
   });
 });
@@ -147,8 +146,8 @@ describe('refuses the import', () => {
     ['agent/src/connection/x.ts', '../../../client/src/event-frames.ts', 'only cli, console, e2e, bench import client'],
     ['console/src/api/agents.ts', '../../../lib/src/clock.ts', 'only orchestrator, agent, cli, e2e, bench import lib'],
     ['protocol/src/module/parse.ts', '../../../lib/src/clock.ts', 'protocol → lib/src/clock.ts'],
-    ['lib/src/clock.ts', '../../agent/src/main.ts', 'lib imports no workspace but the protocol'],
-    ['client/src/x.ts', '../../lib/src/clock.ts', 'client imports no workspace but the protocol'],
+    ['lib/src/clock.ts', '../../agent/src/main.ts', 'lib may import only the workspace protocol'],
+    ['client/src/x.ts', '../../lib/src/clock.ts', 'client may import only the workspace protocol'],
     ['lib/src/clock.ts', 'pino', 'lib → pino'],
     ['client/src/x.ts', 'node:fs', 'client → node:fs'],
     ['client/src/x.ts', 'react', 'client → react'],

@@ -54,11 +54,11 @@ function cycleFaults(imports: ImportGraph): string[] {
   const sources = new Map([...known].filter(([file]) => !isTestFile(file)));
   return [
     ...cyclesOf(known).map(
-      (cycle) => `${cycle.join(' ↔ ')}: import cycle; move what they share into a file that imports neither`,
+      (cycle) => `${cycle.join(' ↔ ')}: import cycle; move the shared code into a file that imports none of them`,
     ),
     ...layeredFolders.flatMap((folder) =>
       cyclesOf(folderGraph(sources, folder)).map(
-        (cycle) => `${folder}/{${cycle.join(',')}}: import cycle of folders; move what they share to the lower one`,
+        (cycle) => `${folder}/{${cycle.join(',')}}: import cycle of folders; move the shared code into one of them`,
       ),
     ),
   ];

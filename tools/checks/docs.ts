@@ -103,7 +103,7 @@ function musterFault(words: readonly string[]): string | null {
   for (const word of words) {
     if (help.verbs.length === 0 || !/^[a-z][a-z-]*$/.test(word)) break;
     if (!help.verbs.includes(word))
-      return `there is no \`muster ${[...verb, word].join(' ')}\`; there are: ${help.verbs.join(', ')}`;
+      return `there is no verb \`muster ${[...verb, word].join(' ')}\`; choose from: ${help.verbs.join(', ')}`;
     verb.push(word);
     help = helpOf(verb);
   }
@@ -116,14 +116,14 @@ const scripts: Record<string, string> = JSON.parse(read('package.json')).scripts
 
 function commandFault(words: readonly string[]): string | null {
   const [program, ...rest] = words;
-  // `npm run …` refers to all scripts.
+  // A word with `…` is a placeholder, as in `npm run …`.
   if (words.some((word) => word.includes('…'))) return null;
   if (program === 'muster') return musterFault(rest);
   if (program === 'npx') return rest[0] === 'muster' ? musterFault(rest.slice(1)) : null;
   const [verb] = rest;
   const script = verb === 'run' ? rest.find((word, index) => index > 0 && !word.startsWith('-')) : verb;
   if (verb === 'run' || verb === 'start' || verb === 'test') {
-    if (script !== undefined && !(script in scripts)) return `there is no \`npm run ${script}\``;
+    if (script !== undefined && !(script in scripts)) return `package.json has no script \`${script}\``;
     const unknown = script === 'start' ? flagsOf(rest).filter((flag) => !startHelp.includes(flag)) : [];
     if (unknown.length > 0) return `\`npm start\` has no ${unknown.join(', ')}`;
   }
@@ -135,7 +135,6 @@ function moduleFaults(source: string): string[] {
   return parsed.ok ? [] : parsed.faults.map(({ line, message }) => `line ${line} of the module: ${message}`);
 }
 
-/** Pages that are generated from the code. */
 const generated: Record<string, () => string> = {
   'docs/errors.md': () => {
     const rows = Object.entries(errorKinds).map(
@@ -184,7 +183,7 @@ function main(): void {
   for (const page of orphans())
     faults.push(`docs/${page}:1  no section lists this page; add it to tools/site/outline.ts`);
   for (const bench of performance.withoutSection)
-    faults.push(`docs/performance.md:1  the page lacks a section ### ${bench}, which says what limits its figures`);
+    faults.push(`docs/performance.md:1  add a section ### ${bench} that explains what limits its figures`);
   for (const page of filesBelow('', '.md')) {
     const text = read(page);
     const say = (line: number, fault: string | null) => {

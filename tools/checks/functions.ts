@@ -1,7 +1,6 @@
 import { parseSync, Visitor } from 'oxc-parser';
 import { lineAt, lineStarts } from './lines.ts';
 
-/** A function and its length. */
 export interface MeasuredFunction {
   /** Declared or assigned name; `anonymous` without one. */
   name: string;

@@ -39,16 +39,16 @@ export const layers: readonly Layer[] = [
 export const exceptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   discovery: {
     [queries]: 'has no table',
-    [api]: 'the console does not announce',
-    [pages]: 'the console does not announce',
+    [api]: 'the console does not discover machines',
+    [pages]: 'the console does not discover machines',
   },
   events: {
-    [queries]: 'are the audit log, and have no table of their own',
+    [queries]: 'are stored in the audit log',
     [pages]: 'shown on every page',
   },
   kinds: { [queries]: 'has no table' },
   metrics: {
-    [queries]: 'samples have a store of their own',
+    [queries]: 'samples have their own store',
     [pages]: 'shown on the page of an agent',
   },
   state: { [pages]: 'shown on the page of an agent' },
@@ -77,7 +77,7 @@ export function nounFaults(
       const isExcepted = except[noun]?.[layer.folder] !== undefined;
       if (isExcepted) used.add(`${noun} ${layer.folder}`);
       if (names.has(noun) && isExcepted)
-        faults.push(`tools/checks/nouns.ts  ${noun} is in ${layer.folder} now; delete its exception`);
+        faults.push(`tools/checks/nouns.ts  ${noun} has a file in ${layer.folder}; delete its exception`);
       if (!names.has(noun) && !isExcepted)
         faults.push(
           `${layer.folder}  has no file ${noun}; rename the file, or give the reason in tools/checks/nouns.ts`,

@@ -149,7 +149,6 @@ function operationSection(route: Route, document: Document): string[] {
   ];
 }
 
-/** Returns the generated part of the page. */
 function tables(document: Document): string {
   const tags = [...new Set(routes.map(({ tag }) => tag))].sort();
   const overview = (tag: string) =>
@@ -205,7 +204,8 @@ const document = JSON.parse(readFileSync(join(root, 'docs', 'openapi.json'), 'ut
 const page = readFileSync(path, 'utf8');
 const [before, rest] = page.split(begin) as [string, string | undefined];
 const after = rest?.split(end)[1];
-if (rest === undefined || after === undefined) throw new Error(`docs/api.md lacks the marker lines: ${begin} … ${end}`);
+if (rest === undefined || after === undefined)
+  throw new Error(`docs/api.md lacks the marker lines ${begin} … ${end}; restore them`);
 const text = `${before}${begin}\n\n${tables(document)}\n\n${end}${after}`;
 if (!process.argv.includes('--check')) writeFileSync(path, text);
 else if (page !== text) {

@@ -10,7 +10,6 @@ export interface Step {
   /** Prompt such as `ada@control:~$`. */
   prompt: string;
   command: string;
-  /** Lines of output after the command. */
   expected: string[];
   line: number;
 }
@@ -34,7 +33,6 @@ export function typedIn(line: string): { prompt: string; command: string } | nul
   return match ? { prompt: match[1] as string, command: match[2] ?? '' } : null;
 }
 
-/** Returns every session of a page. */
 export function sessionsOf(markdown: string): Session[] {
   const lines = markdown.split('\n');
   return blocksOf(markdown)

@@ -11,7 +11,8 @@ const code = (text: string): string => `\`${text}\``;
 export function eventsPage(sources: readonly string[]): string {
   const types = Object.keys(eventTypes);
   const unused = types.filter((type) => !sources.some((source) => source.includes(`'${type}'`)));
-  if (unused.length > 0) throw new Error(`no code writes events of the type ${unused.join(', ')}`);
+  if (unused.length > 0)
+    throw new Error(`no code writes events of type ${unused.join(', ')}; delete the type from event-types.ts`);
   const notifying: ReadonlySet<string> = new Set(notifyingEvents);
   const rows = Object.entries(eventTypes)
     .sort(([a], [b]) => (a < b ? -1 : 1))

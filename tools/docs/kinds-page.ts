@@ -12,7 +12,6 @@ import {
 
 const indented = (text: string, by: string): string => text.replace(/^/gm, by);
 
-/** Formats the example as a resource of a module. */
 const resource = (type: ResourceType): string =>
   `- id: example\n  resource:\n    ${type}:\n${indented(kinds[type].example, '      ')}`;
 
@@ -27,7 +26,6 @@ function checkedExample(type: ResourceType): string {
   return resource(type);
 }
 
-/** Returns a short description of the allowed values. */
 function valueText({ type, values, minimum, maximum }: KindField): string {
   if (type === 'integer') return `whole number, ${minimum} to ${maximum}`;
   if (type === 'choice') return (values ?? []).map((value) => `\`${value}\``).join(', ');

@@ -27,7 +27,7 @@ export function recipePage(page: string, file: string, source: string): string {
 
 function parted(text: string, mark: string, file: string): [string, string] {
   const at = text.indexOf(mark);
-  if (at === -1) throw new Error(`the page of ${file} lacks the line ${mark}`);
+  if (at === -1) throw new Error(`the page of ${file} lacks the line ${mark}; restore it`);
   return [text.slice(0, at), text.slice(at + mark.length)];
 }
 

@@ -1,7 +1,10 @@
 import { addChange, camelCase, capital, create, insert, pascalCase, quoted, type Skeleton } from './edit.ts';
 
 export interface KindOptions {
-  /** What one resource is, such as `a file, or a symbolic link`. Appears in the module language and the documentation. */
+  /**
+   * Description of one resource, such as `a file, or a symbolic link`. Appears in the module language and the
+   * documentation.
+   */
   readonly about: string;
   /** The counterparts in Salt, Puppet, and Ansible, separated by `|`. */
   readonly like: string;
@@ -48,12 +51,11 @@ export function kindSkeleton(name: string, { about, like }: KindOptions): Skelet
       `agent/src/resources/${name}.test.ts: replace each "fill in"`,
       `e2e/hosts/subjects/${name}.ts: declare subjects, then npm run test:e2e -- e2e/providers -t ${name}`,
       'node tools/checks/docs.ts --write: regenerates docs/module-kinds.md',
-      'docs/modules.md: what the kind keeps, which fields drift names, and what removal restores',
+      'docs/modules.md: the state that the kind preserves, the fields in drift, and the state that removal restores',
     ],
   };
 }
 
-/** Formats the names of a counterpart as code. */
 const counterpart = (names: string): string =>
   names
     .split(',')

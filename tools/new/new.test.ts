@@ -52,7 +52,6 @@ async function complaints(files: readonly string[], base: string, name: string):
   return done.stdout;
 }
 
-/** Returns the failure messages of the generated tests. */
 async function failures(files: readonly string[], environment: 'node' | 'happy-dom'): Promise<string> {
   const config = join(copy, `vitest.${environment}.config.mjs`);
   const setupFiles = environment === 'node' ? [] : [join(copy, 'console/test/setup.ts')];

@@ -12,7 +12,7 @@ import { nounSkeleton } from './noun.ts';
 
 const usage = `Usage:
   npm run new -- kind NAME   schema, provider, tests, and contract subject of a kind of resources
-    --about TEXT     what one resource is, for the documentation, such as "a file, or a symbolic link"
+    --about TEXT     description of one resource, for the documentation, such as "a file, or a symbolic link"
     --like TEXT      counterparts in Salt, Puppet, and Ansible, such as "file.managed | file | copy, template"
   npm run new -- noun NAME   routes, handlers, domain, table, queries, CLI verbs, and console pages; NAME in the plural
     --about TEXT     completes "see …" in help texts and documentation, such as "the tags in use"
@@ -71,7 +71,7 @@ export function skeletonOf(root: string, args: readonly string[]): Skeleton | nu
   if (what === 'kind') {
     if (args.some((arg) => /^--(no-table|example|term|writable)\b/.test(arg)) || (like ?? '||').split('|').length !== 3)
       return null;
-    return kindSkeleton(name, { about: about ?? 'fill in: what one resource is', like: like ?? 'fill in | |' });
+    return kindSkeleton(name, { about: about ?? 'fill in: description of one resource', like: like ?? 'fill in | |' });
   }
   if (what !== 'noun' || !name.endsWith('s') || like !== undefined || (values.writable && !values.table)) return null;
   const texts = {

@@ -2,8 +2,8 @@ import { append, create, type Edit, insert, insertSorted, substitute } from './e
 import type { Names } from './noun-names.ts';
 
 /**
- * Returns the edits, after those of a noun with a table, with which Admins create and remove objects, in every layer from
- * the database to the console. Objects have a description.
+ * Returns the edits with which admins can create and remove objects, in every layer from the database to the console.
+ * Applies after the edits of a noun with a table. Objects have a description.
  */
 export const writeEdits = (names: Names): Edit[] => [
   ...protocolEdits(names),

@@ -58,7 +58,7 @@ export function nounSkeleton(root: string, name: string, options: NounOptions): 
       `orchestrator/src/domain/${name}/${name}.ts: the rules; store: an index for each query (indices.test.ts)`,
       `cli/src/verbs/${name}/${name}.ts: columns, further verbs`,
       `console/src/pages/${name}: the pages; console/src/app/navigation.ts: its icon and its place in the menu`,
-      'tools/checks/api-contract.ts: what clients may rely on',
+      'tools/checks/api-contract.ts: the operations and fields that clients may rely on',
     ],
   };
 }
@@ -530,7 +530,7 @@ function menuEdits(root: string, { name, title, about }: Names): Edit[] {
   const key = [...`${name.replaceAll('-', '')}abcdefghijklmnopqrstuvwxyz`].find(
     (letter) => letter !== 'g' && !used.has(letter),
   );
-  if (key === undefined) throw new Error(`${path} uses every letter; free one of them`);
+  if (key === undefined) throw new Error(`${path} uses every letter as a shortcut; free one of them`);
   return [
     insert(
       path,

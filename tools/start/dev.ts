@@ -65,7 +65,7 @@ async function bringUp(programs: ProgramGroup): Promise<string[]> {
     '',
     `  console       http://127.0.0.1:${consolePort}/, reloads when its sources change`,
     `  sign in       npx muster web-login${suffix}, with the address above in place of the orchestrator's`,
-    `  orchestrator  ${apiUrl}; restart this command after a change of its sources`,
+    `  orchestrator  ${apiUrl}; restart this command after you change its sources`,
     `  agents        ${agentNames.join(', ')}, this machine twice`,
     `  logs          ${relative(process.cwd(), logDir)}`,
     '',

@@ -62,7 +62,7 @@ async function as(profile: string, args: string[]): Promise<unknown> {
     if (!(error instanceof CliFailure) || error.code !== 'operator_unknown') throw error;
     throw new CliFailure(
       'Your operator key is not known here: this data directory was first started with another key.\n' +
-        'Name that key file in MUSTER_KEY_FILE, or start with a new data directory: npm start -- --data-dir DIR',
+        'Set MUSTER_KEY_FILE to the path of that key, or start with a new data directory: npm start -- --data-dir DIR',
       error.code,
     );
   }
@@ -87,7 +87,7 @@ export async function enrolmentToken(profile: string, name: string): Promise<str
 export async function approvedAgent(profile: string, nodeId: string, name: string): Promise<Agent> {
   const agents = (await as(profile, ['agents', 'list'])) as Agent[];
   const agent = agents.find(({ node_id }) => node_id === nodeId);
-  if (!agent) throw new Error(`the orchestrator does not list the agent ${nodeId}`);
+  if (!agent) throw new Error(`The orchestrator does not list the agent ${nodeId}. Run npm start again.`);
   if (agent.status !== 'pending') return agent;
   return (await as(profile, ['agents', 'approve', nodeId, '--name', name])) as Agent;
 }

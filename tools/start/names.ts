@@ -18,7 +18,6 @@ export function nameFrom(text: string, fallback: string): string {
   return cleaned !== '' && isName(prefixed) ? prefixed : fallback;
 }
 
-/** A profile in the output of `muster profile list --json`. */
 export interface KnownProfile {
   name: string;
   url: string;

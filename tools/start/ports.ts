@@ -18,7 +18,6 @@ function tryToListen(host: string, port: number): Promise<string | null> {
   });
 }
 
-/** The two ports of `npm start`. */
 interface Ports {
   apiPort: number;
   agentPort: number;
@@ -35,6 +34,6 @@ export function portMessage(reason: string, port: number, { apiPort, agentPort }
   const remedy = `choose others: npm start -- --api-port ${another(apiPort)} --agent-port ${another(agentPort)}`;
   if (reason === 'EADDRINUSE')
     return `Port ${port} is in use. If Muster is already running, stop it with Ctrl-C. Otherwise ${remedy}`;
-  if (reason === 'EACCES') return `Port ${port} is not open to this user. Start as root, or ${remedy}`;
+  if (reason === 'EACCES') return `This user may not listen on port ${port}. Start as root, or ${remedy}`;
   return `Port ${port} cannot be used (${reason}); ${remedy}`;
 }

@@ -54,7 +54,8 @@ function makeDataDirectory(dataDir: string): { logs: ReturnType<typeof logFiles>
 }
 
 async function requirePorts({ apiPort, agentHost, agentPort }: StartOptions): Promise<void> {
-  if (apiPort !== 0 && apiPort === agentPort) throw new StartUsageError('The API and the agents need different ports.');
+  if (apiPort !== 0 && apiPort === agentPort)
+    throw new StartUsageError('The API and the agents need different ports: change --api-port or --agent-port.');
   const requested = [
     { host: '127.0.0.1', port: apiPort },
     { host: agentHost, port: agentPort },
@@ -80,7 +81,9 @@ async function prepareConsole(): Promise<void> {
   try {
     await builtConsole(() => console.log('Building the console (only when its sources change) ...'));
   } catch (error) {
-    console.error(`warning: started without the newest console: ${(error as Error).message}`);
+    console.error(
+      `warning: could not build the console; starting without its latest changes: ${(error as Error).message}`,
+    );
   }
 }
 

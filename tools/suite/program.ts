@@ -23,7 +23,6 @@ export class ProgramError extends Error {
 }
 
 export interface ProgramOptions {
-  /** Name of the program in messages. */
   name: string;
   command: string;
   args: readonly string[];
@@ -115,7 +114,6 @@ export class Program {
     return this.#lines.slice(-count);
   }
 
-  /** Returns all events of this name so far, the oldest first. */
   events(name: string): Record<string, unknown>[] {
     return this.#events.filter((event) => event.event === name);
   }

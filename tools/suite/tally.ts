@@ -12,7 +12,6 @@ export interface Tally {
   skipped: Skip[];
 }
 
-/** A skipped test. The reason is null if the test states none. */
 interface Skip {
   test: string;
   reason: string | null;

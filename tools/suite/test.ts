@@ -90,7 +90,7 @@ const known = [...checks, ...tiers];
 const requested = process.argv.slice(2);
 const unknown = requested.filter((name) => !known.includes(name));
 if (unknown.length > 0) {
-  console.error(`no step ${unknown.join(', ')}; there are: ${known.join(', ')}`);
+  console.error(`unknown step ${unknown.join(', ')}; choose from: ${known.join(', ')}`);
   process.exit(2);
 }
 

@@ -4,7 +4,7 @@
  *
  *     node tools/words/check.ts [--list FOLDER] [--write]
  *
- * `--list` prints the findings of a folder, `--write` records the present counts.
+ * `--list` prints the findings of a folder, `--write` records the current counts.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
