@@ -61,7 +61,7 @@ async function agent(
 ): Promise<Idler> {
   const real = await RealAgent.start(orchestrator, name.replaceAll(/\W+/g, '-'), start);
   await work(real);
-  printProgress(`${name}: connected and prepared`);
+  printProgress(`${name}: ready to measure`);
   return { name, pid: real.pid, end: () => real.stop() };
 }
 
@@ -94,7 +94,7 @@ async function applyFiles(orchestrator: OrchestratorProcess, { nodeId }: RealAge
     modules.push(name);
   }
   const applied = await orchestrator.call(applyAgent, { params: { node_id: nodeId }, body: { modules } });
-  if (applied.status !== 'succeeded') throw new Error(`the apply of the files ended as ${applied.status}`);
+  if (applied.status !== 'succeeded') throw new Error(`the apply of the files ended with status ${applied.status}`);
 }
 
 interface Figures {
@@ -174,7 +174,7 @@ try {
     idler === null ? notJudged(reason) : found.get(idler)!.rss / base.rss;
   const cpu = (idler: Idler | null, reason = ''): Figure =>
     idler === null ? notJudged(reason) : 100 * found.get(idler)!.cpu;
-  const noFiles = '--files 0 omits it';
+  const noFiles = 'omitted by --files 0';
   const noExecutable = 'dist/muster does not exist; run `npm run build`';
   process.exitCode = conclude('agent', {
     sizes: `${secs} s after ${settle} s, ${files} watched files`,

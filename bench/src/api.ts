@@ -23,7 +23,7 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
  * that other load on the machine affects both.
  *
  * Also measures lists of 10,000 agents in pages of 500, compared with the same bytes; and writes of a tag, which wait for
- * the disk, compared with a server that reads as many bytes and stores nothing.
+ * the disk, compared with a server that receives the same number of bytes and stores nothing.
  *
  *     node bench/src/api.ts [--layer] [--seconds 5] [--rounds 3] [--connections 32] [--json]
  *     node bench/src/api.ts --url https://127.0.0.1:4748 --agent NAME --tokens TOKEN[,TOKEN…] --pid PID --rate 900
@@ -91,7 +91,6 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
   return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
 }
 
-/** Returns the body of a response. */
 async function bytesOf(url: string): Promise<string> {
   const send = url.startsWith('https:') ? httpsRequest : httpRequest;
   // Accepts the self-signed certificate of the orchestrator.
@@ -192,7 +191,7 @@ async function measureAgainst(real: Server | null): Promise<Figures> {
       ? notJudged(`${failed('muster')} requests failed; set --rate below the rate limit of the sessions`)
       : median(ratios);
   if (real === null) {
-    const omitted = notJudged('--layer and --url omit it');
+    const omitted = notJudged('omitted by --layer and --url');
     return { record, page: omitted, tag: omitted };
   }
   const lists = Object.keys(pages).map((path) => ({ method: 'GET' as const, path }));

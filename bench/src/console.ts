@@ -63,7 +63,7 @@ interface Opened {
   complete: number;
 }
 
-/** How often a page is opened again after the browser could not reach the orchestrator, as on a very busy machine. */
+/** Maximum number of attempts to open a page. The browser may fail to reach the orchestrator on a very busy machine. */
 const maxOpenings = 5;
 
 /**
@@ -107,11 +107,14 @@ async function opening(browser: Browser, orchestrator: OrchestratorProcess): Pro
     const opened = await openOnce(browser, orchestrator);
     if (typeof opened !== 'string') return opened;
     if (openings === maxOpenings) throw new Error(`the agents page did not open: ${opened}`);
-    console.log(`the agents page is opened again: ${opened}`);
+    console.log(`reopening the agents page: ${opened}`);
   }
 }
 
-/** @returns the times, or the error that the sign-in page shows */
+/**
+ * Opens the page in a new browser context.
+ * @returns the times, or the error that the sign-in page shows
+ */
 async function openOnce(browser: Browser, orchestrator: OrchestratorProcess): Promise<Opened | string> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 } });
   context.setDefaultTimeout(hangMs);
@@ -296,7 +299,7 @@ async function measure(browser: Browser, orchestrator: OrchestratorProcess): Pro
 
   const heaps = options.minutes === 0 ? null : await memory(browser, orchestrator, ['/', '/agents']);
   const growthAt = (path: string): Figure =>
-    heaps === null ? notJudged('--minutes 0 omits it') : heapGrowth(path, heaps.get(path)!);
+    heaps === null ? notJudged('omitted by --minutes 0') : heapGrowth(path, heaps.get(path)!);
   return {
     firstLoad: bytes / 1000,
     rows: median(opened.map(({ painted }) => painted)) / 1000,

@@ -85,7 +85,7 @@ if (reason !== null) {
 const hosts = await TestHosts.open(requested.length > 0 ? { base: await peersRoot(), inMemory: false } : {});
 // A peer that was not requested has no figure.
 const figures: Record<string, Figure> = Object.fromEntries(
-  Object.keys(bars.converge).map((name) => [name, notJudged('--peers or --only omits it')]),
+  Object.keys(bars.converge).map((name) => [name, notJudged('omitted by --peers or --only')]),
 );
 let system = '';
 try {

@@ -11,7 +11,7 @@ import { ServerProcess } from './servers/server-process.ts';
 
 /**
  * Measures an apply that changes nothing on all agents, through the API of a real orchestrator, until all results are
- * committed. Compares with `ws` over TLS 1.3 that sends the same bytes to as many agents, receives the same bytes, and
+ * committed. Compares with `ws` over TLS 1.3 that sends the same bytes to the same number of agents, receives the same bytes, and
  * stores nothing. The agents run the real connection code in separate processes. The rounds of the two servers alternate,
  * so that other load on the machine affects both.
  *
@@ -72,7 +72,7 @@ function requireAll(run: Run, count: number): void {
   const succeeded = run.results.filter(({ status }) => status === 'succeeded').length;
   if (succeeded === count) return;
   const other = run.results.find(({ status }) => status !== 'succeeded');
-  throw new Error(`only ${succeeded} of ${count} agents succeeded; one that did not: ${JSON.stringify(other)}`);
+  throw new Error(`only ${succeeded} of ${count} agents succeeded; first other result: ${JSON.stringify(other)}`);
 }
 
 async function bareWith(count: number, operation: string): Promise<Contender> {
@@ -107,7 +107,7 @@ interface Measured {
   agents: number;
   muster: Figures;
   bare: Figures;
-  /** Median of the ratios of elapsed time in each round. */
+  /** Median over all rounds of the ratio of elapsed times. */
   ratio: number;
 }
 
@@ -165,7 +165,7 @@ process.exitCode = conclude('fan-out', {
   sizes: `${agents} agents, ${resources} resources each, ${rounds} rounds`,
   figures: {
     time: all.ratio,
-    growth: few === null ? notJudged('--growth 0 omits it') : all.muster.cpuSecs / few.muster.cpuSecs,
+    growth: few === null ? notJudged('omitted by --growth 0') : all.muster.cpuSecs / few.muster.cpuSecs,
   },
   growth: [
     ...growthOf('time of an apply', ({ muster }) => muster.wallSecs),

@@ -76,7 +76,6 @@ async function applyOnce(call: Client): Promise<number> {
   return performance.now() - began;
 }
 
-/** Returns the total size of all files in a directory and its subdirectories, in bytes. */
 function bytesBelow(folder: string): number {
   let bytes = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

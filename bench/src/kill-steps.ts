@@ -3,10 +3,10 @@ import { root } from '../../tools/suite/cli.ts';
 import { benchOptions } from './run/options.ts';
 
 /**
- * Runs the tests that kill a program, for every step and every moment, and the test of a link that carries 38,000 results.
- * `npm test` runs them with a sample. `--smoke` only lists the tests.
+ * Runs the tests that kill a program, with all kill points instead of a sample, and the test of a link that carries
+ * 38,000 results. `--smoke` only lists the tests.
  *
- *     npm run soak -- kill-steps
+ * npm run soak -- kill-steps
  */
 const { smoke } = benchOptions({ numbers: {} });
 const files = [

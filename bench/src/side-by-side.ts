@@ -14,11 +14,10 @@ import { type Comparison, comparisonHeadings, comparisonRows } from './run/resul
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
 /**
- * Measures Muster and what people would pick instead on the same machine, one after the other: the CPU time and the memory
- * that samples of as many machines cost the orchestrator and Prometheus. The machines are simulated. Each sends a sample
- * with the same measures every half minute: to Muster over its TLS link, to Prometheus when it scrapes them over HTTP.
+ * Measures the CPU time and the memory that samples of the same number of machines cost the orchestrator and Prometheus,
+ * one after the other. The machines are simulated. Each sends a sample with the same measures every half minute: to
+ * Muster over its TLS link, to Prometheus when it scrapes them over HTTP.
  *
- * `converge` compares the configuration of a machine. Peers that cannot run here are named with the reason.
  *
  *     npm run bench -- side-by-side [--machines 1000] [--secs 120]
  *
@@ -27,10 +26,9 @@ import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 const { machines, secs, interval, smoke } = benchOptions({
   numbers: { machines: [1000, 4], secs: [120, 1], interval: [30, 1] },
 });
-/** Seconds between two messages of an agent, each with the samples since the message before. */
+/** Seconds between two messages of an agent. Each message contains the samples since the previous one. */
 const poll = 2 * interval;
 
-/** The cost of samples to a server. */
 interface SampleCost {
   cpuMs: number;
   memoryMb: number;
@@ -51,7 +49,10 @@ async function measureMuster(): Promise<SampleCost> {
   return { cpuMs: ((cpuSecs - before) * 1000) / ((machines * secs) / interval), memoryMb: rss / 1e6 };
 }
 
-/** Builds a root for test hosts with Prometheus installed. The bench starts it; its unit does not. */
+/**
+ * Builds a root for test hosts with Prometheus installed and its systemd unit masked, because the bench starts
+ * Prometheus.
+ */
 const prometheusRoot = (): Promise<string> =>
   derivedRoot({
     name: 'prometheus',

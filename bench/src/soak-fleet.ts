@@ -46,7 +46,7 @@ process.env.MUSTER_DRIFT_INTERVAL = String(Math.ceil(options.drift * 60));
 // Seconds. The maximum, which is longer than the soak, so that no agent is reported as lost.
 process.env.MUSTER_AGENTS_LOST_AFTER_SECS = '86400';
 
-/** The orchestrator at one time. */
+/** Measurements of the orchestrator at one time. */
 interface Look {
   minute: number;
   rssMb: number;
@@ -96,7 +96,7 @@ let requests = 0;
 const megabytesOf = (file: string): number =>
   (statSync(join(server.dataDir, file), { throwIfNoEntry: false })?.size ?? 0) / 1e6;
 
-/** Applies the assignment on all agents, again and again. A failed apply counts and does not end the soak. */
+/** Applies the assignment on all agents at a fixed interval. A failed apply counts and does not end the soak. */
 async function applyOften(): Promise<void> {
   for (let turn = 1; ; turn++) {
     const wait = turn * every - minuteNow();

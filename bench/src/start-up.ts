@@ -24,7 +24,6 @@ const { rounds } = benchOptions({ numbers: { rounds: [7, 1] } });
 const inOneGo = 5;
 
 interface Cost {
-  /** Elapsed milliseconds of one start. */
   wall: number;
   /** CPU time of one start in milliseconds. */
   cpu: number;

@@ -133,7 +133,7 @@ async function flow(
   const apply = async () => {
     const began = performance.now();
     const { status } = await orchestrator.call(applyAgent, { params, body: { modules: ['files'] } });
-    if (status !== 'succeeded') throw new Error(`the apply of the files ended as ${status}`);
+    if (status !== 'succeeded') throw new Error(`the apply of the files ended with status ${status}`);
     return performance.now() - began;
   };
   const begin = async () => {

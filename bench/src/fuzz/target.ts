@@ -1,6 +1,5 @@
 import type { Example } from './inputs.ts';
 
-/** A parser of untrusted input. */
 export interface FuzzTarget {
   readonly examples: readonly Example[];
   /** Maximum bytes of an input. The product refuses larger inputs before it calls the parser. */

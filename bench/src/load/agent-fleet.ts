@@ -47,7 +47,7 @@ export class AgentFleet {
     return this.workers.reduce((sum, worker) => sum + usageOf(worker.pid!).cpuSecs, 0);
   }
 
-  /** Disconnects all agents. They take no samples until `comeBack`. */
+  /** Disconnects all agents. They take no samples until they reconnect. */
   async leave(): Promise<void> {
     await Promise.all(this.workers.map((worker) => order(worker, { type: 'leave' })));
   }

@@ -21,7 +21,7 @@ export interface LoadSeen {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** Number of requests with another status than 2xx, or without a response. */
+  /** Number of requests with a status other than 2xx, or without a response. */
   failed: number;
 }
 

@@ -9,13 +9,11 @@ import { type Usage, usageOf } from '../servers/server-process.ts';
 export interface RealAgentOptions {
   /** Text of the configuration file; null for no file. Default: a configuration with terminals turned on. */
   config?: string | null;
-  /** Path of the `muster` program to run. */
   command?: string;
   /** Variables to add to the environment. */
   environment?: Readonly<Record<string, string>>;
 }
 
-/** A real agent on this machine. */
 export class RealAgent {
   readonly nodeId: string;
   readonly #program: Program;

@@ -16,7 +16,6 @@ import { SampleBuffer } from '../../../agent/src/metrics/sample-buffer.ts';
 import { systemClock } from '../../../lib/src/clock.ts';
 import type { Log } from '../../../lib/src/log.ts';
 
-/** Returns the reports of an operation that changes nothing. */
 function noOpReports(operation: OperationMessage): Report[] {
   const now = Math.floor(Date.now() / 1000);
   const { operation_id } = operation;

@@ -11,7 +11,6 @@ export interface SteadyLoadOptions {
   url: string;
   ca: string;
   token: string;
-  /** Paths to request in turn. */
   paths: string[];
   perSecond: number;
   seconds: number;

@@ -41,7 +41,7 @@ const timed = async (): Promise<{ ms: number; changed: number }> => {
     throw new Error(
       results.find(({ status }) => status === 'failed')?.message ??
         finished.error ??
-        `the operation ended as ${finished.status}`,
+        `the operation ended with status ${finished.status}`,
     );
   return { ms, changed: results.filter(({ status }) => status === 'changed').length };
 };

@@ -12,7 +12,6 @@ import { usageOf } from '../servers/server-process.ts';
  *     node samples-session.ts MACHINES INTERVAL SECONDS
  */
 
-/** Figures of Prometheus. */
 export interface ScrapeFigures {
   version: string;
   cpuSecs: number;

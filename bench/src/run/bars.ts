@@ -1,8 +1,5 @@
-/** The bars of all benches: the only place that contains them. */
-
 /** A limit for one figure of a bench. */
 export interface Bar {
-  /** Name of the figure. */
   what: string;
   compare: '≤' | '≥' | '<';
   limit: number;
@@ -116,5 +113,4 @@ export const bars = {
   },
 } satisfies Record<string, Record<string, Bar>>;
 
-/** A bench with bars. */
 export type Judged = keyof typeof bars;

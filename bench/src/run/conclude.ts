@@ -2,7 +2,6 @@ import { type Bar, bars, type Judged } from './bars.ts';
 import { type Figure, finite, judge, notJudged, verdictLine } from './judge.ts';
 import type { Comparison, Growth, Result } from './results.ts';
 
-/** Figures of a bench, before they are judged. */
 export interface Measured<B extends Judged> {
   /** Sizes of the measurement, such as `10,000 agents, 3 rounds`. */
   sizes: string;

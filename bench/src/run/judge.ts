@@ -37,7 +37,6 @@ function meets({ compare, limit }: Bar, value: number): boolean {
 /** Returns the limit as text, such as `≤ 1.4 × bare ws`. */
 export const barText = ({ compare, limit, unit }: Bar): string => `${compare} ${limit} ${unit}`;
 
-/** Returns a verdict as a line of text. */
 export function verdictLine({ bar, value, met, reason }: Verdict): string {
   const word = met === null ? `NOT JUDGED: ${reason}` : met ? 'met' : 'MISSED';
   return `bar ${bar.what}: ${value === null ? '' : `${formatNumber(value)} `}(${barText(bar)}) ${word}`;

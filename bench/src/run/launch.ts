@@ -7,7 +7,6 @@ import type { Result } from './results.ts';
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 const parentLookMs = 1_000;
 
-/** How a program ended. */
 export interface Ended {
   code: number;
   /** Figures of the program; null if it ended before it returned them. */

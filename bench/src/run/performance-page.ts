@@ -13,8 +13,6 @@ import {
   resultRows,
 } from './results.ts';
 
-/** Generates the tables of docs/performance.md. */
-
 const begin = '<!-- from bench/results.json, by npm run bench -- all --write -->';
 const end = '<!-- until here -->';
 const graphText = 'Resident memory, file sizes, API p99, and CPU time of the orchestrator during the soak';
@@ -26,7 +24,8 @@ const graphText = 'Resident memory, file sizes, API p99, and CPU time of the orc
 export function performancePage(page: string, results: Results): string {
   const from = page.indexOf(begin);
   const to = page.indexOf(end, from);
-  if (from === -1 || to === -1) throw new Error(`docs/performance.md lacks the line ${from === -1 ? begin : end}`);
+  if (from === -1 || to === -1)
+    throw new Error(`docs/performance.md lacks the line ${from === -1 ? begin : end}; restore it`);
   const growth = growthRows(results);
   const comparisons = comparisonRows(Object.values(results).flatMap((runs) => runs.at(-1)?.comparisons ?? []));
   const made = [

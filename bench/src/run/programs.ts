@@ -63,6 +63,6 @@ export const soaks: Readonly<Record<string, NamedProgram>> = {
   },
   'kill-steps': {
     program: 'kill-steps',
-    what: 'programs that are killed at every step and moment; `npm test` covers a sample',
+    what: 'programs that are killed at all kill points; `npm test` covers a sample',
   },
 };

@@ -12,7 +12,6 @@ export interface Growth {
 
 /** A figure of Muster and of another product, measured in one run. */
 export interface Comparison {
-  /** Name of the figure, with its unit. */
   what: string;
   muster: number;
   /** Name and version of the other product. */
@@ -34,7 +33,7 @@ export interface Result {
   comparisons: readonly Comparison[];
 }
 
-/** Where and when something was measured. */
+/** The place and time of a measurement. */
 export interface Place {
   /** Commit of the measured code. */
   commit: string;
@@ -46,13 +45,12 @@ export interface Place {
   load: number;
 }
 
-/** Figures of a run of a bench, and where they were measured. */
+/** The figures of a run of a bench, with their place and time. */
 export type Run = Place & Omit<Result, 'bench'>;
 
 /** Recorded runs by bench, the oldest first: runs of one commit on one machine. */
 export type Results = Readonly<Record<string, readonly Run[]>>;
 
-/** Maximum number of recorded runs of a bench. */
 const maxRuns = 3;
 
 /** Adds a run. Drops runs of another commit or on another machine, and all but the last three. */
@@ -83,7 +81,10 @@ function barRows(results: Results, benches: readonly string[]): BarRow[] {
     );
 }
 
-/** Returns the verdict over all runs: a missed run counts more than a run that is not judged, and that more than a met one. */
+/**
+ * Returns the verdict over all runs. A missed run counts more than a run that is not judged, which counts more than a
+ * met run.
+ */
 function overall(verdicts: readonly Verdict[]): string {
   const missed = verdicts.filter(({ met }) => met === false).length;
   const of = verdicts.length > 1 ? ` in ${missed} of ${verdicts.length} runs` : '';
@@ -93,11 +94,10 @@ function overall(verdicts: readonly Verdict[]): string {
   return 'met';
 }
 
-/** Returns whether a bar was missed in a recorded run. */
+/** Reports whether a bar was missed in a recorded run. */
 export const anyMissed = (results: Results): boolean =>
   barRows(results, Object.keys(results)).some(({ verdicts }) => verdicts.some(({ met }) => met === false));
 
-/** Headings of `resultRows`. */
 export const resultHeadings = ['bench', 'figure', 'measured', 'bar', 'result'] as const;
 
 /** Returns the table of all bars of the benches, with the values of all recorded runs. */
@@ -111,7 +111,6 @@ export function resultRows(results: Results, benches: readonly string[] = Object
   ]);
 }
 
-/** Headings of `growthRows`. */
 export const growthHeadings = ['bench', 'figure', 'agents', 'value', 'agents', 'value', 'ratio'] as const;
 
 /** Returns the figures at two sizes of the fleet, from the last recorded run of each bench. */
@@ -126,10 +125,8 @@ export function growthRows(results: Results): Cell[][] {
   );
 }
 
-/** Headings of `comparisonRows`. */
 export const comparisonHeadings = ['figure', 'Muster', 'peer', 'value', 'ratio'] as const;
 
-/** Returns a row for each comparison. */
 export const comparisonRows = (comparisons: readonly Comparison[]): Cell[][] =>
   comparisons.map(({ what, muster, peer, value, reason }) => [
     what,

@@ -8,7 +8,6 @@ import { record } from './record.ts';
 import { table } from './report.ts';
 import { anyMissed, type Result, type Results, resultHeadings, resultRows, withRun } from './results.ts';
 
-/** Returns a result in which no bar is judged. */
 function withoutFigures(bench: string, reason: string): Result {
   const names = Object.keys(bars[bench as Judged]);
   const figures = Object.fromEntries(names.map((name) => [name, notJudged(reason)]));
@@ -30,7 +29,8 @@ export async function runAll(argv: readonly string[]): Promise<void> {
   if (values.smoke && values.write) throw new Error('--smoke judges no bar; run without it to use --write');
   const names = values.only?.split(',') ?? Object.keys(benches);
   for (const name of names)
-    if (!Object.hasOwn(benches, name)) throw new Error(`--only: there is no bench "${name}"; run: npm run bench`);
+    if (!Object.hasOwn(benches, name))
+      throw new Error(`--only: unknown bench "${name}"; choose from ${Object.keys(benches).join(', ')}`);
 
   const launcher = new Launcher();
   const commit = commitOfRun();

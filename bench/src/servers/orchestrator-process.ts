@@ -35,7 +35,7 @@ export class OrchestratorProcess {
     const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
     this.transport = retryingResets(transportTo(certificate), (path) => {
       this.resets++;
-      printProgress(`${path}: connection reset; sends the request again`);
+      printProgress(`${path}: connection reset; retrying`);
     });
     this.call = operatorClient(() => this.apiUrl, this.transport, operator);
     this.dataDir = dataDir;
@@ -121,7 +121,6 @@ export class OrchestratorProcess {
     return usageOf(this.child.pid!);
   }
 
-  /** Returns the usage after garbage collection. */
   async settledUsage(): Promise<Usage> {
     this.child.kill('SIGUSR2');
     await new Promise((resolve) => setTimeout(resolve, collectMs));
