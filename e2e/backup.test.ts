@@ -116,7 +116,6 @@ async function backUpAndRestore(
   // The restore invalidates all sign-in sessions.
   await expect(call(listModules, {})).rejects.toMatchObject({ problem: { code: 'unauthenticated' } });
   const again = restored.clientFor(orchestrator.operator);
-  // Changes after the backup are lost.
   expect((await again(listModules, {})).map(({ name }) => name).sort()).toEqual(['m', 'slow']);
   const { tags } = await again(getAgent, { params });
   const numbers = Array.from({ length: keysWritten }, (_, key) => Number(tags[`w${key}`])).sort(

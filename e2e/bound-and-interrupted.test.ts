@@ -92,7 +92,7 @@ describe.skipIf(reason !== null)(`a plan and its apply on a test host${reason ==
       expect(machine.changes()).toEqual(before);
     });
 
-    test('an apply does not change resources in kept modules', async () => {
+    test('an apply does not change the resources of modules in `keep_modules`', async () => {
       const theirs = desired().map((resource) => ({ ...resource, module: 'theirs' }));
       await apply(theirs);
       const there = machine.changes();

@@ -3,7 +3,6 @@ import { Agent, request } from 'node:https';
 import { type Client, createClient, type Transport } from '@muster/protocol/client';
 import { challenge, verify } from '@muster/protocol/http';
 
-/** An operator with a key file. */
 export interface Operator {
   privateKey: KeyObject;
   /** Public key as 64 hexadecimal characters. */

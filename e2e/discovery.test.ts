@@ -44,7 +44,6 @@ test('`muster discover` finds agents without an orchestrator by address and by b
   };
   for (const agent of Object.values(agents)) await agent.event('listening');
 
-  // Discovers one agent by its address. The other agents are not discovered.
   const one = await discover('10.77.0.12:4747', '--wait', '1');
   expect(one.sent_to).toEqual(['10.77.0.12:4747']);
   await agents.b.event('connected');
@@ -65,7 +64,6 @@ test('`muster discover` finds agents without an orchestrator by address and by b
   expect(all.pending.map(({ initial_hostname }) => initial_hostname).toSorted()).toEqual(['a', 'c']);
   expect(agents.a.lastLines(60).join('\n')).toContain('no orchestrator key is pinned');
 
-  // Discovered agents can be approved and used like other agents.
   for (const { node_id, initial_hostname } of waiting)
     await here('agents', 'approve', node_id, '--name', `web-${initial_hostname}`);
   await here('modules', 'upload', 'examples/motd.yml');

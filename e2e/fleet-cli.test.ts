@@ -121,7 +121,7 @@ test('the CLI plans several agents together, applies as one run, detaches, cance
   await canceller.sees('Keep watching');
   canceller.type('\u001b[B\r');
   await canceller.sees('Cancelling');
-  // An agent that receives the cancellation only after this runs the script that sleeps, and skips the directory.
+  // An agent that receives the cancellation after this line runs the script that sleeps, and skips the directory.
   writeFileSync(join(gates, 'two'), '');
   await canceller.sees('2 cancelled');
   await canceller.sees('code=1');

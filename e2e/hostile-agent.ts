@@ -15,11 +15,9 @@ export const strategies = {
 export type Strategy = keyof typeof strategies;
 
 export interface HostileCounts {
-  /** Number of opened links. */
   links: number;
   /** Number of links that the orchestrator ended or refused. */
   ended: number;
-  /** Number of acknowledged reports. */
   reports: number;
   /** Number of bytes in acknowledged reports. */
   bytes: number;

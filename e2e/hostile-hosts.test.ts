@@ -10,7 +10,7 @@ import { noHosts } from './hosts/test.ts';
 const reason = noHosts();
 /** System call number of renameat2, which can exchange two paths atomically. */
 const renameat2 = process.arch === 'arm64' ? 276 : 316;
-/** Maximum peak of the agent's resident memory. MiB. */
+/** Maximum resident memory of the agent in MiB. */
 const memoryLimit = 400;
 
 const file = (path: string, content = 'ours\n') => ({ 'file-unix': { path, content } });

@@ -54,7 +54,6 @@ test('4,100 silent connections from one address do not block the API for another
   }
 });
 
-/** Returns the CPU time of a process in milliseconds. */
 function processorMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')

@@ -189,7 +189,7 @@ describe('an agent that is offline, disconnected, or copied', () => {
     expect(runsOf(root)).toBe(1);
     const again = await call(applyAgent, { params, body: { modules: ['site'] } });
     expect(again.summary).toMatchObject({ total: 26, unchanged: 26 });
-    // The first agent connected once.
+    // Only one line: the first agent never reconnected.
     expect(agent.program.lastLines(200).filter((line) => line.includes('"event":"connected"'))).toHaveLength(1);
     await eventually('operators are notified of the clone', async () => {
       const { notifications } = await call(listNotifications, { query: {} });

@@ -35,7 +35,6 @@ type Tree = ReturnType<typeof treeOf>;
 interface Job {
   readonly call: Orchestrator['call'];
   readonly params: { readonly node_id: string };
-  /** Directory of the site. */
   readonly root: string;
   upload(options?: Partial<Parameters<typeof siteModule>[0]>): Promise<unknown>;
 }

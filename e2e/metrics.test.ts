@@ -16,7 +16,7 @@ import { noHosts, test } from './hosts/test.ts';
 
 const reason = noHosts();
 const intervalSecs = 1;
-/** Tolerance for other activity of this machine between two measurements. Bytes. */
+/** Tolerance in bytes for other activity of this machine between two measurements. */
 const noise = 128 * 1024 ** 2;
 
 /** Measurements of this machine, which shares its kernel with the test hosts, at one time. */

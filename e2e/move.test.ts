@@ -14,7 +14,6 @@ interface Ran {
   stderr: string;
 }
 
-/** Runs `muster` with these arguments until it exits. */
 const run = (stage: Stage, ...args: string[]): Promise<Ran> =>
   new Promise((resolve) => {
     execFile(muster, args, { env: stage.environment(), maxBuffer: 1e9 }, (error, stdout, stderr) =>

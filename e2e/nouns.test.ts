@@ -57,7 +57,6 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   expect(await json('selectors', 'match', 'role=db !site')).toEqual({ matches: [agent.nodeId] });
   expect(await json('agents', 'attributes', 'web-1')).toMatchObject({ platform: 'linux' });
 
-  // Checks, uploads, compares, and applies a module, and shows the applied state.
   const file = join(stage.dir, 'site.yml');
   const motd = (text: string) =>
     `name: site\nsupports: [{ platform: linux }]\nresources:\n  - id: a\n    resource: { file-unix: { path: ${join(stage.dir, 'a')}, content: ${text} } }\n  - id: b\n    depends_on: [a]\n    resource: { file-unix: { path: ${join(stage.dir, 'b')}, content: x } }\n`;
@@ -85,7 +84,6 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   const { drift_id } = await json('drift', 'web-1');
   expect(await json('drift', '--record', drift_id)).toMatchObject({ status: 'in_sync' });
 
-  // Adds an operator with an OpenSSH key.
   const line = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea grace@laptop';
   const { operator_id } = await json('operator', 'add', 'grace', '--from-ssh', line);
   expect(await json('operator', 'remove', 'grace', '--yes')).toEqual({
@@ -101,7 +99,6 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   });
   expect(await json('operator', 'list', '--all')).toMatchObject([{ username: 'ada' }, { username: 'grace' }]);
 
-  // Updates a window, and shows the window and a setting.
   const window = await json('windows', 'add', 'updates', '--for', '1h');
   expect(await json('windows', 'update', window.id, '--for', '3h')).toMatchObject({
     ends_at: window.starts_at + 10_800,
@@ -109,7 +106,6 @@ test('CLI commands for tags, modules, operations, state, operators, windows, kin
   expect(await json('windows', 'show', window.id)).toMatchObject({ ends_at: window.starts_at + 10_800 });
   expect(await muster('settings', 'show', 'bootstrap_username')).toMatch(/bootstrap_username +ada +flag/);
 
-  // Lists the kinds of resources, and shows the fields of one kind.
   expect((await json('kinds', 'list')).map(({ name }: { name: string }) => name)).toContain('file-unix');
   expect(await json('kinds', 'show', 'sysctl')).toMatchObject({
     platforms: ['linux'],

@@ -58,7 +58,6 @@ describe.skipIf(reason !== null)(`packages by dnf${reason === null ? '' : ` (${r
   });
 
   test('the removal of a package includes its unneeded dependencies, but no packages that others need', async () => {
-    // Manually installs a package that needs one of the dependencies.
     await machine.sh('dnf -qy install needs');
     const reported = await apply('grumbles');
     expect(ends(reported)).toEqual({ other: 'changed', grumbles: 'unchanged' });

@@ -33,7 +33,6 @@ describe('on PostgreSQL', () => {
   }) => {
     const orchestrator = await orchestratorOn(stage);
     await mainJob(stage, orchestrator);
-    // The orchestrator's output does not contain the password.
     const password = new URL(await server!.createDatabase()).password;
     expect(orchestrator.program.lastLines(200).join('\n')).not.toContain(password);
   });

@@ -9,7 +9,6 @@ interface SiteOptions {
   pages?: number;
   /** Number of directories. Default: 5. */
   directories?: number;
-  /** Content of the first page. */
   greeting?: string;
   script?: 'built' | 'slow' | 'none';
 }

@@ -27,7 +27,6 @@ import { TerminalScreen } from './terminal-client.ts';
 
 const settings = 'remote_terminal: { enabled: true, shell: /bin/sh }\n';
 
-/** Returns flags for an agent with remote terminals turned on. */
 function offering(stage: Stage): { flags: string[] } {
   const config = join(stage.dir, 'agent.yaml');
   writeFileSync(config, settings);

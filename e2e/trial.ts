@@ -29,7 +29,7 @@ export interface Trial {
   operationId: string;
 }
 
-/** Uploads a site, starts an apply of it, and waits until the moment. */
+/** Uploads a site, starts an apply of it, and waits until the time of the kill. */
 export async function startTrial(
   stage: Stage,
   parts: { orchestrator: Orchestrator; agent: AgentProcess },

@@ -33,7 +33,7 @@ async function goByKeys({ page }: Tab, key: string, heading: string): Promise<vo
   await page.keyboard.press('/');
 }
 
-/** Returns the number of columns that the shell printed last. */
+/** Waits until the shell has printed its number of columns. Returns the most recent number. */
 const columnsOn = (screen: Locator): Promise<number> =>
   eventually('the shell has printed its number of columns', async () => {
     const [, columns] = [...(await screen.innerText()).matchAll(/cols (\d+)/g)].at(-1) ?? [];
@@ -205,7 +205,6 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     await watcher.close();
     await other.close();
 
-    // The shell continues after a reload.
     await page.keyboard.type('marker=still-there\n');
     await page.goto('about:blank');
     await tab.signIn(session);
@@ -292,7 +291,6 @@ describe.skipIf(reason !== null)(`the console${reason === null ? '' : ` (${reaso
     const body = { approve: false, uses: agents.length, tags: { role: 'kiosk' } };
     const { token } = await orchestrator.call(createEnrolmentToken, { body });
     for (const agent of agents) await agent.connect(orchestrator.agentPort, token);
-    // The pending agents appear without a reload.
     await page.getByRole('button', { name: 'Pending 50' }).waitFor();
     await page.getByRole('checkbox', { name: 'Choose all' }).click();
     await page.getByRole('button', { name: 'Approve 50' }).click();

@@ -79,7 +79,7 @@ describe.skipIf(reason !== null)(`every page of the console${reason === null ? '
     await tab.signIn();
     expect(await walk(tab, await pagesOf(await tab.addresses(), showcase))).toEqual({});
 
-    // Checks the page of an open terminal session and its dialog, which the walk does not reach.
+    // Checks the page of an open terminal session and its dialog, which `walk` does not open.
     const { page } = tab;
     await tab.go('/terminals/new/workshop');
     await page.getByRole('button', { name: 'Open terminal' }).click();

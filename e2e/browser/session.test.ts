@@ -74,7 +74,6 @@ describe.skipIf(reason !== null)(`a console session${reason === null ? '' : ` ($
     await tab.press('Tab', page.getByRole('button', { name: 'Open key file' }));
     await page.keyboard.press('Enter');
     await (await chooser).setFiles(keyFile(stage, orchestrator));
-    // After sign-in, the console opens the requested page.
     await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
     await page.getByText('Live', { exact: true }).waitFor();
     const { d } = orchestrator.operator.privateKey.export({ format: 'jwk' });

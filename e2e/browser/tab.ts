@@ -34,7 +34,6 @@ export class Tab {
 
   static async open(browser: Browser, orchestrator: Orchestrator, options: BrowserContextOptions = {}): Promise<Tab> {
     const context = await browser.newContext({
-      // The orchestrator has a self-signed certificate.
       ignoreHTTPSErrors: true,
       viewport: { width: 1280, height: 800 },
       reducedMotion: 'reduce',

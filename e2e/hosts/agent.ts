@@ -10,7 +10,6 @@ export interface AgentOptions {
   tags?: Record<string, string>;
   /** Lines of the unit's `[Service]` section. */
   service?: readonly string[];
-  /** Additional command-line arguments of the agent. */
   flags?: readonly string[];
   /** Whether to approve and name the agent. Default: true. */
   approved?: boolean;

@@ -4,7 +4,6 @@ import { AptRepository } from './apt-repository.ts';
 import { type MachineOptions, TestHosts } from './test-hosts.ts';
 
 interface FleetOptions {
-  /** Machines by name. */
   machines: Readonly<Record<string, MachineOptions & { agent?: AgentOptions }>>;
   /** Additional environment variables of the orchestrator. */
   env?: NodeJS.ProcessEnv;

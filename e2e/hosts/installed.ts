@@ -13,7 +13,6 @@ export const curlRoot = () => derivedRoot({ name: 'debian-curl', packages: ['cur
 /** Opens test hosts whose machines have curl and wget. */
 export const openHosts = async (): Promise<TestHosts> => TestHosts.open({ base: await curlRoot() });
 
-/** Copies packages to a machine and installs them. @returns the output of dpkg */
 export async function dpkgInstall(machine: Machine, paths: readonly string[]): Promise<string> {
   const names = paths.map((path) => basename(path));
   for (const path of paths) copyFileSync(path, join(machine.rootPath, 'root', basename(path)));
@@ -60,7 +59,6 @@ export class InstalledOrchestrator {
     return await machine.exec('sh', '-c', `${line} 2>&1`);
   }
 
-  /** Waits until an agent is connected. */
   async connected(name: string): Promise<{ node_id: string; agent_version: string }> {
     return await eventually(`the agent ${name} is connected`, async () => {
       const agents = await this.json<{ name: string; connected: boolean; node_id: string; agent_version: string }[]>(

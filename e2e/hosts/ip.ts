@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 
-/** Runs iproute2's `ip`. @returns its output */
 export const ip = (...args: string[]): string =>
   execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 

@@ -55,7 +55,7 @@ const withheld = '-sys_time,-sys_module,-sys_boot,-sys_rawio';
 const environment = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'LANG=C.UTF-8'];
 /** Exit code of nspawn when the guest requested a reboot. */
 const rebootCode = 133;
-/** SIGRTMIN+4, which makes systemd power the machine off. */
+/** SIGRTMIN+4. systemd powers the machine off when it receives this signal. */
 const powerOffSignal = 38;
 const bootLimitMs = 180_000;
 

@@ -145,7 +145,6 @@ export const staysAfterwards: readonly RegExp[] = [
   /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)$/,
   // A home directory that its owner has used.
   /^\/home\/ada(\/|$)/,
-  // Backup archives.
   /^\/var\/backups\/muster(\/|$)/,
   // The database, because its package is removed but not purged.
   /postgresql/,

@@ -27,7 +27,6 @@ interface Roots {
   upper: string;
   /** Mount point of the overlay. */
   merged: string;
-  /** Paths that the comparison ignores. */
   volatile?: readonly string[] | undefined;
 }
 

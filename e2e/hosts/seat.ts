@@ -18,7 +18,6 @@ export class Seat {
   #pending = 0;
   #ended = false;
 
-  /** Starts a login shell in the user's home directory. */
   constructor(machine: Machine, user: string) {
     const inside = ['script', '--quiet', '--return', '--command', `su --login ${user}`, '/dev/null'];
     const [file, ...args] = machine.entering(inside, { TERM: 'xterm-256color' });

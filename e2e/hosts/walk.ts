@@ -13,7 +13,6 @@ const patienceMs = 90_000;
 export class Walk {
   readonly #machines: ReadonlyMap<string, Machine>;
   readonly #seats = new Map<string, Seat>();
-  /** All output lines. */
   readonly #shown: string[] = [];
   readonly #faults: string[] = [];
   /** Real ids by the sample ids of the page. */

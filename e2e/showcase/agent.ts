@@ -69,7 +69,6 @@ export class ShowcaseAgent {
     this.#joined.send({ type: 'drift_hint', keys: [key] });
   }
 
-  /** Sends a message without validation. */
   send(message: object): void {
     this.#joined.send(message);
   }

@@ -121,7 +121,6 @@ export const showcaseMachines: readonly ShowcaseMachine[] = [
 interface Span {
   /** Seconds between samples. */
   step: number;
-  /** Number of samples. */
   count: number;
 }
 export const lastHour: Span = { step: 60, count: 61 };

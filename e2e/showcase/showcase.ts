@@ -195,7 +195,6 @@ async function openWorkshop(
   await call(applyAgent, { params, body: { modules: [] } });
   await upload('good night');
   await call(planAgent, { params, body: { modules: [] } });
-  // Causes drift.
   writeFileSync(join(folder, 'greeting.txt'), 'someone was here\nthis line stays\nso does this one\n');
 
   const query = { cols: '100', rows: '28' };

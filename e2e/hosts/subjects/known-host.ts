@@ -8,7 +8,6 @@ const declared = (fields: object) => ({
 });
 /** Lines of others: a comment, a hashed name, a certificate authority, and another type of key. */
 const theirs = `# hosts\\n|1|c2FsdA==|aGFzaA== ssh-ed25519 ${key('C')}\\n@cert-authority ${line('web.example', 'C')}\\nweb.example ssh-rsa AAAA`;
-/** Returns shell text that creates the file with these lines. */
 const fileWith = (lines: string) => `mkdir -p /etc/ssh; printf '${lines}' > ${file}; chmod 640 ${file}`;
 
 export const knownHostSubjects: readonly Subject[] = [
