@@ -3,7 +3,7 @@
  * a folder or a noun: `agent/metrics`, `console, cli`.
  */
 
-// The first word of a subject. A verb that is missing here may join.
+// Allowed first words of a subject. Add a verb if it is missing.
 const verbs =
   `accept acknowledge add adjust align allow anchor announce answer apply ask attack avoid back begin bind block bound break build
 bump bundle cache call cancel cap change check clean close collect compare complete compress configure convert copy correct
@@ -33,7 +33,7 @@ export default {
           verbs.includes(subject?.split(' ')[0] ?? ''),
           'the subject begins with a verb in the imperative, in lower case, such as add, fix, or remove',
         ],
-        // The parser takes a body of one paragraph that begins with "Verified:" for a footer.
+        // The parser returns a body of one paragraph that begins with "Verified:" as a footer.
         'body-present': ({ body, footer }) => [Boolean(body || footer), 'the body says why, and how it was verified'],
       },
     },

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './tools/suite/longest-first.ts';
 
-// Tests start our programs hundreds of times; what Node has stripped and compiled once, the next process takes from here.
+// Tests start programs of this repository hundreds of times. The cache saves stripping and compiling the same files again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '.cache/compiled');
 
-// Most files share a process and its loaded modules: loading was a third of their cost. The files below replace modules, or
-// inspect the open handles or the memory of their process.
+// These files run in separate processes, because they replace modules, or inspect the open handles or the memory of their
+// process. All other files share processes, because loading modules takes a third of the time of a test.
 const apart = [
   'agent/src/converge/faulty-kind.test.ts',
   'agent/src/converge/together.test.ts',
@@ -15,8 +15,8 @@ const apart = [
 ];
 const contractApart = ['orchestrator/src/store/transfer/transfer.contract.test.ts'];
 const bundled = ['tools/suite/bundles-for-tests.ts'];
-// Limits only catch hangs: on a busy machine everything takes many times as long. The limits of a wait are shorter than
-// those of its test, so that the failure names the awaited condition.
+// The limits only end tests that hang, because tests take many times longer on a busy machine. The limit of a wait is
+// shorter than the limit of its test, so that the failure names the expected condition.
 const patient = {
   testTimeout: 900_000,
   hookTimeout: 900_000,
@@ -26,14 +26,14 @@ const patient = {
 const unit = {
   ...patient,
   globalSetup: bundled,
-  // By itself the runner would leave one of two cores idle, and every now and then a file waits.
+  // More than the default of Vitest, because it leaves one core idle, and some files mostly wait.
   maxWorkers: Math.max(3, availableParallelism() - 1),
 };
 const contract = {
   ...patient,
   globalSetup: ['orchestrator/test/databases/shared-postgres.ts'],
 };
-// Waits of these tests are limited in the time of a quiet machine: tools/suite/fair-time.ts.
+// tools/suite/fair-time.ts scales the limits of waits in these tests with the load of the machine.
 const e2e = {
   ...patient,
   testTimeout: 3_600_000,
@@ -41,8 +41,9 @@ const e2e = {
   globalSetup: [...bundled, 'e2e/fill-code-caches.ts'],
 };
 
-// Three tiers: `unit` decides on values, `contract` holds every implementation to one suite,
-// `e2e` runs real processes. The latter two wait as well as work: a file of `e2e` takes a quarter of a core on average.
+// Three tiers: `unit` runs functions and classes, `contract` runs one suite against every implementation of an interface,
+// `e2e` runs real processes. The last two have more workers, because their tests often wait: a file of `e2e` uses a quarter
+// of a core on average.
 export default defineConfig({
   test: {
     passWithNoTests: false,
