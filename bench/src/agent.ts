@@ -11,6 +11,7 @@ import { conclude } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
@@ -104,8 +105,6 @@ interface Figures {
   /** CPU time as a share of one core. */
   cpu: number;
 }
-
-const median = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
 /** Measures all processes in the same interval. */
 async function idle(idlers: readonly Idler[]): Promise<Map<Idler, Figures>> {

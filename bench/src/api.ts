@@ -13,6 +13,7 @@ import { conclude, type Measured } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import type { ServerOptions } from './servers/api-server.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
@@ -101,8 +102,6 @@ async function bytesOf(url: string): Promise<string> {
   if (answer.statusCode !== 200) throw new Error(`GET ${url} returned ${answer.statusCode}: ${bytes}`);
   return bytes;
 }
-
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** Starts an orchestrator with seeded agents, two of which are connected. */
 async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise<void> }> {

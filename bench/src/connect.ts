@@ -2,6 +2,7 @@ import { AgentFleet } from './load/agent-fleet.ts';
 import { conclude } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 import { ServerProcess } from './servers/server-process.ts';
@@ -70,7 +71,7 @@ async function measure(name: string): Promise<Figures> {
 
 /** Returns the median of each figure. */
 function middle(all: Figures[]): Figures {
-  const of = (key: keyof Figures) => all.map((one) => one[key]).sort((a, b) => a - b)[Math.floor(all.length / 2)]!;
+  const of = (key: keyof Figures) => median(all.map((one) => one[key]));
   return {
     idleKb: of('idleKb'),
     afterSendingKb: of('afterSendingKb'),

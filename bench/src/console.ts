@@ -12,6 +12,7 @@ import { conclude, type Measured } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
 
@@ -37,8 +38,6 @@ const hangMs = 300_000;
 const rows = '[role=grid] [role=row] [role=gridcell]';
 /** Matches the table of agents once it has all rows. The header is a row too. */
 const complete = `[role=grid][aria-rowcount="${options.agents + 1}"]:not([aria-busy])`;
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** Opens a page of the console in a new tab, and signs in. */
 async function open(browser: Browser, orchestrator: OrchestratorProcess, path: string): Promise<Page> {

@@ -11,6 +11,7 @@ import { bars } from './run/bars.ts';
 import { conclude } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
+import { median } from './run/quantiles.ts';
 import { type Cell, table } from './run/report.ts';
 
 /**
@@ -38,9 +39,6 @@ const workloads: readonly { workload: Workload; title: string }[] = [
   { workload: 'files', title: '200 files of 1 KiB, 20 directories' },
   { workload: 'machine', title: '50 existing packages and 50 existing units' },
 ];
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 /** Prints the durations of a workload. @returns the ratio of Muster to each peer, by the name of the bar */
 function figuresOf(

@@ -4,6 +4,7 @@ import { conclude } from './run/conclude.ts';
 import { notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import type { Growth } from './run/results.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
@@ -97,7 +98,6 @@ async function measureOnce(contender: Contender): Promise<Figures> {
   return { wallSecs: (performance.now() - began) / 1000, cpuSecs: contender.usage().cpuSecs - cpuBefore };
 }
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 const middle = (all: readonly Figures[]): Figures => ({
   wallSecs: median(all.map(({ wallSecs }) => wallSecs)),
   cpuSecs: median(all.map(({ cpuSecs }) => cpuSecs)),

@@ -6,9 +6,9 @@ import type { SteadyLoadSeen } from './load/steady-load.ts';
 import { loadSteadily, typicalReads } from './load/typical-reads.ts';
 import { conclude } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
-import { quantiles } from './run/loop-delay.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median, quantiles } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import type { Growth } from './run/results.ts';
 import { benchDatabase } from './servers/bench-database.ts';
@@ -181,8 +181,6 @@ async function inTurns(started: Started, fleet: AgentFleet): Promise<Turn[]> {
   return turns;
 }
 
-const middle = (all: readonly number[]) => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
-
 const small = Math.ceil(agents / times);
 const startedSmall = await begin();
 const { fleet: smallFleet, cost: few } = await cost(startedSmall, small);
@@ -240,7 +238,7 @@ console.log(
     ]),
   ),
 );
-const p99 = (isWith: boolean) => middle(turns.filter((turn) => turn.with === isWith).map((turn) => turn.p99));
+const p99 = (isWith: boolean) => median(turns.filter((turn) => turn.with === isWith).map((turn) => turn.p99));
 const added = (of: Cost) => of.shares.server - of.alone;
 console.log(`\n${ratioLine('p99 of reads, median of the rounds', p99(true), p99(false), 'ms')}`);
 console.log(`connections reset outside of the measured reads: ${started.server.resets}`);

@@ -13,6 +13,7 @@ import { seedAgentsInto } from './load/seed-agents.ts';
 import { conclude } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { quantile } from './run/quantiles.ts';
 import { table } from './run/report.ts';
 import { benchDatabase } from './servers/bench-database.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
@@ -152,8 +153,6 @@ async function get(
   return { ms: performance.now() - began, bytes, status: answer.statusCode };
 }
 
-const quantile = (sorted: readonly number[], q: number) =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
 const dayOf = (n: number) => `/api/v1/agents/${load.nodes[(n * 37) % count]}/metrics`;
 const many = options.requests;
 const few = Math.ceil(many / 6);
@@ -178,7 +177,6 @@ try {
       if (n >= 0) took.push(ms);
       bytes = size;
     }
-    took.sort((a, b) => a - b);
     printProgress(`${what}: p99 ${quantile(took, 0.99).toFixed(1)} ms`);
     rows.push([what, times, bytes / 1024, quantile(took, 0.5), quantile(took, 0.99)]);
   }

@@ -8,6 +8,7 @@ import { openSqliteFile } from '../../orchestrator/src/store/sqlite/sqlite-conne
 import { conclude } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 import { benchDatabase } from './servers/bench-database.ts';
@@ -124,9 +125,6 @@ function raw(file: string): number {
   db.close();
   return rateOf(took);
 }
-
-const median = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 const database = await benchDatabase(options.database);
 const directory = scratchDirectory('metrics', options.directory);

@@ -15,6 +15,7 @@ import { conclude } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 
@@ -49,9 +50,6 @@ function startOften(command: readonly string[], env: NodeJS.ProcessEnv): Promise
     });
   });
 }
-
-const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 
 const home = scratchDirectory('home');
 const tls = await makeCertificate();

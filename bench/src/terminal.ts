@@ -11,6 +11,7 @@ import { RealAgent } from './load/real-agent.ts';
 import { conclude, type Measured } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { median, quantile } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 import { benchDatabase } from './servers/bench-database.ts';
@@ -39,12 +40,6 @@ const { secs, rate, applies, agents, keys, ...options } = benchOptions({
 type Figures = Measured<'terminal'>['figures'];
 const files = 220;
 const warmUpMs = options['warm-up'] * 1000;
-
-const sorted = (all: readonly number[]) => all.toSorted((a, b) => a - b);
-/** Returns a quantile. @param part 0.5 for the median */
-const quantile = (all: readonly number[], part: number) =>
-  sorted(all)[Math.min(all.length - 1, Math.floor(all.length * part))] as number;
-const median = (all: readonly number[]) => quantile(all, 0.5);
 
 /** A terminal client that reads at a limited rate, in bytes per second. */
 class Reader {

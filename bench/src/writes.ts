@@ -8,9 +8,10 @@ import { openSqlite } from '../../orchestrator/src/store/sqlite/sqlite.ts';
 import { configureSqlite, openSqliteFile } from '../../orchestrator/src/store/sqlite/sqlite-connection.ts';
 import { statement } from '../../orchestrator/src/store/transaction.ts';
 import { conclude } from './run/conclude.ts';
-import { LoopDelay, type Quantiles, quantiles } from './run/loop-delay.ts';
+import { LoopDelay } from './run/loop-delay.ts';
 import { benchOptions } from './run/options.ts';
 import { printProgress } from './run/progress.ts';
+import { type Quantiles, quantiles } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import { scratchDirectory } from './run/scratch.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { LoopDelay, quantiles } from './loop-delay.ts';
+import { LoopDelay } from './loop-delay.ts';
+import { quantiles } from './quantiles.ts';
 
 describe('loop delay', () => {
   test('the loop delay includes the whole duration of a stall', async () => {

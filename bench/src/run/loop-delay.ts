@@ -1,3 +1,5 @@
+import { type Quantiles, quantiles } from './quantiles.ts';
+
 /**
  * Measures the delay of an event loop as a request at a random time would experience it. A probe is due every millisecond,
  * and each probe that a stall delays counts with its own delay.
@@ -25,17 +27,4 @@ export class LoopDelay {
     this.#probe();
     return quantiles(this.#delays);
   }
-}
-
-export interface Quantiles {
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
-}
-
-/** Returns exact quantiles of the values; zeros if there are no values. */
-export function quantiles(values: readonly number[]): Quantiles {
-  const sorted = Float64Array.from(values).sort();
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }

@@ -1,5 +1,4 @@
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+import { median } from './quantiles.ts';
 
 /** Returns the ratio of the median of the last third to that of the first third of the values; NaN for fewer than three. */
 export function trend(values: readonly number[]): number {
