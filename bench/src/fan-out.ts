@@ -1,5 +1,6 @@
-import { applyAssignment, createAssignment, type Run, uploadModule } from '@muster/protocol/http';
+import type { Run } from '@muster/protocol/http';
 import { AgentFleet } from './load/agent-fleet.ts';
+import { applyAssignedFiles, assignFiles } from './load/files-module.ts';
 import { conclude } from './run/conclude.ts';
 import { notJudged } from './run/judge.ts';
 import { benchOptions } from './run/options.ts';
@@ -39,28 +40,18 @@ interface Contender {
   stop(): Promise<void>;
 }
 
-const moduleText = () => {
-  const files = Array.from(
-    { length: resources },
-    (_, i) =>
-      `  - { id: f${i}, resource: { file-unix: { path: /srv/bench/${i}, content: "${'x'.repeat(200)}\\n", mode: "0644" } } }`,
-  );
-  return `name: bench\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
-};
-
 /** Starts an orchestrator with agents. `operation` returns the JSON text of the last operation that an agent received. */
 async function orchestratorWith(count: number): Promise<Contender & { operation(): Promise<string> }> {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;
   const token = await orchestrator.enrolmentToken(count);
-  await call(uploadModule, { body: { name: 'bench', content: moduleText() } });
-  await call(createAssignment, { body: { name: 'bench', modules: ['bench'], selector: 'bench=yes' } });
+  await assignFiles(call, resources, `${'x'.repeat(200)}\n`);
   const fleet = new AgentFleet(count);
   const secs = await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, atOnce);
   printProgress(`${count} agents connected to the orchestrator within ${secs.toFixed(0)} s`);
   return {
     usage: () => orchestrator.usage,
-    fanOut: async () => requireAll((await call(applyAssignment, { params: { name: 'bench' } })) as Run, count),
+    fanOut: async () => requireAll(await applyAssignedFiles(call), count),
     operation: () => fleet.lastOperation(),
     stop: async () => {
       await fleet.stop();

@@ -5,8 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@muster/protocol/client';
 import {
   applyAgent,
-  applyAssignment,
-  createAssignment,
   createEnrolmentToken,
   getState,
   getStatus,
@@ -14,11 +12,10 @@ import {
   listAudit,
   listDrift,
   listOperations,
-  type Run,
-  uploadModule,
 } from '@muster/protocol/http';
 import { type Strategy, strategies } from '../../e2e/hostile-agent.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
+import { applyAssignedFiles, assignFiles } from './load/files-module.ts';
 import type { HostileAnswer, HostileOrder } from './load/hostile-worker.ts';
 import { conclude } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
@@ -46,20 +43,11 @@ const names = Object.keys(strategies) as Strategy[];
 const hostileApplyMs = 15_000;
 const askMs = 100;
 const lookMs = 500;
-const moduleText = (name: string, count: number) => {
-  const files = Array.from(
-    { length: count },
-    (_, i) => `  - { id: f${i}, resource: { file-unix: { path: /srv/${name}/${i}, content: "x", mode: "0644" } } }`,
-  );
-  return `name: ${name}\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
-};
 
 /** Starts an orchestrator with connected agents that are not hostile, and with an assignment that selects them. */
 async function start() {
   const orchestrator = await OrchestratorProcess.start();
-  const { call } = orchestrator;
-  await call(uploadModule, { body: { name: 'bench', content: moduleText('bench', resources) } });
-  await call(createAssignment, { body: { name: 'honest', modules: ['bench'], selector: 'bench=yes' } });
+  await assignFiles(orchestrator.call, resources);
   const fleet = new AgentFleet(agents);
   const token = await orchestrator.enrolmentToken(agents);
   await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, agents);
@@ -69,7 +57,7 @@ async function start() {
 /** Applies the assignment. @returns milliseconds until all selected agents have completed the apply */
 async function applyOnce(call: Client): Promise<number> {
   const began = performance.now();
-  const run = (await call(applyAssignment, { params: { name: 'honest' } })) as Run;
+  const run = await applyAssignedFiles(call);
   const bad = run.results.find(({ status }) => status !== 'succeeded');
   if (bad !== undefined || run.results.length !== agents)
     throw new Error(`an apply did not succeed on all agents: ${JSON.stringify(bad)}`);

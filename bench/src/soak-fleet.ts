@@ -1,9 +1,9 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { applyAssignment, createAssignment, type Run, uploadModule } from '@muster/protocol/http';
 import { root } from '../../tools/suite/cli.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
+import { applyAssignedFiles, assignFiles } from './load/files-module.ts';
 import { loadSteadily, typicalReads } from './load/typical-reads.ts';
 import { conclude, type Measured, resultOf } from './run/conclude.ts';
 import { lineGraph } from './run/line-graph.ts';
@@ -74,13 +74,7 @@ async function readMetric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
 }
 
-const files = Array.from(
-  { length: resources },
-  (_, n) => `  - { id: f${n}, resource: { file-unix: { path: /srv/soak/${n}, content: "x", mode: "0644" } } }`,
-);
-const content = `name: soak\nsupports: [{ platform: linux }]\nresources:\n${files.join('\n')}\n`;
-await call(uploadModule, { body: { name: 'soak', content } });
-await call(createAssignment, { body: { name: 'soak', modules: ['soak'], selector: 'bench=yes' } });
+await assignFiles(call, resources);
 const fleet = new AgentFleet(agents);
 const enrolment = await server.enrolmentToken(agents);
 const secs = await fleet.connect({ host: '127.0.0.1', ...server.address, token: enrolment }, options['at-once'], true);
@@ -104,7 +98,7 @@ async function applyOften(): Promise<void> {
     await sleep(Math.max(0, wait * 60_000));
     const [startedAt, cpuBefore] = [performance.now(), server.usage.cpuSecs];
     try {
-      const run = (await call(applyAssignment, { params: { name: 'soak' } })) as Run;
+      const run = await applyAssignedFiles(call);
       const succeeded = run.results.filter(({ status }) => status === 'succeeded').length;
       const took = (performance.now() - startedAt) / 1000;
       applies.push({
