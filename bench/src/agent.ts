@@ -69,8 +69,10 @@ async function agent(
 /** Opens a terminal, reads 600 kB of output, and closes it. */
 async function useTerminal(orchestrator: OrchestratorProcess, { nodeId }: RealAgent): Promise<void> {
   const { ws_url } = await orchestrator.call(openTerminal, { params: { node_id: nodeId } });
-  const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
-  const ws = new WebSocket(new URL(ws_url, orchestrator.url), { ca, perMessageDeflate: false });
+  const ws = new WebSocket(new URL(ws_url, orchestrator.url), {
+    ca: orchestrator.certificate,
+    perMessageDeflate: false,
+  });
   await new Promise((resolve, reject) => {
     ws.once('open', () => ws.send(Buffer.from('seq 1 100000; exit\n')));
     ws.once('close', resolve);

@@ -114,8 +114,7 @@ async function realOrchestrator(): Promise<{ server: Server; stop: () => Promise
     await orchestrator.stop();
   };
   try {
-    const token = await orchestrator.enrolmentToken(2);
-    await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, 2);
+    await fleet.enroll(orchestrator, 2);
     const [agent] = await orchestrator.call(listAgents, { query: { filter: 'bench=yes' } });
     tokens = await orchestrator.sessions(sessions);
     path = `/api/v1/agents/${agent!.node_id}`;

@@ -40,7 +40,7 @@ async function start(server: string): Promise<{ server: ServerProcess | Orchestr
  */
 async function measure(name: string): Promise<Figures> {
   const { server, token } = await start(name);
-  const target = { host: '127.0.0.1', ...server.address, token };
+  const target = { ...server.address, token };
   const half = agents / 2;
   let cpuSecs = 0;
   let wallSecs = 0;

@@ -44,10 +44,9 @@ interface Contender {
 async function orchestratorWith(count: number): Promise<Contender & { operation(): Promise<string> }> {
   const orchestrator = await OrchestratorProcess.start();
   const { call } = orchestrator;
-  const token = await orchestrator.enrolmentToken(count);
   await assignFiles(call, resources, `${'x'.repeat(200)}\n`);
   const fleet = new AgentFleet(count);
-  const secs = await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, atOnce);
+  const secs = await fleet.enroll(orchestrator, atOnce);
   printProgress(`${count} agents connected to the orchestrator within ${secs.toFixed(0)} s`);
   return {
     usage: () => orchestrator.usage,
@@ -70,7 +69,7 @@ function requireAll(run: Run, count: number): void {
 async function bareWith(count: number, operation: string): Promise<Contender> {
   const server = await ServerProcess.start('bare-server.ts');
   const fleet = new AgentFleet(count);
-  await fleet.connect({ host: '127.0.0.1', ...server.address, token: null }, atOnce);
+  await fleet.connect({ ...server.address, token: null }, atOnce);
   printProgress(`${count} agents connected to bare ws`);
   return {
     usage: () => server.usage,

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentFleet } from './load/agent-fleet.ts';
 import type { SteadyLoadSeen } from './load/steady-load.ts';
@@ -79,20 +78,9 @@ async function sharesDuring(
 async function begin() {
   const server = await OrchestratorProcess.start({ databaseUrl: await database.another() });
   const [token = ''] = await server.sessions(1);
-  const ca = readFileSync(join(server.dataDir, 'api.crt'), 'utf8');
-  const readMetric = async (name: string): Promise<number> => {
-    const headers = { authorization: `Bearer ${token}` };
-    const answer = await server.transport({
-      method: 'GET',
-      url: `${server.url}/metrics`,
-      headers,
-      body: undefined,
-      signal: undefined,
-    });
-    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
-  };
+  const readMetric = (name: string) => server.metric(name, token);
   await sleep(settleSecs * 1000);
-  return { server, token, ca, readMetric };
+  return { server, token, readMetric };
 }
 type Started = Awaited<ReturnType<typeof begin>>;
 
@@ -116,7 +104,7 @@ async function cost({ server, readMetric }: Started, count: number): Promise<{ f
   const fleet = new AgentFleet(count);
   const token = await server.enrolmentToken(count);
   const cpuBefore = server.usage.cpuSecs;
-  const inSecs = await fleet.connect({ host: '127.0.0.1', ...server.address, token }, atOnce, true);
+  const inSecs = await fleet.connect({ ...server.address, token }, atOnce, true);
   const inCpuSecs = server.usage.cpuSecs - cpuBefore;
   printProgress(`${count} agents connected after ${inSecs.toFixed(0)} s`);
   // Waits until each agent has sent its first samples.
@@ -162,9 +150,16 @@ async function inTurns(started: Started, fleet: AgentFleet): Promise<Turn[]> {
     if (connected !== (isWith ? agents : 0))
       throw new Error(`${connected} agents are connected instead of ${isWith ? agents : 0}`);
     let seen: SteadyLoadSeen | undefined;
-    const { server, token, ca } = started;
+    const { server, token } = started;
     const shares = await sharesDuring(server, fleet, async () => {
-      seen = await loadSteadily({ url: server.url, ca, token, paths, perSecond: rate, seconds: secs / 2 });
+      seen = await loadSteadily({
+        url: server.url,
+        ca: server.certificate,
+        token,
+        paths,
+        perSecond: rate,
+        seconds: secs / 2,
+      });
     });
     const { latencies, resets, failures, failed } = seen!;
     const found = { with: isWith, ...quantiles(latencies), requests: latencies.length, resets, failures, shares };

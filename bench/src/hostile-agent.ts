@@ -49,8 +49,7 @@ async function start() {
   const orchestrator = await OrchestratorProcess.start();
   await assignFiles(orchestrator.call, resources);
   const fleet = new AgentFleet(agents);
-  const token = await orchestrator.enrolmentToken(agents);
-  await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, agents);
+  await fleet.enroll(orchestrator, agents);
   return { orchestrator, fleet };
 }
 

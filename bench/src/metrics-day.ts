@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -126,17 +126,15 @@ async function arriving(
   };
 }
 
-let dataDir = '';
 let seeded = { bytes: 0, secs: 0 };
 const orchestrator = await OrchestratorProcess.start({
-  prepare: async (directory) => {
-    dataDir = directory;
-    seeded = await seed(directory);
+  prepare: async (dataDir) => {
+    seeded = await seed(dataDir);
   },
   databaseUrl: database.url,
 });
 const [session = ''] = await orchestrator.sessions(1);
-const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: readFileSync(join(dataDir, 'api.crt')) });
+const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: orchestrator.certificate });
 
 async function get(
   path: string,

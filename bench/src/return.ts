@@ -22,10 +22,7 @@ const lookMs = 100;
 
 const orchestrator = await OrchestratorProcess.start();
 const fleet = new AgentFleet(agents);
-await fleet.connect(
-  { host: '127.0.0.1', ...orchestrator.address, token: await orchestrator.enrolmentToken(agents) },
-  atOnce,
-);
+await fleet.enroll(orchestrator, atOnce);
 const before = await connected();
 printProgress(`${before} agents connected`);
 for (let i = 0; i < restarts; i++) {

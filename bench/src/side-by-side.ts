@@ -38,8 +38,7 @@ async function measureMuster(): Promise<SampleCost> {
   process.env.MUSTER_METRICS_POLL_INTERVAL = String(poll);
   const server = await OrchestratorProcess.start();
   const fleet = new AgentFleet(machines);
-  const token = await server.enrolmentToken(machines);
-  await fleet.connect({ host: '127.0.0.1', ...server.address, token }, 64, true);
+  await fleet.enroll(server, 64, true);
   await sleep(poll * 1000);
   const before = server.usage.cpuSecs;
   await sleep(secs * 1000);

@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../../tools/suite/cli.ts';
@@ -65,19 +65,11 @@ const place = placeOfRun(commit);
 const server = await OrchestratorProcess.start();
 const { call } = server;
 const [token = ''] = await server.sessions(1);
-const ca = readFileSync(join(server.dataDir, 'api.crt'), 'utf8');
-
-async function readMetric(name: string): Promise<number> {
-  const headers = { authorization: `Bearer ${token}` };
-  const request = { method: 'GET', url: `${server.url}/metrics`, headers, body: undefined, signal: undefined };
-  const answer = await server.transport(request);
-  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
-}
+const readMetric = (name: string) => server.metric(name, token);
 
 await assignFiles(call, resources);
 const fleet = new AgentFleet(agents);
-const enrolment = await server.enrolmentToken(agents);
-const secs = await fleet.connect({ host: '127.0.0.1', ...server.address, token: enrolment }, options['at-once'], true);
+const secs = await fleet.enroll(server, options['at-once'], true);
 printProgress(`${agents} agents connected within ${secs.toFixed(0)} s`);
 
 const began = performance.now();
@@ -127,7 +119,14 @@ async function lookOften(): Promise<void> {
   let at = performance.now();
   while (minuteNow() < minutes) {
     const paths = await typicalReads(call);
-    const seen = await loadSteadily({ url: server.url, ca, token, paths, perSecond: rate, seconds: look });
+    const seen = await loadSteadily({
+      url: server.url,
+      ca: server.certificate,
+      token,
+      paths,
+      perSecond: rate,
+      seconds: look,
+    });
     lost += seen.resets + seen.failures;
     requests += seen.latencies.length + seen.resets;
     const { rss, cpuSecs } = server.usage;

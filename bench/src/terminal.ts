@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { applyAgent, closeTerminal, openTerminal, uploadModule } from '@muster/protocol/http';
 import { WebSocket } from 'ws';
@@ -63,8 +61,10 @@ class Reader {
 
   static async open(orchestrator: OrchestratorProcess, nodeId: string, bytesPerSecond: number) {
     const { session_id, ws_url } = await orchestrator.call(openTerminal, { params: { node_id: nodeId } });
-    const ca = readFileSync(join(orchestrator.dataDir, 'api.crt'), 'utf8');
-    const ws = new WebSocket(new URL(ws_url, orchestrator.url), { ca, perMessageDeflate: false });
+    const ws = new WebSocket(new URL(ws_url, orchestrator.url), {
+      ca: orchestrator.certificate,
+      perMessageDeflate: false,
+    });
     const reader = new Reader(ws, bytesPerSecond);
     await new Promise((resolve, reject) => {
       ws.once('open', resolve);
@@ -268,8 +268,7 @@ async function localKeyboard(): Promise<Keyboard & { end(): void }> {
 async function echo(orchestrator: OrchestratorProcess): Promise<Pick<Figures, 'echoP50' | 'echoP99'>> {
   const agent = await RealAgent.start(orchestrator, 'typed');
   const fleet = new AgentFleet(agents);
-  const token = await orchestrator.enrolmentToken(agents);
-  const came = await fleet.connect({ host: '127.0.0.1', ...orchestrator.address, token }, 64, true);
+  const came = await fleet.enroll(orchestrator, 64, true);
   printProgress(`${agents} agents connected; measuring echoes`);
   await sleep(2_000);
   const { reader, session_id } = await Reader.open(orchestrator, agent.nodeId, Number.POSITIVE_INFINITY);

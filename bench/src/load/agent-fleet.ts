@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import type { OrchestratorProcess } from '../servers/orchestrator-process.ts';
 import { nextMessage, usageOf } from '../servers/server-process.ts';
 import type { WorkerAnswer, WorkerOrder } from './agent-worker.ts';
 import type { SimulatedTarget } from './simulated-agent.ts';
@@ -40,6 +41,12 @@ export class AgentFleet {
       ),
     );
     return (performance.now() - began) / 1000;
+  }
+
+  /** Connects all agents to an orchestrator, with a new enrollment token. The parameters and the result are those of `connect`. */
+  async enroll(orchestrator: OrchestratorProcess, atOnce: number, sampled = false): Promise<number> {
+    const token = await orchestrator.enrolmentToken(this.count);
+    return this.connect({ ...orchestrator.address, token }, atOnce, sampled);
   }
 
   /** CPU time of all agents in seconds. */

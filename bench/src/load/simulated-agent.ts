@@ -129,7 +129,6 @@ const bufferedSamples = 64;
 const attributes = { platform: 'linux', distro: 'debian', version: '12', arch: 'x86_64', init_system: 'systemd' };
 
 export interface SimulatedTarget {
-  host: string;
   port: number;
   /** Public key of the orchestrator in hexadecimal. */
   orchestratorKey: string;
@@ -169,7 +168,7 @@ export class SimulatedAgent {
         hostname: `bench-${number}`,
       },
       target: {
-        host: target.host,
+        host: '127.0.0.1',
         port: target.port,
         orchestrator_key: target.orchestratorKey,
         token: target.token,

@@ -20,7 +20,7 @@ const collectMs = 500;
 export class OrchestratorProcess {
   /** Client that acts as the first admin. */
   readonly call: Client;
-  readonly transport: Transport;
+  private readonly transport: Transport;
   /** Number of connections of the API that were reset before a response. Their requests were sent again. */
   resets = 0;
   readonly dataDir: string;
@@ -32,11 +32,13 @@ export class OrchestratorProcess {
   private readonly spawn: (apiPort: string, agentPort: string) => ChildProcess;
 
   private constructor(program: string, dataDir: string, operator: Operator, databaseUrl: string | null) {
-    const certificate = () => readFileSync(join(dataDir, 'api.crt'), 'utf8');
-    this.transport = retryingResets(transportTo(certificate), (path) => {
-      this.resets++;
-      printProgress(`${path}: connection reset; retrying`);
-    });
+    this.transport = retryingResets(
+      transportTo(() => this.certificate),
+      (path) => {
+        this.resets++;
+        printProgress(`${path}: connection reset; retrying`);
+      },
+    );
     this.call = operatorClient(() => this.apiUrl, this.transport, operator);
     this.dataDir = dataDir;
     this.operator = operator;
@@ -92,6 +94,19 @@ export class OrchestratorProcess {
     const tokens: string[] = [];
     for (let i = 0; i < count; i++) tokens.push(await signIn(this.call, this.operator));
     return tokens;
+  }
+
+  /** Returns the value of a Prometheus metric of the orchestrator. @param token of a sign-in session */
+  async metric(name: string, token: string): Promise<number> {
+    const headers = { authorization: `Bearer ${token}` };
+    const request = { method: 'GET', url: `${this.apiUrl}/metrics`, headers, body: undefined, signal: undefined };
+    const answer = await this.transport(request);
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await answer.text())![1]);
+  }
+
+  /** Certificate of the API in PEM. */
+  get certificate(): string {
+    return readFileSync(join(this.dataDir, 'api.crt'), 'utf8');
   }
 
   get url(): string {
