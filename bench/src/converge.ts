@@ -1,12 +1,10 @@
-import { join } from 'node:path';
-import { repositoryInside } from '../../e2e/hosts/machine.ts';
-
 import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
 import { missing as missingHere } from '../../e2e/requirements.ts';
 import type { Measured } from './peers/converge-session.ts';
 import type { Workload } from './peers/converge-workload.ts';
 import { peers } from './peers/peers.ts';
 import { peersRoot } from './peers/peers-root.ts';
+import { runSession } from './peers/run-session.ts';
 import { bars } from './run/bars.ts';
 import { conclude } from './run/conclude.ts';
 import { type Figure, notJudged } from './run/judge.ts';
@@ -92,17 +90,8 @@ try {
     const { workload, title } = work;
     if (options.only !== null && options.only !== workload) continue;
     console.error(`${title}:`);
-    const session = join(repositoryInside, 'bench/src/peers/converge-session.ts');
-    const node = join(repositoryInside, 'node_modules/.bin/node');
-    const child = machine.begin([node, session, workload, String(options.rounds), ...requested]);
-    child.stderr?.pipe(process.stderr);
-    let answer = '';
-    child.stdout?.on('data', (piece) => {
-      answer += piece;
-    });
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    if (code !== 0) throw new Error(`converge-session.ts exited with code ${code}: ${answer}`);
-    const answered = JSON.parse(answer) as { system: string; measured: Record<string, Measured> };
+    const session = await runSession(machine, 'converge-session.ts', workload, String(options.rounds), ...requested);
+    const answered = session as { system: string; measured: Record<string, Measured> };
     system = answered.system;
     Object.assign(figures, figuresOf(work, answered.measured));
   }

@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { derivedRoot } from '../../e2e/hosts/derived-root.ts';
-import { repositoryInside } from '../../e2e/hosts/machine.ts';
 import { TestHosts } from '../../e2e/hosts/test-hosts.ts';
 import { missing } from '../../e2e/requirements.ts';
 import { AgentFleet } from './load/agent-fleet.ts';
+import { runSession } from './peers/run-session.ts';
 import type { ScrapeFigures } from './peers/samples-session.ts';
 import { conclude } from './run/conclude.ts';
 import { benchOptions } from './run/options.ts';
@@ -63,17 +62,12 @@ async function measurePrometheus(): Promise<SampleCost & { version: string }> {
   const hosts = await TestHosts.open({ base: await prometheusRoot(), inMemory: false });
   try {
     const machine = await hosts.start('prometheus');
-    const session = join(repositoryInside, 'bench/src/peers/samples-session.ts');
-    const node = join(repositoryInside, 'node_modules/.bin/node');
-    const child = machine.begin([node, session, String(machines), String(interval), String(secs)]);
-    child.stderr?.pipe(process.stderr);
-    let answer = '';
-    child.stdout?.on('data', (piece) => {
-      answer += piece;
-    });
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    if (code !== 0) throw new Error(`samples-session.ts exited with code ${code}`);
-    const { cpuSecs, scrapes, rss, version } = JSON.parse(answer) as ScrapeFigures;
+    const sizes = [machines, interval, secs].map(String);
+    const { cpuSecs, scrapes, rss, version } = (await runSession(
+      machine,
+      'samples-session.ts',
+      ...sizes,
+    )) as ScrapeFigures;
     return { cpuMs: (cpuSecs * 1000) / scrapes, memoryMb: rss / 1e6, version };
   } finally {
     await hosts.end();
