@@ -10,19 +10,9 @@ import type { Failure, WorkerMessage, WorkerOrder } from './worker.ts';
 const workerFlags = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128'];
 const lookMs = 250;
 
-export interface FuzzOptions {
-  /** Name of a module in this directory that exports `targets`. */
-  module: string;
-  names: readonly string[];
-  seed: number;
-  /** Maximum seconds for each target. */
-  seconds?: number;
-  /** Maximum number of inputs for each target. */
-  inputs?: number;
-  /** Directory of the corpus. */
-  corpus?: string | null;
-  /** Factor for the bound on CPU time, for machines with other load. */
-  patience?: number;
+type Bounds = 'seconds' | 'inputs' | 'corpus' | 'patience';
+
+export interface FuzzOptions extends Omit<WorkerOrder, 'current' | Bounds>, Partial<Pick<WorkerOrder, Bounds>> {
   /** Seconds of CPU time after which an input counts as a hang. */
   endlessSecs?: number;
   print?: (text: string) => void;
@@ -78,16 +68,8 @@ export async function runFuzz(options: FuzzOptions): Promise<Found[]> {
       );
       if (failure !== null) found.push({ name, ...failure });
     });
-    child.send({
-      module: options.module,
-      names,
-      seed: options.seed,
-      seconds,
-      inputs,
-      corpus,
-      patience,
-      current,
-    } satisfies WorkerOrder);
+    const { module, seed } = options;
+    child.send({ module, names, seed, seconds, inputs, corpus, patience, current } satisfies WorkerOrder);
     const [code, signal] = await new Promise<[number | null, string | null]>((resolve) =>
       child.once('exit', (code, signal) => resolve([code, signal])),
     );

@@ -18,7 +18,7 @@ export interface WorkerOrder {
   inputs: number;
   /** Directory with a subdirectory of inputs for each target. */
   corpus: string | null;
-  /** Factor for the target's bound on CPU time. */
+  /** Factor for the target's bound on CPU time, for machines with other load. */
   patience: number;
   /** Path of the file for the current input. */
   current: string;
