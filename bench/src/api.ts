@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
@@ -17,6 +16,7 @@ import { median } from './run/quantiles.ts';
 import { ratioLine, table } from './run/report.ts';
 import type { ServerOptions } from './servers/api-server.ts';
 import { OrchestratorProcess } from './servers/orchestrator-process.ts';
+import { usageOf } from './servers/server-process.ts';
 
 /**
  * Measures authenticated reads of one agent's record over the API, compared with a bare server that returns the same bytes
@@ -69,17 +69,9 @@ async function serve(options: ServerOptions): Promise<Server> {
   return { url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}${path}`, pid: child.pid! };
 }
 
-/** Returns the user and system CPU time of a process in seconds. */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
 async function load(server: Server, seconds: number, wishes: LoadOptions['wishes'] = []): Promise<Seen> {
   const child = start('load/api-load.ts');
-  const before = cpuSeconds(server.pid);
+  const before = usageOf(server.pid).cpuSecs;
   child.send({
     url: server.url,
     wishes,
@@ -89,7 +81,7 @@ async function load(server: Server, seconds: number, wishes: LoadOptions['wishes
     rate: options.rate ? Number(options.rate) : options.url || options.layer ? null : sessions * rateOfSession,
   } satisfies LoadOptions);
   const [seen] = (await once(child, 'message')) as [LoadSeen];
-  return { ...seen, perCpuSecond: seen.requests / (cpuSeconds(server.pid) - before) };
+  return { ...seen, perCpuSecond: seen.requests / (usageOf(server.pid).cpuSecs - before) };
 }
 
 async function bytesOf(url: string): Promise<string> {
