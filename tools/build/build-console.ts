@@ -4,29 +4,16 @@
 //   node tools/build/build-console.ts
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { extname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { BuildCache, buildName } from './build-cache.ts';
 
 const root = join(import.meta.dirname, '../..');
 const sources = join(root, 'console');
-/** Contains a folder for each version of the sources, and `current` with the name of the latest. */
-const cache = join(root, '.cache', 'console');
-/** Maximum number of builds of other versions to keep, in addition to the latest. */
-const maxOlder = 2;
+const cache = new BuildCache(join(root, '.cache', 'console'), 2);
 /** Name of the list of served files, in the same folder. orchestrator/src/http/console/console-files.ts reads it. */
 const listing = 'console.json';
 /** Name of the list of the packages whose code is in the console. Used to include their licenses. */
@@ -66,12 +53,6 @@ function inputs(): string[] {
     ...others,
     import.meta.filename,
   ].sort();
-}
-
-function hashOfInputs(): string {
-  const hash = createHash('sha256');
-  for (const file of inputs()) hash.update(relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
-  return hash.digest('hex').slice(0, 16);
 }
 
 /**
@@ -184,27 +165,6 @@ const withoutStacks = (text: string): string =>
     .filter((line) => line !== '' && !/^ +at |^node:|^Node\.js v/.test(line))
     .join('\n');
 
-function pointTo(name: string): void {
-  const temporary = join(cache, `current.${process.pid}.tmp`);
-  writeFileSync(temporary, `${name}\n`);
-  renameSync(temporary, join(cache, 'current'));
-}
-
-function isCurrent(name: string): boolean {
-  try {
-    return readFileSync(join(cache, 'current'), 'utf8').trim() === name;
-  } catch {
-    return false;
-  }
-}
-
-function forgetOld(newest: string): void {
-  const folders = readdirSync(cache).filter((name) => /^[0-9a-f]{16}$/.test(name) && name !== newest);
-  const withAge = folders.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
-  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(maxOlder))
-    rmSync(join(cache, name), { recursive: true, force: true });
-}
-
 /**
  * Builds the console unless the cache contains a build of the current sources.
  * @param begin called before a build, which takes seconds
@@ -212,30 +172,12 @@ function forgetOld(newest: string): void {
  * @throws Error if the build fails or cannot be stored
  */
 export async function builtConsole(begin: () => void = () => {}): Promise<string> {
-  const name = hashOfInputs();
-  const folder = join(cache, name);
-  if (!existsSync(folder)) {
+  const name = buildName(root, inputs());
+  const { folder } = await cache.build(name, (temporary) => {
     begin();
-    mkdirSync(cache, { recursive: true });
-    const temporary = mkdtempSync(join(cache, 'tmp-'));
-    try {
-      await makeApart(temporary);
-      // Let other users read the build.
-      chmodSync(temporary, 0o755);
-      try {
-        renameSync(temporary, folder);
-      } catch (error) {
-        // Another process has stored this build already.
-        if (!existsSync(folder)) throw error;
-      }
-    } finally {
-      rmSync(temporary, { recursive: true, force: true });
-    }
-  }
-  if (!isCurrent(name)) {
-    pointTo(name);
-    forgetOld(name);
-  }
+    return makeApart(temporary);
+  });
+  if (cache.current() !== name) cache.setCurrent(name);
   return folder;
 }
 

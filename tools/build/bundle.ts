@@ -3,30 +3,14 @@
 // the start and 20 MB of memory.
 //
 //   node tools/build/bundle.ts agent|orchestrator|cli
-import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { basename, join, relative } from 'node:path';
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { withoutSchemas } from '@muster/protocol/without-schemas';
 import type { BuildOptions, Metafile, Plugin } from 'esbuild';
+import { BuildCache, buildName } from './build-cache.ts';
 
 const root = join(import.meta.dirname, '../..');
-/** Contains a folder of programs for each version of the sources, and `current` with the name of the latest. */
-const cache = join(root, '.cache', 'bundles');
-/** Maximum number of bundles of other versions to keep, in addition to the latest. */
-const maxOlder = 3;
+const cache = new BuildCache(join(root, '.cache', 'bundles'), 3);
 
 /** Programs by name: main programs, worker threads, and code that few processes need. */
 export const programs = {
@@ -60,12 +44,6 @@ function inputs(): string[] {
   );
   const manifests = [...workspaces.map((workspace) => `${workspace}/package.json`), 'package-lock.json'];
   return [...sources, ...manifests.map((name) => join(root, name)), import.meta.filename, starter].sort();
-}
-
-function hashOfInputs(): string {
-  const hash = createHash('sha256').update(process.version);
-  for (const file of inputs()) hash.update(relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
-  return hash.digest('hex').slice(0, 16);
 }
 
 /** Omits Zod's error messages in languages other than English. */
@@ -270,21 +248,6 @@ load('./entry.js');
   return metafile;
 }
 
-function forgetOld(newest: string): void {
-  const folders = readdirSync(cache).filter((name) => /^[0-9a-f]{16}$/.test(name) && name !== newest);
-  const withAge = folders.map((name) => ({ name, age: -statSync(join(cache, name)).mtimeMs }));
-  for (const { name } of withAge.sort((a, b) => a.age - b.age).slice(maxOlder))
-    rmSync(join(cache, name), { recursive: true, force: true });
-}
-
-/** Records the latest bundle. Sets the file's modification time, so that a source file that changes later is newer. */
-function pointTo(name: string, time: Date): void {
-  const temporary = join(cache, `current.${process.pid}.tmp`);
-  writeFileSync(temporary, `${name}\n`);
-  utimesSync(temporary, time, time);
-  renameSync(temporary, join(cache, 'current'));
-}
-
 /**
  * Builds the programs unless the cache contains a build of the current sources.
  * @returns the folder of the programs
@@ -293,32 +256,15 @@ function pointTo(name: string, time: Date): void {
 export async function bundles(): Promise<string> {
   // 100 ms before the sources are read, so that a file that changes in the same clock tick counts as newer.
   const asOf = new Date(Date.now() - 100);
-  const name = hashOfInputs();
-  const folder = join(cache, name);
-  if (existsSync(folder)) {
-    // Ignore a failed write: a read-only clone may contain all files already.
-    try {
-      pointTo(name, asOf);
-    } catch {}
-    return folder;
-  }
-  mkdirSync(cache, { recursive: true });
-  const temporary = mkdtempSync(join(cache, 'tmp-'));
+  const name = buildName(root, inputs(), process.version);
+  const { folder, created } = await cache.build(name, bundle);
   try {
-    await bundle(temporary);
-    // Let other users run the programs.
-    chmodSync(temporary, 0o755);
-    try {
-      renameSync(temporary, folder);
-    } catch (error) {
-      // Another process has already stored the same bundles.
-      if (!existsSync(folder)) throw error;
-    }
-  } finally {
-    rmSync(temporary, { recursive: true, force: true });
+    // A source file that changes after `asOf` is newer than the record.
+    cache.setCurrent(name, asOf);
+  } catch (error) {
+    // A read-only clone may contain all files already.
+    if (created) throw error;
   }
-  pointTo(name, asOf);
-  forgetOld(name);
   return folder;
 }
 
