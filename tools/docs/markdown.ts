@@ -21,7 +21,8 @@ interface Line {
   code: boolean;
 }
 
-function linesOf(markdown: string): Line[] {
+/** Returns the lines of a page without the marker lines of fenced blocks. */
+export function linesOf(markdown: string): Line[] {
   const lines: Line[] = [];
   let fence: string | null = null;
   markdown.split('\n').forEach((text, index) => {

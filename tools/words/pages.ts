@@ -1,24 +1,16 @@
+import { linesOf } from '../docs/markdown.ts';
 import type { WrittenText } from './texts.ts';
 
 /** Returns the lines of prose on a Markdown page, without code, link targets, and HTML. */
-export function proseOf(file: string, source: string): WrittenText[] {
-  let fence: string | null = null;
-  return source.split('\n').flatMap((line, index): WrittenText[] => {
-    const [mark] = /^ *(?:```+|~~~+)/.exec(line) ?? [];
-    if (mark !== undefined) {
-      const opened = mark.trim();
-      if (fence === null) fence = opened;
-      else if (opened.startsWith(fence)) fence = null;
-      return [];
-    }
-    if (fence !== null) return [];
-    const text = line
+export const proseOf = (file: string, source: string): WrittenText[] =>
+  linesOf(source).flatMap((row): WrittenText[] => {
+    if (row.code) return [];
+    const text = row.text
       .replaceAll(/\]\([^)]*\)/g, ']')
       .replaceAll(/<[^>]*>/g, '')
       .trim();
-    return text === '' ? [] : [{ kind: 'page', file, line: index + 1, text }];
+    return text === '' ? [] : [{ kind: 'page', file, line: row.line, text }];
   });
-}
 
 const notWords = /`[^`]*`|https?:\S+|[\w.-]*[/\\_@=<>{}]\S*|\S*\d\S*|\$\S+|--?[a-z]\S*/g;
 
