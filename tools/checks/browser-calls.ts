@@ -1,13 +1,5 @@
 import { parseSync, Visitor } from 'oxc-parser';
-import { lineAt, lineStarts } from './lines.ts';
-
-/** A use of a browser function or property that only some layers of the console may use. */
-export interface BrowserCall {
-  /** Name such as `fetch`, `WebSocket`, or `innerHTML`. */
-  name: string;
-  /** Line number, from 1. */
-  line: number;
-}
+import { lineAt, lineStarts, type NamedLine } from './lines.ts';
 
 /** Functions and classes of the browser that send network requests. */
 const network = ['fetch', 'EventSource', 'WebSocket', 'XMLHttpRequest', 'WebTransport', 'sendBeacon'];
@@ -17,10 +9,10 @@ const html = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'dangerouslySetInn
 export const isNetwork = (name: string): boolean => network.includes(name);
 
 /**
- * Finds every use of the given names in a source file. Ignores the same names in types, and functions with these names
- * that the file declares.
+ * Finds every use of a browser function or property that only some layers of the console may use, such as `fetch` and
+ * `innerHTML`. Ignores the same names in types, and functions with these names that the file declares.
  */
-export function browserCallsOf(file: string, text: string): BrowserCall[] {
+export function browserCallsOf(file: string, text: string): NamedLine[] {
   const { program } = parseSync(file, text);
   const found: { name: string; start: number }[] = [];
   const note = (name: string, start: number) => found.push({ name, start });

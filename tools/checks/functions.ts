@@ -1,11 +1,8 @@
 import { parseSync, Visitor } from 'oxc-parser';
-import { lineAt, lineStarts } from './lines.ts';
+import { lineAt, lineStarts, type NamedLine } from './lines.ts';
 
-export interface MeasuredFunction {
-  /** Declared or assigned name; `anonymous` without one. */
-  name: string;
-  /** Line number, from 1. */
-  line: number;
+/** `name` is the declared or assigned name; `anonymous` without one. */
+export interface MeasuredFunction extends NamedLine {
   /** Number of lines, including the first and the last. */
   lines: number;
 }

@@ -1,3 +1,10 @@
+/** A name in a source file. */
+export interface NamedLine {
+  name: string;
+  /** Line number, from 1. */
+  line: number;
+}
+
 /** Returns the offsets of the line starts in a text. */
 export function lineStarts(text: string): number[] {
   const starts = [0];

@@ -1,18 +1,13 @@
 import { parseSync, Visitor } from 'oxc-parser';
-import { lineAt, lineStarts } from './lines.ts';
-
-/** A use of a function that sets an owner or permissions. */
-export interface OwnershipCall {
-  /** Name such as `fchmodSync`. */
-  name: string;
-  /** Line number, from 1. */
-  line: number;
-}
+import { lineAt, lineStarts, type NamedLine } from './lines.ts';
 
 const calls = /^[fl]?ch(?:mod|own)(?:Sync)?$/;
 
-/** Finds every use of such a function in a source file: an import, a property, or a name in brackets. */
-export function ownershipCallsOf(file: string, text: string): OwnershipCall[] {
+/**
+ * Finds every use of a function that sets an owner or permissions in a source file: an import, a property, or a name in
+ * brackets.
+ */
+export function ownershipCallsOf(file: string, text: string): NamedLine[] {
   const { program } = parseSync(file, text);
   const starts = lineStarts(text);
   const found = new Map<number, string>();
