@@ -100,7 +100,7 @@ export const anyMissed = (results: Results): boolean =>
 
 export const resultHeadings = ['bench', 'figure', 'measured', 'bar', 'result'] as const;
 
-/** Returns the table of all bars of the benches, with the values of all recorded runs. */
+/** Returns a row for each bar of the benches, with the values of all recorded runs. */
 export function resultRows(results: Results, benches: readonly string[] = Object.keys(bars)): Cell[][] {
   return barRows(results, benches).map(({ bench, bar, verdicts }) => [
     bench,

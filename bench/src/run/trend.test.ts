@@ -7,7 +7,7 @@ test('the trend compares the medians of the last and the first third', () => {
   expect(trend([4, 9])).toBeNaN();
 });
 
-test('equal growth in both halves is 1, and faster growth is more', () => {
+test('growthBetween returns 1 for equal growth in both halves, and more for faster growth', () => {
   expect(growthBetween([100, 110, 120, 130, 140])).toBe(1);
   expect(growthBetween([100, 110, 120, 140, 160])).toBe(2);
   // The last of an even number of values does not count.
