@@ -152,7 +152,7 @@ describe('connections', () => {
       await expect.poll(() => hostile.closed.size).toBe(50);
       expect(Math.max(...hostile.closed)).toBe(49);
       expect(app.connections.stats.dropped).toEqual({ share: 50, full: 0 });
-      const warnings = lines.filter(({ msg }) => String(msg).startsWith('API connections dropped'));
+      const warnings = lines.filter(({ msg }) => String(msg).startsWith('dropped API connections'));
       expect(warnings).toMatchObject([{ dropped: 1, newest_from: '127.0.0.2' }]);
       hostile.end();
     });
