@@ -12,7 +12,7 @@ async function newTls() {
 
 const config = configSchema.parse({ api_host: '::', advertised_host: '2001:db8::1', agent_host: '0.0.0.0' });
 
-test('returns the actual ports once they are known', async () => {
+test('returns the actual ports once the servers listen', async () => {
   const addresses = new Addresses(config, await newTls());
   addresses.apiPort = 8443;
   addresses.agentPort = 9000;

@@ -36,7 +36,7 @@ describe('start', () => {
     expect(fatal).toEqual([]);
   };
 
-  test('starts without sample storage, and reports this until the storage works', async () => {
+  test('starts without sample storage, and reports the failure until the storage works', async () => {
     await mkdir(join(dir, 'metrics.db'));
     const running = await start({ tls_enabled: false });
     const reasons = async () =>

@@ -41,7 +41,7 @@ async function open(fixture: Parameters<Parameters<typeof describeDatabases>[1]>
 }
 
 describeDatabases('hostile input', (fixture) => {
-  test('accepts names of object prototype properties', async () => {
+  test('accepts names of object prototype properties as names and keys', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     const parameters = 'parameters: { keys: { type: integer, default: 1 }, entries: { type: integer, default: 1 } }\n';
     await uploadModule(context, actor, 'constructor', fileModule('constructor', '/tmp/c', parameters));
@@ -63,7 +63,7 @@ describeDatabases('hostile input', (fixture) => {
     });
   });
 
-  test('records one end when an agent finishes an operation twice in one report', async () => {
+  test('records one end when an agent reports the end of an operation twice', async () => {
     const { domain, context, agent, submit } = await open(fixture);
     const id = await submit();
     await domain.links.nextOperation(agent.id);
@@ -90,7 +90,7 @@ describeDatabases('hostile input', (fixture) => {
     expect(resources.at(-1)).toMatchObject({ diff: null, message: expect.stringContaining('left out') });
   });
 
-  test('finds no events of another agent whose hostname is equal to the given name', async () => {
+  test('finds no events of an agent whose hostname equals the name of the given agent', async () => {
     const { domain, context, agent } = await open(fixture);
     const stranger = await newKey();
     await connect(domain, stranger, { hostname: 'web-1' });
@@ -132,7 +132,7 @@ describeDatabases('races', (fixture) => {
     }
   });
 
-  test('succeeds for both operators who set the same status concurrently', async () => {
+  test('lets two operators set the same status concurrently', async () => {
     const { domain, context, actor } = await open(fixture);
     const key = await newKey();
     await connect(domain, key);
@@ -196,7 +196,7 @@ describeDatabases('lost operations', (fixture) => {
     expect(await domain.links.nextOperation(agent.id)).toMatchObject({ operation: { operation_id: id } });
   });
 
-  test('continues a run in the next process if it was recorded, but no agent has had its turn', async () => {
+  test('starts a recorded run in the next process if the first process dispatched no agent', async () => {
     const { domain, context, actor, agent } = await open(fixture);
     await putOneTag(context, actor, 'web-1', 'role', 'web');
     await createAssignment(context, actor, { name: 'base', modules: ['m'], selector: 'role=web' });
@@ -225,7 +225,7 @@ describeDatabases('lost operations', (fixture) => {
     await next.stop();
   });
 
-  test('sends a drift check with the snapshot that is the newest at dispatch', async () => {
+  test('sends a drift check with the newest snapshot at the time of dispatch', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     const finish = async (seq: number) => {
       const next = await domain.links.nextOperation(agent.id);
@@ -243,7 +243,7 @@ describeDatabases('lost operations', (fixture) => {
 });
 
 describeDatabases('enrolment', (fixture) => {
-  test('accepts any number of machines cloned from one image', async () => {
+  test('assigns distinct names to machines cloned from one image', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 10 }, advertised);
     const names = new Set<string | null>();
@@ -259,7 +259,7 @@ describeDatabases('enrolment', (fixture) => {
     expect(names.size).toBe(3);
   });
 
-  test('uses up a token without automatic approval only for a new agent', async () => {
+  test('uses up a token without automatic approval only for new agents', async () => {
     const { domain, context, actor } = await open(fixture);
     const { token } = await createToken(context, actor, { uses: 2, approve: false, tags: { a: 'b' } }, advertised);
     const key = await newKey();

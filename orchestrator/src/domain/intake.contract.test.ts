@@ -278,7 +278,7 @@ describeDatabases('daily limits of an agent', (fixture) => {
 });
 
 describeDatabases('reports while the disk is nearly full', (fixture) => {
-  test('stores no details while disk space is low, and refuses all reports when less is left', async () => {
+  test('stores no details while disk space is low, and refuses all reports when almost none is free', async () => {
     const { context, domain, apply, results, output, finish, links, agent } = await opened(fixture);
     const operation = await apply();
     const { operation_id } = operation;
@@ -353,7 +353,7 @@ describeDatabases('the event of a daily limit', (fixture) => {
     expect(await limited()).toEqual(['bytes']);
   });
 
-  test('records an exceeded daily limit once a day, even after restarts and changes of the limit', async () => {
+  test('records an exceeded daily limit once a day, even if the orchestrator restarts or the limit changes', async () => {
     const { domain, agent, started, limited, rules } = await withLinks(samplesBytes);
     await started().sampled(agent.id, samples);
     const restarted = started();

@@ -144,7 +144,7 @@ describeDatabases('reading by bytes', (fixture) => {
     expect(largestRead()).toBeLessThan(1.3 * MiB);
   });
 
-  test('ends an apply and shows applied state 1 MiB at a time', async () => {
+  test('reads applied state 1 MiB at a time to end an apply and to return the state', async () => {
     const { domain, context, agent, write, submit, largestRead } = await open(fixture, 1500);
     const id = await submit();
     await write(results(id, 100, 60_000));

@@ -71,7 +71,7 @@ describeDatabases('verifications after an apply', (fixture) => {
     expect((await domain.links.nextOperation(agent.id))?.operation).not.toHaveProperty('verify');
   });
 
-  test('fails an apply with verifications on an agent that is too old, and dispatches other operations', async () => {
+  test('fails an apply with verifications if the agent does not support them, and dispatches other operations', async () => {
     const { domain, context, actor, agent, submit } = await open();
     await uploadModule(context, actor, 'plain', 'name: plain\nsupports: [{ platform: linux }]\n');
     const refused = await submit('apply', ['first']);

@@ -91,7 +91,7 @@ describeDatabases('web sign-in', (fixture) => {
     expect(await redeem(text)).toBe('login_code_invalid');
   });
 
-  test('limits the renewal of sessions that were opened with codes like that of the session that created the codes', async () => {
+  test('opens sessions with codes for at most 12 hours after the first sign-in', async () => {
     const lifeSecs = 1800;
     const { domain, signIn } = await open(lifeSecs);
     let token = await signIn();

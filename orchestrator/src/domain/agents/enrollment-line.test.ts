@@ -127,7 +127,7 @@ describe('install source', () => {
 });
 
 describe('note on the address for agents', () => {
-  test('prefers the note that other machines cannot connect', () => {
+  test('notes if other machines cannot connect or resolve the hostname', () => {
     expect(noteOnAgents('127.0.0.1', null, 'control')).toContain('agent_host is 127.0.0.1; set agent_host');
     expect(noteOnAgents('::1', 'muster.example', 'control')).toContain('only from the orchestrator’s own machine');
     expect(noteOnAgents('0.0.0.0', null, 'control')).toContain(
@@ -136,7 +136,7 @@ describe('note on the address for agents', () => {
     expect(noteOnAgents('0.0.0.0', 'muster.example', 'control')).toBeNull();
   });
 
-  test('joins the note on addresses with the reason for not installing', () => {
+  test('joins the reason for not installing with the note on addresses', () => {
     const { note } = enrolmentLines({ ...endpoints, install: { refused: 'why' }, note: 'agents' }, 'mt_1', true);
     expect(note).toBe('why; agents');
   });

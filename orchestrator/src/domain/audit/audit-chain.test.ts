@@ -90,7 +90,7 @@ describe('cut for pruning', () => {
     ['a chain without older events', [100, 101], 10, false],
     ['an event from the future, removed with its neighbors', [1, 5000, 3], 13, true],
     ['an event from the future before a newer one, which is kept for now', [1, 5000, 100], 11, false],
-  ])('finds where to cut %s', (_, times, place, on) => {
+  ])('finds the events to remove from %s', (_, times, place, on) => {
     expect(cutOf(from, events(...times), 100, 1000)).toEqual({ cut: { place, hash: `h${place}` }, on });
   });
 });

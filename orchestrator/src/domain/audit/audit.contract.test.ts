@@ -90,7 +90,7 @@ describeDatabases('the audit log', (fixture) => {
       expect((await listAudit(domain.context, {})).events).toHaveLength(5);
     });
 
-    test('adds an event to the chain even if its number is below that of the last event', async () => {
+    test('chains an event whose number is below that of the last chained event', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 4);
       await run(domain, 'update audit_events set seq = seq + 100 where seq > 2');
@@ -209,7 +209,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).not.toBeNull();
     });
 
-    test('gets its lease back after a restart, and fences the former process', async () => {
+    test('reacquires its lease after a restart, and fences the former process', async () => {
       const domain = await openDomain(fixture);
       await happen(domain, 1);
       const before = await createLease(domain.context, 'audit', 'one').hold();
@@ -237,7 +237,7 @@ describeDatabases('the audit log', (fixture) => {
       expect(await first.hold()).toBeNull();
     });
 
-    test('does not write to the database at each use of a lease', async () => {
+    test('uses a lease repeatedly without writing to the database', async () => {
       const domain = await openDomain(fixture);
       const lease = createLease(domain.context, 'audit', 'one');
       await lease.hold();

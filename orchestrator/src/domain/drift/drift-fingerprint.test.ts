@@ -9,7 +9,7 @@ const content = (from: string) => ({ field: 'content', from, to: 'declared' });
 const mode = { field: 'mode', from: '0644', to: '0600' };
 const moved = resultOf({ status: 'would_change', action: 'update', changes: [content('a'), mode], diff: '-a\n+b' });
 
-test('gives the same drift the same fingerprint, whether a drift check or a plan found it', () => {
+test('computes equal fingerprints for drift that a drift check and a plan found', () => {
   const again = { ...moved, changes: [mode, content('a')], duration_ms: 9, message: 'slow', triggered_by: ['x'] };
   expect(fingerprintsOf([again])).toEqual(fingerprintsOf([moved]));
   expect(otherThan(fingerprintsOf([moved]), fingerprintsOf([again]))).toEqual([]);

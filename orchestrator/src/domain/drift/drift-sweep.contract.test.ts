@@ -40,7 +40,7 @@ describe('decide', () => {
     latest_status: null,
     latest_snapshot: null,
   } as const;
-  test('checks a due machine immediately, or as soon as possible', () => {
+  test('checks a due machine immediately, or postpones the check until it is possible', () => {
     expect(decide(row, true, 2000, rules)).toBe('check');
     expect(decide(row, false, 2000, rules)).toEqual({ due: null });
     expect(decide({ ...row, connected_at: 1941 }, false, 2000, rules)).toEqual({ due: 2015 });
@@ -130,7 +130,7 @@ describeDatabases('the drift sweep', (fixture) => {
     return { domain, context, clock, actor, agents, apply, sweep, answer, due, eventTypes };
   };
 
-  test('checks every machine once per interval, except just after an apply, and limits concurrent checks', async () => {
+  test('checks every machine once per interval, except shortly after an apply, and limits concurrent checks', async () => {
     const { domain, clock, actor, agents, sweep, answer, apply } = await open(['a', 'b', 'c']);
     await newAgent(domain, actor, 'never-applied');
     const one = sweep();
@@ -227,7 +227,7 @@ describeDatabases('the drift sweep', (fixture) => {
     await one.stop();
   });
 
-  test('makes a machine due again when its check expired', async () => {
+  test('makes a machine due again when its check expires', async () => {
     const { domain, context, clock, agents, sweep, answer, due } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);
@@ -396,7 +396,7 @@ describeDatabases('the drift sweep', (fixture) => {
     expect((await storedFindings(many(200, (i) => ({ identity: `/${i}${'y'.repeat(4_000)}` })))).length).toBe(126);
   });
 
-  test('reports drift only once until a check or an apply finds it corrected', async () => {
+  test('reports drift once until a check or an apply finds it corrected', async () => {
     const { context, domain, clock, actor, agents, sweep, answer, apply, eventTypes } = await open(['a']);
     const [agent] = agents as [Key];
     clock.advance(700_000);

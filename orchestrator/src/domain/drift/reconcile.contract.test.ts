@@ -89,7 +89,7 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
   };
 
   describe('reconcile list', () => {
-    test('lists each reason until it is resolved, and no healthy agent', async () => {
+    test('lists each reason until it is resolved, and omits healthy agents', async () => {
       const { domain, context, actor, agents, apply, check, listed } = await open('a1', 'a2', 'b1', 'b2');
       for (const name of agents.keys()) await apply(name);
       expect((await listed()).all).toEqual([]);

@@ -11,7 +11,7 @@ describe('disk space', () => {
     ['2 % of a small disk', { size: 8 * mib, free: mib }, null, Math.floor(8 * mib * 0.02), false],
     ['the configured size', { size: 8 * mib, free: mib }, 2 * mib, 2 * mib, true],
     ['nothing if 0 is configured', { size: 8 * mib, free: 0 }, 0, 0, false],
-  ])('reserves %s, and reports less free space as low', (_, usage, configured, reserve, low) => {
+  ])('reserves %s, and reports space as low below the reserve', (_, usage, configured, reserve, low) => {
     expect(judgeDisk(usage, configured, false)).toEqual({ ...usage, reserve, low });
   });
 

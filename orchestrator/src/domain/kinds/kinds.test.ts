@@ -24,7 +24,7 @@ test('lists kinds in pages', async () => {
   expect(await listKinds({ limit: 2, offset: 1 })).toEqual({ items: items.slice(1, 3), more: true });
 });
 
-test.each(resourceTypes)('returns %s as the API schema describes it, with as many fields as the list says', (name) => {
+test.each(resourceTypes)('returns %s in the shape of the API schema, with the listed number of fields', (name) => {
   const kind = getKind(name);
   expect(kindWithFieldsSchema.parse(kind)).toEqual(kind);
   expect(kind.fields).toHaveLength(kind.field_count);
@@ -62,7 +62,7 @@ test('refuses an unknown name, and suggests the nearest known one', () => {
     expect(() => getKind(name)).toThrow(expect.objectContaining({ code: 'kind_not_found' }));
 });
 
-test('returns the same objects at every call', async () => {
+test('returns the same objects from every call', async () => {
   const [first, second] = await Promise.all([listKinds(whole), listKinds(whole)]);
   expect(second.items[0]).toBe(first.items[0]);
   expect(getKind('sysctl')).toBe(getKind('sysctl'));

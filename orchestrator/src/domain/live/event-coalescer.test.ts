@@ -13,7 +13,7 @@ test('forwards a few changes individually and immediately', () => {
   expect(crowd.take(linked(20))).not.toBeNull();
 });
 
-test('combines further changes into one per name, with the last state, at the end of the turn', () => {
+test('combines later changes into one per name, with the last state, at the end of the turn', () => {
   const crowd = createCrowd();
   for (let n = 0; n < 20; n++) crowd.take(linked(n));
   for (const change of [linked(1), departed(1), linked(2), linked(1)]) expect(crowd.take(change)).toBeNull();

@@ -45,7 +45,7 @@ describe('showConfig', () => {
     ],
   ])('masks the secrets of a %s: %o', (type, config, expected) => expect(shown(type, config)).toEqual(expected));
 
-  test('never shows a secret', () => {
+  test('never includes a secret in the displayed config', () => {
     const secret = fc.stringMatching(/^[a-z0-9]{12,30}$/);
     fc.assert(
       fc.property(secret, (text) => {
@@ -90,7 +90,7 @@ describe('masked fields', () => {
       url: 'https://h.example/',
     });
   });
-  test('refuses a mask without a stored value', () => {
+  test('refuses a masked field that has no stored value', () => {
     expect(faultsOf('webhook', { url: 'https://h.example/', secret: maskedSecret })).toEqual(['/config/secret']);
     expect(faultsOf('webhook', { url: `https://${maskedSecret}@evil.example/x` }, stored)).toEqual(['/config/url']);
     expect(faultsOf('discord', { webhook_url: `https://discord.com/${maskedSecret}` })).toEqual([

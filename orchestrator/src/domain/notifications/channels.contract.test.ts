@@ -79,7 +79,7 @@ describeDatabases('channels', (fixture) => {
     });
   });
 
-  test('encrypts each config separately, and again when the key is rotated', async () => {
+  test('encrypts each config separately, and encrypts it again when the key is rotated', async () => {
     const domain = await open();
     const { context, actor, db } = domain;
     let saved: Buffer[] = [];

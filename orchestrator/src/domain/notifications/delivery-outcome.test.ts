@@ -12,7 +12,7 @@ const waitOf = (
 ) => afterFailure(before, attempt, 0, random).retryAtMs;
 
 describe('afterFailure', () => {
-  test('doubles the backoff up to ten minutes, half of it random', () => {
+  test('doubles the backoff up to ten minutes, and randomizes half of it', () => {
     const waits = Array.from({ length: 12 }, (_, failures) => waitOf({ ...fresh, failures }, 1));
     expect(waits.slice(0, 5)).toEqual([2_000, 4_000, 8_000, 16_000, 32_000]);
     expect(waits.at(-1)).toBe(600_000);

@@ -93,7 +93,7 @@ describeDatabases('notifications', (fixture) => {
     await expect(readNotification(context, asActor(me), 'x')).rejects.toMatchObject({ code: 'notification_not_found' });
   });
 
-  test('treats notifications from before an operator was added as read', async () => {
+  test('treats notifications from before an operator’s addition as read', async () => {
     const { happen, context } = await open();
     const later = (await newKey()).id;
     await happen(

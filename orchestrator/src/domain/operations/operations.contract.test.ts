@@ -294,7 +294,7 @@ describeDatabases('operations', (fixture) => {
     expect(await domain.links.cancellations(agent.id)).toEqual([]);
   });
 
-  test('ends operations when the agent is rejected, and ignores its later reports', async () => {
+  test('ends operations when their agent is rejected, and ignores later reports', async () => {
     const { domain, context, actor, agent, submit, report } = await open(fixture);
     const running = await submit();
     const queued = await submit('plan');

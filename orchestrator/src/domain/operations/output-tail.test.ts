@@ -51,7 +51,7 @@ describe('output tail', () => {
     expect(tail.text(null)).toBe(`[… ${from + 10} bytes not shown while it runs …]\n${'y'.repeat(16 * 1024)}`);
   });
 
-  test('uses no more memory for many or empty pieces than for one', () => {
+  test('uses no more memory for many or empty pieces than for a single piece', () => {
     const tail = new OutputTail();
     for (let i = 0; i < 1000; i++) tail.add({ from: 10 * i, to: 10 * i + 5, text: i % 2 === 0 ? '' : 'x' });
     expect(tail.length).toBe(64);

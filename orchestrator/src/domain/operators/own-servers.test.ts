@@ -42,14 +42,14 @@ test.each([
   expect(judge(server)).toBe(false);
 });
 
-test('derives server names from the configured addresses', () => {
+test('derives the names of the server from the configured addresses', () => {
   expect(judge('origin:https://fleet.example', { publicUrl: 'https://fleet.example/muster' })).toBe(true);
   expect(judge('origin:https://old.example:8443', { origins: ['https://old.example:8443'] })).toBe(true);
   expect(judge('origin:https://advertised.example:4748', { advertisedHost: 'advertised.example' })).toBe(true);
   expect(judge('origin:https://198.51.100.9:4748', { apiHost: '198.51.100.9' })).toBe(true);
 });
 
-test('accepts the configured key of a proxy', () => {
+test('accepts the configured public key of a proxy as a server name', () => {
   const key = `tls:${'cd'.repeat(32)}`;
   expect(judge(key)).toBe(false);
   expect(judge(key, { origins: [key] })).toBe(true);

@@ -22,7 +22,7 @@ test('accepts a bound nonce once, for its operator, within a minute', () => {
   expect(nonces.isLive('ada', nonce, now + 30_000)).toBe(false);
 });
 
-test('refuses a bound nonce with any bit changed', () => {
+test('refuses a bound nonce if any of its bits is changed', () => {
   const nonces = new BoundNonces(randomBytes(32));
   const nonce = nonces.issue('ada', now, randomBytes(32));
   for (let bit = 0; bit < 256; bit++) {
@@ -33,7 +33,7 @@ test('refuses a bound nonce with any bit changed', () => {
   expect(nonces.isLive('ada', nonce.subarray(1), now)).toBe(false);
 });
 
-test('limits bare nonces for each network separately', () => {
+test('limits unbound nonces for each network separately', () => {
   const nonces = new UnboundNonces();
   const own = randomBytes(32);
   nonces.add('ada', 'home', own, now);

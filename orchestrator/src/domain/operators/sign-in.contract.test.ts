@@ -87,7 +87,7 @@ describeDatabases('sign-in', (fixture) => {
     );
   });
 
-  test('refuses unbound signatures if binding is required, even for unknown keys', async () => {
+  test('refuses unbound signatures, even by unknown keys, if binding is required', async () => {
     const domain = await openDomain(fixture, { requireBound: true });
     const { key } = await newAdmin(domain);
     for (const { hex } of [key, await newKey()]) {
@@ -99,7 +99,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await code(domain.signIn.verify(key.hex, signature, { server: ownServer, nonce }))).toBe('done');
   });
 
-  test('records that the signature of a sign-in names no server', async () => {
+  test('records whether the signature of a sign-in names no server', async () => {
     const domain = await openDomain(fixture);
     const { key } = await newAdmin(domain);
     const { nonce } = await domain.signIn.challenge(key.hex);
@@ -203,7 +203,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(await answer(8)).toBe('done');
   });
 
-  test('gives the same answer for an unknown key and a removed operator', async () => {
+  test('returns the same error for an unknown key and a removed operator', async () => {
     const domain = await openDomain(fixture);
     const { actor } = await newAdmin(domain);
     const removed = await newKey();
@@ -382,7 +382,7 @@ describeDatabases('sign-in', (fixture) => {
     expect(Object.values(nothing).flat()).toEqual([]);
   });
 
-  test('revokes and returns a token that is created while its operator is removed', async () => {
+  test('revokes and returns a token that is created during the removal of its operator', async () => {
     const domain = await openDomain(fixture);
     const { context } = domain;
     const { actor } = await newAdmin(domain);

@@ -74,7 +74,7 @@ function simulate(count: number, rules: WaveRules, isConnected: (nodeId: string)
 }
 
 describe('nextWave', () => {
-  test('gives further agents their turn as slots become free', () => {
+  test('starts further agents as slots become free', () => {
     const run = simulate(5, { ...defaults, limit: 2 });
     run.step();
     expect([...run.open.keys()]).toEqual(['n0', 'n1']);
@@ -131,7 +131,7 @@ describe('nextWave', () => {
     expect(run.open.size).toBe(1);
   });
 
-  test('reports absent agents last, queues them without a slot, or holds them', () => {
+  test('handles absent agents by the rules: reports them last, queues them without a slot, or holds them', () => {
     const away = (nodeId: string) => nodeId !== 'n0' && nodeId !== 'n3';
     const report = simulate(4, { ...defaults, limit: 1 }, away);
     report.step();
@@ -203,7 +203,7 @@ describe('nextWave', () => {
     );
   });
 
-  test('always tracks the same state as the rows', () => {
+  test('tracks the same state as the rows after any sequence of events', () => {
     const run = simulate(6, { ...defaults, limit: 3, canary: 1, maxFailures: 3 });
     run.step();
     run.end('n0', 'succeeded');

@@ -194,7 +194,7 @@ describeDatabases('runs on named agents', (fixture) => {
 });
 
 describeDatabases('runs in waves', (fixture) => {
-  test('limits the agents in progress, and ends with the last one', async () => {
+  test('limits the number of agents in progress, and ends the run after the last agent', async () => {
     const { domain, context, agents, start, execute, untilWork } = await open(fixture, 4);
     const id = await start({ batch: '50%' });
     await untilWork(0, 1);
@@ -234,7 +234,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await events('run')).toEqual(['run.started', 'run.halted', 'run.ended']);
   });
 
-  test('continues after the canaries with the same revisions', async () => {
+  test('applies the same revisions to the canaries and to all other agents', async () => {
     const { context, actor, agents, start, execute, untilWork } = await open(fixture, 3);
     await start({ canary: 1 });
     await untilWork(0);
@@ -244,7 +244,7 @@ describeDatabases('runs in waves', (fixture) => {
     expect(await execute(agents[1]!)).toMatchObject({ resources: [{ body: { content: 'hi\n' } }] });
   });
 
-  test('halts if the failures exceed the maximum, but completes dispatched operations', async () => {
+  test('halts the run if the failures exceed the maximum, but completes dispatched operations', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 5);
     const id = await start({ batch: 3, max_failures: 0 });
     await untilWork(0, 1, 2);
@@ -388,7 +388,7 @@ describeDatabases('runs in waves', (fixture) => {
     await next.stop();
   });
 
-  test('gives each agent only one turn, and none after a cancellation', async () => {
+  test('starts each agent only once, and none after a cancellation', async () => {
     const { domain, context, actor, start, outcomes } = await open(fixture, 3);
     await domain.conductor.stop();
     const conductors = [1, 2].map(() => createRunConductor(context, { maxConcurrent: 1000 }));
@@ -449,7 +449,7 @@ describeDatabases('runs in waves', (fixture) => {
     await upkeep.stop();
   });
 
-  test('holds offline agents of a paced run until they connect or their wait time expires', async () => {
+  test('holds offline agents of a paced run until they connect or the time to wait expires', async () => {
     const { domain, context, agents, start, execute, untilWork, outcomes } = await open(fixture, 3);
     for (const { id } of agents.slice(1)) domain.connected.delete(id);
     const id = await start({ batch: 2, offline: 'queue', ttl: 600 });

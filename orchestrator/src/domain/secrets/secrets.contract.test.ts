@@ -484,7 +484,7 @@ describeDatabases('secrets', (fixture) => {
     expect(events).toMatchObject([{ metadata: { key_id: rotation.key_id, retired: [former], unreadable: 0 } }]);
   });
 
-  test('keeps values readable when a rotation is interrupted, and finishes it at the next one', async () => {
+  test('keeps values readable when a rotation is interrupted, and finishes it at the next rotation', async () => {
     const { context, actor, plain } = await open(fixture);
     let stored: readonly Buffer[] = [Buffer.alloc(32, 7)];
     const file = {
@@ -517,7 +517,7 @@ describeDatabases('secrets', (fixture) => {
     }
   });
 
-  test('refuses values whose key is missing until they are set again', async () => {
+  test('refuses secrets whose key is missing until their values are set again', async () => {
     const { domain, context, actor, agent, submit } = await open(fixture);
     await createSecret(context, actor, { name: 'x', value: 'v' });
     const row = await context.db.get(rawSecret, { name: 'x' });
@@ -551,7 +551,7 @@ describeDatabases('secrets', (fixture) => {
     expect(await sent(domain, agent.id, await submit())).toMatchObject({ content: 'again' });
   });
 
-  test('records an event for each expiry once, and again after the expiry was changed', async () => {
+  test('records an event once for each expiry, including a changed expiry', async () => {
     const { domain, context, actor } = await open(fixture);
     const day = 24 * hour;
     const upkeep = startUpkeep(context, domain.clock, { secretsExpiryNoticeDays: 14 });

@@ -105,7 +105,7 @@ test('records output, then shows it to all clients, then releases the window', (
   screen('');
 });
 
-test('sends output from before the first controller unchanged, so that its terminal answers queries', async () => {
+test('sends the first controller all earlier output unchanged, so that its terminal answers queries', async () => {
   const { shell, join, live, ends, screen } = startTerminal();
   shell.says('\x1b[c$ ');
   const eve = join('view', 'e');
@@ -213,7 +213,7 @@ test('disconnects a viewer that types, resizes, or falls too far behind', () => 
   expect(live.attached).toHaveLength(1);
 });
 
-test('does not count output before the first screen against a viewer', async () => {
+test('does not disconnect a viewer for output that precedes its first screen', async () => {
   const { shell, join, screen, live } = startTerminal();
   join('control');
   shell.says('before');

@@ -163,7 +163,7 @@ describeDatabases('terminals', (fixture) => {
     await expect(terminals.attach(bob, session_id, 'control')).rejects.toMatchObject({ code: 'terminal_ended' });
   });
 
-  test('answers 404 for unknown sessions and missing transcripts', async () => {
+  test('reports unknown sessions and missing transcripts as not found', async () => {
     const { terminals, transcripts, admin } = await open(fixture);
     for (const id of ['x', '../x', '01KAGZ7Q4W8E2R5T6Y9V0P3A1S', ''])
       for (const call of [
@@ -275,7 +275,7 @@ describeDatabases('terminals', (fixture) => {
     expect(closed?.metadata).toMatchObject({ duration_secs: 0 });
   });
 
-  test('disconnects an operator who signed out, and keeps the shells for the reattach time', async () => {
+  test('disconnects an operator who signed out, and keeps the operator’s shells for the reattach time', async () => {
     const { terminals, operator, domain, join } = await open(fixture);
     const { signIn, context } = domain;
     const key = await newKey();
@@ -318,7 +318,7 @@ describeDatabases('terminals', (fixture) => {
     await terminals.attach(admin, session_id, 'view');
   });
 
-  test('ends the terminals of a removed operator, and disconnects the operator from others', async () => {
+  test('ends the terminals of a removed operator, and disconnects the operator from other terminals', async () => {
     const { terminals, admin, operator, domain, audit, start, join, shells } = await open(fixture);
     const removed = { ...(await operator('gone')), role: 'admin' } as const;
     const his = await start(removed);
@@ -452,7 +452,7 @@ describeDatabases('terminals', (fixture) => {
     expect(await next.terminals.get(session_id)).toMatchObject({ status: 'interrupted', transcript_sha256: null });
   });
 
-  test('records the reason, duration, and digest of each session', async () => {
+  test('records why each session ended, its duration, and its digest', async () => {
     const { terminals, admin, operator, audit, start, join, domain, cast } = await open(fixture);
     const opened = await start(admin);
     const { session_id, shell } = opened;
