@@ -51,7 +51,6 @@ async function opened(fixture: DatabaseFixture, { files = 3, dailyBytes = 256 * 
   );
   let seq = 0;
   const report = (...reports: Report[]) => links.reported(agent.id, instance, ++seq, reports);
-  /** Dispatches the next queued operation. */
   const next = async (): Promise<OperationMessage> => {
     const sent = await links.nextOperation(agent.id);
     if (sent === null) throw new Error('nothing waits');

@@ -48,7 +48,6 @@ export function createAdmission(context: Context, pending: PendingList, usage: A
       return refuse('unavailable', 'the agent was removed while it was connecting', 1);
     let singly = true;
     try {
-      // A token only matters for new and pending agents.
       if (!known || (known.status === 'pending' && hello.token !== null)) {
         const enrolled = await enrol(context, hello, from, known, pending);
         if (enrolled) singly = enrolled.announced;
@@ -274,7 +273,6 @@ async function undispatch({ db }: Context, { operation_id, run_id }: EndingOpera
     if (error instanceof MusterError && error.code === 'run_finished')
       return 'not tried: the run was stopped before the agent received it';
     ignoreFinished(error);
-    // The operation was cancelled after it was read, or it has already ended.
     return (await db.get(operationById, { operation_id }))?.status === 'queued' ? cancelledBefore : null;
   }
 }

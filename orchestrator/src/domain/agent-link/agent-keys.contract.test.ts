@@ -66,7 +66,6 @@ describeDatabases('agent keys', (fixture) => {
     domain.clock.advance(1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(second)).toBe(first.id);
-    // A key change is permanent. Later hellos do not revert it.
     domain.clock.advance(400 * day * 1000);
     expect(await hello(first)).toBe('key_replaced');
     expect(await hello(first, said(second, first))).toBe('key_replaced');
@@ -148,7 +147,6 @@ describeDatabases('agent keys', (fixture) => {
     await setStatus(domain.context, actor, first.id, { status: 'approved', name: 'web-1' });
     expect(await hello(stolen, early)).toBe('key_unknown');
     expect(await rotations()).toEqual([]);
-    // A statement from a clock that is slightly behind is accepted.
     const next = await newKey();
     expect(await hello(next, said(first, next, day, domain.now() - 600))).toBe(first.id);
   });

@@ -51,13 +51,10 @@ export interface OwnKey {
 /** A key that is named by a statement, with its agent. */
 export interface StoredKey extends OwnKey {
   status: 'pending' | 'approved' | 'rejected';
-  /** When the agent was recorded, Unix seconds. */
   first_seen_at: number;
-  /** When the agent was last heard from, Unix seconds. */
   last_seen_at: number;
 }
 
-/** The recorded keys that {@link judgeKey} needs for a hello. */
 export interface KnownKeys {
   /** The key of the hello; undefined if it is not recorded. */
   own: OwnKey | undefined;
@@ -134,7 +131,6 @@ export function judgeKey(
   return { node_id, valid_until: null, succession: successionBy(said, formers, now) };
 }
 
-/** Returns all statements of a hello, newest first. */
 const statementsOf = ({ key_statement, earlier_statements }: Shown): ShownStatement[] =>
   key_statement === undefined ? [] : [key_statement, ...(earlier_statements ?? [])];
 
@@ -205,7 +201,6 @@ function isSigned(key: Uint8Array, bytes: Uint8Array, signature: string): boolea
   }
 }
 
-/** Reads the recorded keys that a hello needs, and calls {@link judgeKey}. */
 export async function keyOf(context: Context, hello: Shown): Promise<ReturnType<typeof judgeKey>> {
   const { db } = context;
   const { public_key } = hello;

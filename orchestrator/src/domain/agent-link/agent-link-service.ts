@@ -38,7 +38,6 @@ export interface ReportRules {
 /** Bytes that each sample counts toward the daily limit: about the size of its row. */
 const sampleBytes = 160;
 
-/** Creates the gateway's interface to the domain, which stores its data in the database. */
 export function createAgentLinks(
   context: Context,
   refusals: Pick<Refusals, 'record'>,

@@ -17,7 +17,6 @@ export interface AgentLinks {
   admit(hello: Hello, from: Caller): Promise<Admission>;
   /** Marks the agent as connected once its link is open. */
   opened(nodeId: string): void;
-  /** Commits changed attributes. */
   attributesChanged(nodeId: string, attributes: Record<string, string>): Promise<void>;
   /**
    * Commits the agent's reports. Reports at or below the acknowledged sequence number change nothing. One call may contain

@@ -95,7 +95,6 @@ export async function reported(
   throw new Error(`the database refused report ${seq} of agent ${nodeId} 5 times`);
 }
 
-/** Returns how much of an agent's reports may be stored now. */
 async function limitsFor({ usage, space }: ReportMemory, nodeId: string): Promise<ReportLimits> {
   if (space() === 'low') return reducedLimits('the disk of the orchestrator was nearly full');
   const today = await usage.today(nodeId);
@@ -139,7 +138,6 @@ async function commit(
     ),
   ];
   const ended: { row: Row; finished: Finished; unchanged: string | null }[] = [];
-  // An operation that ends in the same transaction is not marked as running first.
   const ending = new Set(reports.flatMap((report) => (report.type === 'finished' ? report.operation_id : [])));
   const fresh = new Map<string, Map<number, ResourceResult>>();
   const tallies = new Map<string, Tally>();
@@ -147,7 +145,6 @@ async function commit(
   let events = 0;
   for (const report of reports) {
     const row = rows.get(report.operation_id);
-    // Ignores reports about an operation that has already ended.
     if (!row || hasEnded(row.status) || ended.some((end) => end.row === row)) continue;
     const { operation_id } = row;
     if (report.type === 'accepted') {

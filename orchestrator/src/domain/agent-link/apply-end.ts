@@ -69,7 +69,6 @@ export async function applyEnd(
   const state = {
     node_id,
     snapshot_operation_id: succeeded ? operation_id : null,
-    // A machine's drift checks begin after its first successful apply.
     drift_due_at: succeeded ? now : null,
     now,
   };

@@ -20,7 +20,6 @@ import { type Context, seconds, systemActor } from '../shared/context.ts';
 type Row = Awaited<ReturnType<typeof openRows>>[number];
 const openRows = ({ db, now }: Context, nodeId: string) => db.all(oldestOpen, { node_id: nodeId, now: seconds(now()) });
 
-/** The caches that messages are built from. */
 interface DispatchSources {
   readonly cache: OperationCache;
   readonly payloads: Payloads;
@@ -95,7 +94,6 @@ async function loaded(
   if (!payload.ok) {
     // Only the agent can end a dispatched operation. If the message was lost, the agent's next hello shows that.
     if (dispatched_at !== null) return 'sent already';
-    // The payload was deleted. This operation ends, and the next one follows.
     await endUnresolved(context, row, payload.error);
     return 'ended';
   }

@@ -1,6 +1,5 @@
 import type { RefusalCode } from '@muster/protocol/wire';
 
-/** The reason to refuse an agent's link, as sent to the agent. */
 export interface Refusal {
   code: RefusalCode;
   message: string;

@@ -158,10 +158,8 @@ export function createAgentUsage(context: Context, dailyBytes: () => number): Ag
 
 const isEvent = ({ query }: Statement): boolean => query === (insertAuditEvent as unknown);
 
-/** Returns the number of audit events that the statements record. */
 export const eventsIn = (statements: readonly Statement[]): number => statements.filter(isEvent).length;
 
-/** Returns the statements without those that record audit events. */
 export const withoutEvents = (statements: readonly Statement[]): Statement[] =>
   statements.filter((one) => !isEvent(one));
 
@@ -175,5 +173,4 @@ export function bytesOf(statements: readonly Statement[]): number {
   return bytes;
 }
 
-/** Overhead of a row in bytes. */
 const statementBytes = 128;

@@ -29,8 +29,6 @@ import { AgentRecord } from '../shared/agent-records.ts';
 import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
-/** Agents: their approval, names, and tags. */
-
 export type AgentRow = NonNullable<Awaited<ReturnType<typeof findById>>>;
 const findShown = ({ db }: Context, nodeId: string) => db.get(shownAgentById, { node_id: nodeId });
 const findById = ({ db }: Context, nodeId: string) => db.get(agentById, { node_id: nodeId });
@@ -147,7 +145,6 @@ const agentsPerTurn = 512;
 export const listAgents = (context: Context, filter: AgentFilter): Promise<Agent[]> =>
   listShaped(context, filter, (row) => toAgent(context, row));
 
-/** Lists the node ids and names of the agents that match. */
 export async function listAgentNames(
   context: Context,
   { status, filter }: Pick<AgentFilter, 'status' | 'filter'>,
@@ -312,10 +309,6 @@ export async function agentsWithIds(context: Context, nodeIds: readonly string[]
 
 const nameFault = '1 to 64 letters, digits, - or _, starting with a letter, and not in the form of a node id';
 
-/**
- * Checks the name for an agent.
- * @throws MusterError invalid_input
- */
 export function requireAgentName(name: string): void {
   if (!isName(name))
     throw new MusterError('invalid_input', `name must be ${nameFault}`, [

@@ -31,7 +31,6 @@ export interface Announcer {
   send(host: string, port: number, datagramFor: DatagramFor): Promise<Delivery[]>;
 }
 
-/** Thrown if the host of a target does not exist. */
 export class UnknownHostError extends Error {}
 
 export interface DiscoveryOptions {

@@ -3,7 +3,6 @@
  * contain data of a request.
  */
 
-/** The address from which a machine can install the agent. */
 export interface InstallSource {
   /** Base URL of the API, without a trailing slash. */
   from: string;
@@ -26,7 +25,6 @@ export interface EnrolmentEndpoints {
   /** The orchestrator key, hex. */
   publicKey: string;
   install?: InstallSource | { refused: string };
-  /** A note about these addresses. */
   note?: string | null;
 }
 
@@ -79,7 +77,6 @@ export const word = (text: string): string =>
 /** Settings that determine whether machines can install from this orchestrator. */
 export interface InstallFacts {
   hasPackages: boolean;
-  /** Address that the API listens on. */
   apiHost: string;
   /** Whether the API serves TLS itself. */
   tls: boolean;

@@ -22,7 +22,6 @@ async function open(fixture: Parameters<typeof openDomain>[0]) {
   return { domain, actor, watch };
 }
 
-/** Closes the agent's link. */
 async function leave(domain: Domain, nodeId: string): Promise<void> {
   domain.connected.delete(nodeId);
   await domain.links.closed(nodeId, 'gone', domain.now());
@@ -110,7 +109,6 @@ describeDatabases('agents that disconnect and reconnect', (fixture) => {
     await setStatus(domain.context, actor, rejected.id, { status: 'rejected' });
     await leave(domain, pending.id);
     await leave(domain, rejected.id);
-    // Reconnects of an unapproved agent cause no events.
     for (let attempt = 0; attempt < 5; attempt++) {
       await connect(domain, pending, { agent_version: `0.${attempt}.0` });
       await leave(domain, pending.id);

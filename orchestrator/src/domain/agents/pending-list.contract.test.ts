@@ -99,7 +99,6 @@ describeDatabases('pending agents', (fixture) => {
     await domain.pending.sweep(day);
     expect(await waiting(domain)).toContain(departed.key.id);
     domain.clock.advance(20_000);
-    // After a start, agents have time to reconnect.
     await domain.pending.sweep(0);
     expect(await waiting(domain)).toContain(departed.key.id);
     await domain.pending.sweep(day);

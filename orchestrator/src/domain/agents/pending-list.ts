@@ -38,7 +38,6 @@ export interface PendingList {
    * @param upForMs milliseconds since the start
    */
   sweep(upForMs: number): Promise<void>;
-  /** Records the event for the counted agents. */
   close(): Promise<void>;
 }
 

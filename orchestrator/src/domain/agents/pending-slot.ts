@@ -1,5 +1,3 @@
-/** Chooses the agent to displace when the list of pending agents is full. Pure functions. */
-
 export interface PendingAgent {
   readonly node_id: string;
   /** The network from which the agent first connected. */

@@ -11,7 +11,6 @@ import type { PlacedEvent } from './placed-event.ts';
 /** The hash before the first event of an unpruned chain. */
 export const genesis = '0'.repeat(64);
 
-/** Converts a row to an event of the API. */
 export function toAuditEvent(row: Omit<PlacedEvent, 'place' | 'hash' | 'category'>): AuditEvent {
   return {
     id: row.id,
@@ -33,7 +32,6 @@ export function categoryOf(type: string): string {
 /**
  * Returns the canonical JSON of RFC 8785: no white space, keys sorted by UTF-16 code units, numbers and strings as in
  * ECMAScript.
- * @param value plain data
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

@@ -22,7 +22,6 @@ async function* placedPages({ db }: Pick<Context, 'db'>, after: number, upTo: nu
   }
 }
 
-/** Formats an event with its position and hash as one line of JSON. */
 const toLine = (event: PlacedEvent): string =>
   `${JSON.stringify({ place: event.place, hash: event.hash, ...toAuditEvent(event) })}\n`;
 

@@ -29,10 +29,6 @@ export interface ReadFilter {
   readonly before: number | undefined;
 }
 
-/**
- * Resolves the names and parses the times of a filter.
- * @throws MusterError invalid_input
- */
 export async function readFilter({ db }: Pick<Context, 'db'>, filter: AuditFilter): Promise<ReadFilter> {
   return {
     after: filter.after === undefined ? undefined : readInstant(filter.after, '/after'),

@@ -94,7 +94,6 @@ export async function pruneAudit(context: Context, actor: Actor, before: string,
   return prune(context, actor, readInstant(before, '/before'), { fence: [], signal });
 }
 
-/** Returns the number of events that {@link pruneAudit} would remove now. */
 export async function countPrunable(context: Context, before: string): Promise<number> {
   const { begin, cut } = await findPrunable(context, readInstant(before, '/before'));
   return cut.place - begin.place;

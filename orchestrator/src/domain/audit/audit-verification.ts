@@ -42,7 +42,6 @@ function faultOf(before: Link, event: PlacedEvent): string | null {
 }
 
 type Reached = Link & { seq: number };
-/** Returns a read position after all rows at the anchor's position. */
 const behind = (anchor: Link): Reached => ({ ...anchor, seq: Number.MAX_SAFE_INTEGER });
 
 async function verify(context: Context, signal: AbortSignal): Promise<Verdict> {

@@ -226,7 +226,6 @@ describeDatabases('the audit log', (fixture) => {
       clock.jump(86_400_000);
       expect(await first.hold()).not.toBeNull();
       clock.jump(-86_400_000);
-      // The holder is alive, and renews the lease with the correct clock.
       expect(await first.hold()).not.toBeNull();
       expect(await second.hold()).toBeNull();
       clock.jump(86_400_000);
@@ -334,7 +333,6 @@ describeDatabases('the audit log', (fixture) => {
 
   describe('pruning', () => {
     const hour = 3_600_000;
-    /** Creates ten events in each of three hours. */
     async function threeHours(): Promise<{ domain: Domain; times: number[] }> {
       const domain = await openDomain(fixture);
       const times: number[] = [];

@@ -7,7 +7,6 @@ import { type Actor, type Context, seconds } from '../shared/context.ts';
 import { categoryOf, toAuditEvent } from './audit-chain.ts';
 import { type AuditFilter, readFilter } from './audit-filter.ts';
 
-/** An event without a time and an id. */
 export interface Happening<T extends EventType = EventType> {
   type: T;
   /** Defaults to the usual severity of the type. */

@@ -31,7 +31,6 @@ interface Entry<T> {
   repeated: number;
 }
 
-/** A refusal to record now. */
 export interface DueRefusal<T> {
   readonly what: T;
   /** Number of repetitions since `since`; 0 for the first refusal. */

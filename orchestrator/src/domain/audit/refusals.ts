@@ -23,7 +23,6 @@ export interface Refusal extends Pick<Happening, 'target' | 'summary'> {
 }
 
 export interface Refusals {
-  /** Records a refusal, or counts it. */
   record(refusal: Refusal): Promise<void>;
   /** Records the counts of repetitions that are due. */
   sweep(): Promise<void>;

@@ -26,7 +26,6 @@ interface Subject {
   scope: string;
 }
 
-/** Returns the drifted fields of each resource. */
 export function driftedFields(deviations: readonly Pick<Deviation, 'key' | 'fields'>[]): Drifted {
   const moved: Drifted = {};
   for (const { key, fields } of deviations) moved[key] = [...new Set([...(moved[key] ?? []), ...fields])].sort();
@@ -39,7 +38,6 @@ export const newlyDrifted = (before: Drifted, now: Drifted): string[] =>
     .filter(([key, fields]) => fields.some((field) => !before[key]?.includes(field)))
     .map(([key]) => key);
 
-/** Returns `before` without the given resources. */
 export const without = (before: Drifted, keys: ReadonlySet<string>): Drifted =>
   Object.fromEntries(Object.entries(before).filter(([key]) => !keys.has(key)));
 
@@ -63,7 +61,6 @@ const unlessAcceptanceChanged = ({ node_id, scope, accepted }: StateRow): Statem
     { expect: 'row', else: 'operation_finished', detail: 'an operator has just changed the acceptance of the drift' },
   );
 
-/** Effects of a finished drift check. */
 export interface CheckEffects {
   /** Updates of the machine's state, and an event if the state changed. */
   statements: Statement[];
@@ -198,7 +195,6 @@ function detected(
   });
 }
 
-/** Returns the names of resources and their number, for an event. */
 export const namesOf = (which: readonly ResourceResult[]) => ({
   resources: which.slice(0, maxNamed).map(({ type, identity }) => `${type} ${identity.slice(0, maxName)}`),
   count: which.length,

@@ -28,7 +28,6 @@ export interface Deviation {
   readonly fingerprint: string;
 }
 
-/** The result of a check. `complete` is true if the check observed every resource. */
 export interface Verdict {
   readonly status: DriftRecord['status'];
   readonly deviations: readonly Deviation[];

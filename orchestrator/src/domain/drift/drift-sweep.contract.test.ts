@@ -186,7 +186,6 @@ describeDatabases('the drift sweep', (fixture) => {
     expect(await answer()).toEqual([1]);
     expect(await due(away)).toBe(null);
     await one.stop();
-    // Any process may run the sweep.
     const other = sweep({}, 'elsewhere');
     await connect(domain, away);
     expect(await due(away)).toBe(domain.now());

@@ -95,7 +95,6 @@ export async function pullIn({ db, now }: Context, rules: SweepRules, fence: Fen
   await db.write({ name: 'drift/pull in', statements: [...fence, pull] });
 }
 
-/** Reports whether any machine is due. */
 export async function anyDue({ db, now }: Context): Promise<boolean> {
   return (await db.get(dueForDrift, { now: seconds(now()), limit: 1 })) !== undefined;
 }

@@ -287,7 +287,6 @@ describeDatabases('agents that are not in their desired state', (fixture) => {
       expect((await listed()).all).toMatchObject([{ drift: [{ accepted: {} }, { accepted: null }] }]);
       await acceptDrift(context, actor, audited, 'known');
       expect((await listed()).all).toEqual([]);
-      // Agents that are no longer audited are not listed.
       await unacceptDrift(context, actor, audited);
       await updateAssignment(context, actor, 'hard', { selector: 'group=b' });
       expect((await listed()).all).toEqual([]);

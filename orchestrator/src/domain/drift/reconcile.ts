@@ -18,7 +18,6 @@ import { type Page, type PageRequest, readPage } from '../shared/page.ts';
 
 /** Finds the approved agents that are not in their desired state. */
 
-/** An agent and the reasons why it is not in its desired state. */
 export interface Standing {
   readonly node_id: string;
   readonly name: string | null;

@@ -53,7 +53,6 @@ export function reportSpace(space: DiskSpace | null): ReportSpace {
 
 const reportedKey = 'disk_low';
 
-/** Reports whether the newest disk-space event says that space is low. */
 export const isLowRecorded = async ({ db }: Context): Promise<boolean> =>
   (await db.get(setting, { key: reportedKey })) !== undefined;
 

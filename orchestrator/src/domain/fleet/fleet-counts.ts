@@ -14,13 +14,11 @@ export interface Census {
   readonly terminals: number;
   /** Number of messages that wait for delivery, counted up to {@link maxDeliveries}. */
   readonly deliveries: number;
-  /** Number of events that are not yet in the chain. */
   readonly unplacedEvents: number;
 }
 
 const maxDeliveries = 100_000;
 
-/** Returns the count of a status in grouped rows. */
 export const countStatus = (rows: readonly { status: string; count: number }[], status: string): number =>
   Number(rows.find((row) => row.status === status)?.count ?? 0);
 

@@ -9,7 +9,6 @@ import { type Context, seconds } from '../shared/context.ts';
 /** Maximum seconds by which a sample may be ahead of this clock. */
 const maxAheadSecs = 3600;
 
-/** An approved agent, with its machine's newest sample. */
 export interface AgentStanding {
   readonly node_id: string;
   readonly name: string;

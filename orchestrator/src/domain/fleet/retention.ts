@@ -80,7 +80,6 @@ async function pruneById(
   }
 }
 
-/** Deletes records and operations past their retention. */
 export async function pruneHistory(context: Context, { driftDays, operationDays }: Retention): Promise<void> {
   const { db } = context;
   const now = seconds(context.now());

@@ -51,7 +51,6 @@ function maskValue(name: string, value: Value): Value {
   return maskInText(value);
 }
 
-/** Masks passwords in URLs and connection strings. */
 function maskInText(text: string): string {
   if (/\b(password|passwd|pwd)\s*=/i.test(text) && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return masked;
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;

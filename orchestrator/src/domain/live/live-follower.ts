@@ -85,7 +85,6 @@ export class Follower {
     return piece;
   }
 
-  /** Resolves when a frame arrives or the stream ends. */
   async arrival(): Promise<void> {
     await new Promise<void>((wake) => {
       this.#wake = wake;

@@ -2,8 +2,6 @@ import type { Hint } from '../../bus/bus.ts';
 import { toAuditEvent } from '../audit/audit-chain.ts';
 import type { PlacedEvent } from '../audit/placed-event.ts';
 
-/** Formats the frames of live streams (Server-Sent Events). Pure functions. */
-
 /** Filter of a stream; undefined fields match everything. */
 export interface LiveFilter {
   readonly categories: ReadonlySet<string> | undefined;
@@ -91,10 +89,6 @@ export function passingOf(hint: Hint): Passing | null {
   }
 }
 
-/**
- * Reports whether a stream gets a change.
- * @param operatorId owner of the stream
- */
 export const wantsPassing = ({ categories, node_id }: LiveFilter, passing: Passing, operatorId: string): boolean =>
   (categories?.has(passing.category) ?? (node_id !== undefined || passing.onlyOnRequest !== true)) &&
   (node_id === undefined || passing.node_id === node_id) &&

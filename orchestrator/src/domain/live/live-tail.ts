@@ -52,7 +52,6 @@ export class LiveTail {
     if (!follower.give(frame, this.#monotonic())) this.#live.delete(follower);
   }
 
-  /** Records that the chain was extended to a position. */
   chainGrew(place: number): void {
     if (place > this.#place) void this.read();
   }

@@ -12,8 +12,6 @@ import {
 import { isEmpty as isEmptySelector, matchesSelector, parseSelector, type Selector } from '@muster/protocol/selector';
 import { type JsonText, toJson } from '../../store/json-text.ts';
 
-/** Computes the desired state of an agent. Pure functions. */
-
 export interface DesiredModules {
   /**
    * The modules in order of precedence, without duplicates. Modules of assignments come first, by assignment name, then
@@ -49,7 +47,6 @@ export function assignmentMatches(assignment: Assignment, agent: Pick<Agent, 'ta
 }
 
 export interface DesiredSetRequest {
-  /** Modules of the request. */
   modules: readonly string[];
   /** Whether a maintenance window that matches the agent is open. */
   windowOpen: boolean;

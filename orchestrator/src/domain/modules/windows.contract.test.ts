@@ -40,7 +40,6 @@ describeDatabases('maintenance windows', (fixture) => {
       ...window,
       ends_at: now + 30,
     });
-    // An update without changes records no event.
     await updateWindow(context, actor, window.id, { ends_at: now + 30, reason: 'kernel' });
     expect(await updateWindow(context, actor, window.id, { reason: 'disks' })).toMatchObject({
       reason: 'disks',

@@ -17,7 +17,6 @@ import { mapPage, type Page, type PageRequest, readPage } from '../shared/page.t
 
 /** Maintenance windows: periods in which work on machines is allowed and its notifications are muted. */
 
-/** A window that is open at a given time. */
 interface OpenWindow {
   /** Null matches every agent. */
   readonly selector: Selector | null;
@@ -25,10 +24,6 @@ interface OpenWindow {
 }
 export type OpenWindows = readonly OpenWindow[];
 
-/**
- * Returns the windows that are open at a time.
- * @param at Unix seconds; undefined for now
- */
 export async function openWindows(context: Context, at = seconds(context.now())): Promise<OpenWindows> {
   const open: OpenWindow[] = [];
   for (const { id, selector, ends_at } of await context.db.all(openSelectors, { at })) {
@@ -81,10 +76,6 @@ export async function listWindows({ db }: Context, request: PageRequest): Promis
   return mapPage(await readPage(request, (page) => db.all(windowRows, page)), toWindow);
 }
 
-/**
- * Returns a window.
- * @throws MusterError window_not_found
- */
 export async function getWindow(context: Context, id: string): Promise<Window> {
   const row = await findRow(context, id);
   if (!row)

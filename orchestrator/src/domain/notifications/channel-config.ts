@@ -31,7 +31,6 @@ const shownOrigin = (text: string): string => `${new URL(text).origin}/${maskedS
 /** Returns the origin of an ntfy server; empty for the public server. */
 const originOf = (url: string | undefined): string => (url === undefined ? '' : new URL(url).origin);
 
-/** Defines how each field is displayed. */
 const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfigs[T]]-?: (text: string) => string } } =
   {
     webhook: { url: shownAddress, secret: hidden },
@@ -42,7 +41,6 @@ const shown: { readonly [T in ChannelType]: { readonly [F in keyof ChannelConfig
 
 const addresses: readonly string[] = ['url', 'webhook_url'];
 
-/** Returns a config with its secrets masked. */
 export function showConfig({ channel_type, config }: ChannelTarget): Record<string, string> {
   const show = shown[channel_type] as Readonly<Record<string, (text: string) => string>>;
   return Object.fromEntries(

@@ -31,10 +31,6 @@ export interface ChannelRule {
 type Row = NonNullable<Awaited<ReturnType<typeof findRow>>>;
 const findRow = ({ db }: Context, id: string) => db.get(channelById, { channel_id: id });
 
-/**
- * Returns the row of a channel.
- * @throws MusterError channel_not_found
- */
 async function requireRow(context: Context, id: string): Promise<Row> {
   const row = await findRow(context, id);
   if (!row) throw new MusterError('channel_not_found', `there is no channel ${JSON.stringify(id.slice(0, 64))}`);
@@ -68,10 +64,6 @@ export async function listChannels(context: Context): Promise<Channel[]> {
   return (await context.db.all(channels, { limit: maxChannels })).map((row) => toChannel(context, row));
 }
 
-/**
- * Returns a channel.
- * @throws MusterError channel_not_found
- */
 export async function getChannel(context: Context, id: string): Promise<Channel> {
   return toChannel(context, await requireRow(context, id));
 }

@@ -71,7 +71,6 @@ const about = ({ channelId, name }: Pick<Sending, 'channelId' | 'name'>, happeni
   target: { type: 'channel', id: channelId, name },
 });
 
-/** Removes delivered messages. */
 export async function recordDelivered({ db }: Context, deliveryIds: readonly string[]): Promise<void> {
   const statements = [statement(deleteDeliveries, { delivery_ids: deliveryIds })];
   await db.write({ name: 'deliveries/delivered', statements });
@@ -168,7 +167,6 @@ const dropped = (
 
 const giveUpAtOnce = 500;
 
-/** Drops messages that have been queued for too long. */
 export async function giveUpOld(context: Context, afterSecs: number): Promise<void> {
   const created_before = context.now() - afterSecs * 1000;
   for (;;) {

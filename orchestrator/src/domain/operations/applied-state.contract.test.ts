@@ -36,7 +36,6 @@ async function open(fixture: DatabaseFixture) {
   let seq = 0;
   const report = (agent: Key, reports: Report[], links = domain.links) =>
     links.reported(agent.id, instance, ++seq, reports);
-  /** Returns the operation message for the agent. */
   const submit = async (agent: Key, names: readonly string[]): Promise<OperationMessage> => {
     const request = { kind: 'apply', modules: names, queue: true } as const;
     const id = await submitOperation(context, actor, agent.id, request);

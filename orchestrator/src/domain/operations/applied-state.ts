@@ -21,14 +21,12 @@ export interface Applied {
   in_place: 0 | 1;
 }
 
-/** The names of a resource in a desired set. */
 export interface SentResource {
   key: string;
   module: string;
   id: string | null;
   type: string;
   identity: string;
-  /** Keys of the resources that this one depends on. */
   depends_on: readonly string[];
   /** The condition that the agent evaluates on its machine; absent without one. */
   only_if?: unknown;

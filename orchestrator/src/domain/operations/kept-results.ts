@@ -5,10 +5,6 @@ import type { ResourceResult } from '@muster/protocol';
 /** Overhead of a row in bytes. */
 export const rowBytes = 128;
 
-/**
- * Returns the bytes that a result counts.
- * @param text the result as stored
- */
 export const weightOf = (text: string): number => rowBytes + Buffer.byteLength(text);
 
 /** Maximum characters of the message in a bare result. */
@@ -35,7 +31,6 @@ const sizeOf = (text: string | null): number => (text === null ? 0 : Buffer.byte
 export const namesOf = ({ module, id, type, identity }: ResourceResult): number =>
   rowBytes + sizeOf(module) + sizeOf(id) + sizeOf(type) + sizeOf(identity);
 
-/** Returns the bytes of a result without its names. */
 export const detailsOf = ({ diff, message, changes, triggered_by }: ResourceResult): number =>
   sizeOf(diff) +
   sizeOf(message) +

@@ -55,7 +55,6 @@ export function createLiveOutput(context: Context, capacity = maxCharacters): Li
       forget(hint.node_id);
   });
 
-  /** Reports whether the operation is open and belongs to the agent. */
   const isWatchable = async (nodeId: string, operation_id: string): Promise<boolean> => {
     const row = await context.db.get(reportedOperation, { operation_id });
     return row !== undefined && row.node_id === nodeId && row.kind !== 'drift' && !hasEnded(row.status);

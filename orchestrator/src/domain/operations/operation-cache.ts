@@ -25,7 +25,6 @@ export interface OperationCache {
    * Returns the totals of the stored reports of an operation. They are incomplete if another process sent the operation.
    */
   tallyOf(operationId: string): Tally;
-  /** Stores the totals. Call it after the commit. */
   tally(operationId: string, kept: Tally): void;
   close(): void;
 }
@@ -99,7 +98,6 @@ export function createOperationCache(bus: Pick<Bus, 'subscribe'>): OperationCach
   };
 }
 
-/** Creates the cache of queued operations, which hints announce. */
 function createQueued() {
   const byNode = new Map<string, QueuedOperation>();
   return {

@@ -162,10 +162,6 @@ export const isStale = ({ plan_id, status, error }: OperationEntry): boolean =>
 /** An operation whose results are read page by page while the answer is sent. */
 export type OperationInPages = OperationEntry & { resources: AsyncIterable<readonly JsonText<ResourceResult>[]> };
 
-/**
- * Reads an operation.
- * @throws MusterError operation_not_found
- */
 export async function readOperation(context: Context, operationId: string): Promise<OperationInPages> {
   const row = await findRow(context, operationId);
   if (!row || row.kind === 'drift')

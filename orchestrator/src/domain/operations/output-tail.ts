@@ -61,7 +61,6 @@ export class OutputTail {
         this.#runs.shift();
         continue;
       }
-      // Avoids splitting a surrogate pair.
       const cut = first.text.slice(excess).replace(/^[\udc00-\udfff]/, '');
       first.from += Buffer.byteLength(first.text.slice(0, first.text.length - cut.length));
       first.text = cut;

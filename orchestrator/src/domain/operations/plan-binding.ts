@@ -14,7 +14,6 @@ export interface BoundPlan {
   secret_versions: string | null;
 }
 
-/** The current desired set. */
 export interface PresentSet {
   digest: string;
   secrets: SecretVersions;
@@ -55,10 +54,6 @@ export async function plansIn(
   return new Map(rows.map((row) => [row.node_id, row]));
 }
 
-/**
- * Returns a plan of an agent.
- * @throws MusterError operation_not_found if the agent has no such plan
- */
 export async function requirePlan({ db }: Context, planId: string, nodeId: string) {
   const plan = await db.get(planById, { operation_id: planId });
   if (plan?.node_id !== nodeId || plan.kind !== 'plan')

@@ -63,7 +63,6 @@ type Kind = 'apply' | 'plan' | 'drift';
 export interface AcceptedResult {
   readonly position: number;
   readonly result: ResourceResult;
-  /** The result as stored. */
   readonly text: string;
 }
 

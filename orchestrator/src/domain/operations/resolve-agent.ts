@@ -15,7 +15,6 @@ import { createSecretAccess } from '../secrets/secret-access.ts';
 import type { Context } from '../shared/context.ts';
 import { modulesOfPlan, orStale, type requirePlan, requireSamePlan, type SecretVersions } from './plan-binding.ts';
 
-/** The current desired set of an agent. */
 export interface AgentSet {
   desired: DesiredModules;
   payload: EncodedPayload;

@@ -14,7 +14,6 @@ export type Named = Pick<ResourceResult, 'module' | 'type' | 'identity'>;
 /** Returns 48 bits of a digest. A collision only lets an agent use a name that the orchestrator could have sent anyway. */
 export const printOf = (text: string): number => hash('sha256', text, 'buffer').readUIntBE(0, 6);
 
-/** Returns the names that agents use for a resource. */
 const boundedNames = ({ module, type, identity }: Named): Named => ({
   module: boundedName(module, nameLengths.module),
   type: boundedName(type, nameLengths.type),

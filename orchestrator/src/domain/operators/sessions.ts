@@ -205,7 +205,6 @@ export class Sessions {
     return count;
   }
 
-  /** Removes the sessions of a removed operator from the cache. */
   forgetOperator(operatorId: string): void {
     this.#removals++;
     for (const [hash, session] of this.#cache) if (session.operator_id === operatorId) this.#cache.delete(hash);

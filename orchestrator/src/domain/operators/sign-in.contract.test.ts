@@ -336,7 +336,6 @@ describeDatabases('sign-in', (fixture) => {
         summary: 'operator bob removed, which also ended 1 enrollment token',
       },
     ]);
-    // Repeating the removal ends nothing.
     expect((await removeOperator(context, actor, bob.id)).ended.enrolment_tokens).toEqual([]);
   });
 

@@ -109,7 +109,6 @@ export function createSignIn(
   };
 }
 
-/** The result of a valid signature. */
 interface Proved {
   readonly operator: SignedIn['operator'];
   /** End of the event's summary, after "NAME signed in". */

@@ -20,7 +20,6 @@ export interface RunRequest {
   plan_run_id?: string | undefined;
 }
 
-/** The options that are stored with the run. */
 export interface RunOptions {
   offline: 'report' | 'queue';
   /** Number of agents; null means the configured maximum. */
@@ -51,7 +50,6 @@ export interface RunTerms extends RunOptions {
   readonly assignments: readonly Assignment[];
   readonly revisions: Revisions;
   readonly requestedBy: string;
-  /** When the run was requested, Unix seconds. */
   readonly startedAt: number;
 }
 

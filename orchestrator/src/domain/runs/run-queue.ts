@@ -10,7 +10,6 @@ export class RunQueue {
   readonly #due = new Set<string>();
   #stopped = false;
 
-  /** @param advance continues a run */
   constructor(advance: (runId: string) => Promise<void>, log: Context['log']) {
     this.#advance = advance;
     this.#log = log;

@@ -6,7 +6,6 @@ import type { Candidate, RunPicture, WaveRules } from './run-waves.ts';
 /** Seconds for which an agent with an operation may be disconnected before its slot becomes free. */
 const disconnectedSecs = 300;
 
-/** All current outcomes of a run, by position. */
 export type TrackedRows = readonly {
   readonly node_id: string;
   readonly status: string;
@@ -56,7 +55,6 @@ export class RunTrack {
       if (status !== 'waiting' && status !== 'queued') this.#count(node_id, status);
   }
 
-  /** Whether all outcomes are known. */
   get done(): boolean {
     return this.#waiting.size === 0 && this.#inFlight.size === 0;
   }
@@ -98,7 +96,6 @@ export class RunTrack {
     };
   }
 
-  /** Records the results of turns. */
   turned(turns: readonly Turn[], isConnected: (nodeId: string) => boolean): void {
     for (const { node_id, operation_id, status } of turns) {
       if (!this.#waiting.delete(node_id)) continue;

@@ -37,7 +37,6 @@ function resolutionOf(terms: RunTerms): ReturnType<typeof createSharedResolution
   return resolve;
 }
 
-/** The values that differ between the rows of a run's operations. */
 interface TurnOperation {
   operation_id: string;
   node_id: string;

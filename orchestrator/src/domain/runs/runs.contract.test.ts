@@ -33,7 +33,6 @@ resources:
     resource: { file-unix: { path: /etc/${name}, content: ${JSON.stringify(content)} } }
 `;
 
-/** Returns the same context, with hooks before and after each read. */
 function withReads(
   context: Context,
   before: (name: string) => Promise<void>,

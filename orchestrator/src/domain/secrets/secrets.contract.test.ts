@@ -463,7 +463,6 @@ describeDatabases('secrets', (fixture) => {
     const channel = await createChannel(context, actor, rule, { name: 'ops', channel_type: 'webhook', config });
     const sealedChannel = await context.db.get(channelById, { channel_id: channel.id });
     expect(JSON.stringify(sealedChannel)).not.toContain('hooks.example');
-    // Some values are set during the rotation.
     const [rotation] = await Promise.all([
       rotateSecretsKey(context, actor),
       ...[1, 2, 3].map((i) => changeSecret(context, actor, `s${i}`, { value: `new ${i}` })),

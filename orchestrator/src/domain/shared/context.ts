@@ -34,7 +34,6 @@ export interface Presence {
   clockAheadSecs(nodeId: string): number;
 }
 
-/** The originator of a change: an operator, an agent, or the system. */
 export interface Actor {
   readonly type: 'operator' | 'agent' | 'system';
   readonly id: string;

@@ -18,7 +18,6 @@ export interface Health {
 
 /** Returns a state that counts as healthy until the first check. */
 export function createHealth({ db, now }: Pick<Context, 'db' | 'now'>): Health {
-  /** Whether the last test write to the database succeeded. */
   let writable = true;
   return {
     secretsReadable: true,

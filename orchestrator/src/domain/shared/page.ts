@@ -3,7 +3,6 @@ export interface Page<T> {
   readonly more: boolean;
 }
 
-/** The requested part of a list. */
 export interface PageRequest {
   readonly limit: number;
   readonly offset: number;

@@ -43,7 +43,6 @@ export interface ScreenSource {
 /** Builds the screen at the end of a part of a recording. Never rejects. */
 export type RecentScreen = (source: ScreenSource) => Promise<Uint8Array>;
 
-/** How a session ended. */
 export interface TerminalEnd {
   readonly status: 'closed' | 'interrupted';
   /** The reason for the audit log. */

@@ -25,7 +25,6 @@ export interface TerminalParts {
   readonly rules: TerminalRules;
 }
 
-/** The dependencies of terminals, and the state that all sessions share. */
 interface Opening extends TerminalParts {
   readonly context: Context;
   readonly tickets: TerminalTickets;

@@ -8,7 +8,6 @@ const maxWaitMs = 2000;
 /** Maximum milliseconds that a stop waits. The next start records the ends that are missing. */
 const stopMs = 5_000;
 
-/** An open session of this process. */
 export interface OpenTerminal {
   readonly live: LiveTerminal;
   readonly node_id: string;

@@ -1,7 +1,6 @@
 import type { TerminalClient, TerminalNotice } from './terminal-client.ts';
 import type { TerminalMode } from './terminal-tickets.ts';
 
-/** The operator behind a connection. */
 export interface Attached {
   readonly operator_id: string;
   readonly username: string;
@@ -78,7 +77,6 @@ export class TerminalConnection {
     if (!this.#over) this.#inOrder(() => this.#client.notify(notice));
   }
 
-  /** Whether the first screen is still pending. */
   get waits(): boolean {
     return this.#queue !== null && !this.#over;
   }

@@ -46,7 +46,6 @@ export class TerminalEnds {
     return this.#write(pending);
   }
 
-  /** Retries the ends that are not yet recorded. */
   retry(): Promise<void> {
     this.#trying ??= (async () => {
       for (const pending of [...this.#pending.values()]) if (!(await this.#write(pending))) break;

@@ -63,7 +63,6 @@ export class TerminalModes {
     return `${this.#switches((mode) => left.has(mode))}${this.#rest()}${cursor === null ? '' : this.#placed(cursor)}`;
   }
 
-  /** Whether restoring this state moves the cursor. */
   get movesCursor(): boolean {
     return this.#margin !== '' || this.#switched.has(6);
   }

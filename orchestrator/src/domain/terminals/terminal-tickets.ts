@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** The permission of a connection. */
 export type TerminalMode = 'control' | 'view';
 
 export interface TerminalTicket {
